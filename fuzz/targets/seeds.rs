@@ -1,5 +1,5 @@
-//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`) are
-//! copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`) and
+//! text traces (`*.txt`) are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
 // The macro adds code after the exit.
 #![allow(unreachable_code)]
@@ -193,16 +193,28 @@ fn make() {
         "decrypt",
         "protect",
         "keys",
+        "trace",
+        "etl",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    for choice in 0..24 {
+        let buffer = smbscope_fuzz::etl::buffer();
+        seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
+        seeds.add("etl", &smbscope_fuzz::etl::log_header(choice), &buffer);
+    }
     for path in args {
         seeds.from_this.clear();
         if path.extension().is_some_and(|extension| extension == "keys") {
             let keys = std::fs::read(&path).expect("the list can be read");
             seeds.add("keys", &[], &keys);
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            let text = std::fs::read(&path).expect("the trace can be read");
+            for lines in text.chunks(BYTES) {
+                seeds.add("trace", &[], lines);
+            }
         } else {
             seeds.capture(&path);
         }

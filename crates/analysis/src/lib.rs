@@ -20,6 +20,7 @@
 //! | [`live`] | What happens now? | [`live::Live`] | [`live::Snapshot`] |
 //! | [`compare`] | How do two recordings differ, and is the difference significant? | [`compare::Side`] | [`compare::Comparison`] |
 //! | [`predict`] | What would a change bring? | [`predict::replay::Replay`] | [`predict::replay::Prediction`] |
+//! | [`processors`] | Which interrupts hold the processors? | [`processors::Processors`] | [`processors::Report`] |
 //! | [`explain`] | What makes it slow, and what helps? | [`explain::Explain`] | [`explain::Diagnosis`] |
 //!
 //! # How to use it
@@ -89,13 +90,14 @@
 //!
 //! A module uses lower floors only; a test of the workspace asserts that. `rows` (how to read a
 //! batch) is below `stats` (distributions, means, tests), then come [`summary`], [`compare`],
-//! [`live`] and [`predict`] next to each other, and [`explain`] on top: it replays a recording to
+//! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] on top: it replays a recording to
 //! compute what a remedy would gain.
 
 pub mod compare;
 pub mod explain;
 pub mod live;
 pub mod predict;
+pub mod processors;
 mod rows;
 mod stats;
 pub mod summary;

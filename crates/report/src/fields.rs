@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use smbscope_tables::column::{ColumnSpec, Unit};
-use smbscope_tables::tables::{Connection, Coverage};
+use smbscope_tables::tables::{Connection, Coverage, Trace};
 use smbscope_tables::{Table, renamed};
 
-use catalogue::{findings, forecast, load, server, summary, why};
+use catalogue::{findings, forecast, load, processors, server, summary, why};
 use spec::made;
 
 pub use spec::{Field, Format, Object, Presence};
@@ -35,6 +35,23 @@ pub fn why_objects() -> &'static [Object] {
     })
 }
 
+/// The objects of the report of a trace of processors; the first is the report itself.
+pub fn processors_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let distribution = summary::OBJECTS.iter().filter(|(name, ..)| *name == "distribution");
+        let mut objects: Vec<_> =
+            processors::OBJECTS.iter().chain(distribution).map(made).collect();
+        objects.push(table(
+            Table::Traces,
+            "trace",
+            "What was seen, lost and not understood in one trace.",
+            Trace::specs(),
+        ));
+        objects
+    })
+}
+
 /// All objects; the first is the report itself.
 pub fn objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
@@ -47,11 +64,13 @@ pub fn objects() -> &'static [Object] {
             .map(made)
             .collect();
         objects.push(table(
+            Table::Coverage,
             "coverage",
             "What was seen, lost and not understood in one input.",
             Coverage::specs(),
         ));
         objects.push(table(
+            Table::Coverage,
             "connection",
             "One TCP connection that carried SMB.",
             Connection::specs(),
@@ -66,7 +85,7 @@ pub fn field(object: &str, name: &str) -> &'static Field {
     static UNKNOWN: Field =
         Field { name: "", title: "?", format: Format::Text, presence: Presence::Always, help: "" };
     let index = INDEX.get_or_init(|| {
-        let all = objects().iter();
+        let all = objects().iter().chain(processors_objects());
         all.flat_map(|object| object.fields.iter().map(|field| ((object.name, field.name), field)))
             .collect()
     });
@@ -78,9 +97,9 @@ pub fn field(object: &str, name: &str) -> &'static Field {
         .unwrap_or(&UNKNOWN)
 }
 
-fn table(name: &'static str, help: &'static str, specs: Vec<ColumnSpec>) -> Object {
+fn table(of: Table, name: &'static str, help: &'static str, specs: Vec<ColumnSpec>) -> Object {
     // JSON has the names of the rows' fields, which are those of the columns before SQL needed others.
-    let key = |column| renamed(Table::Coverage, column).unwrap_or(column);
+    let key = |column| renamed(of, column).unwrap_or(column);
     let fields = specs.into_iter().map(|spec| Field {
         name: key(spec.name),
         title: title_of(key(spec.name)),
@@ -113,6 +132,7 @@ fn title_of(name: &str) -> &'static str {
             "smb" => "SMB",
             "tcp" => "TCP",
             "guid" => "GUID",
+            "cpus" => "CPUs",
             "max" => "most",
             "min" => "fewest",
             other => other,

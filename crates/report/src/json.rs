@@ -7,7 +7,9 @@ use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
 use smbscope_analysis::summary::Bottleneck;
 
-use crate::fields::{Field, Format, Object, Presence, explain_objects, objects, why_objects};
+use crate::fields::{
+    Field, Format, Object, Presence, explain_objects, objects, processors_objects, why_objects,
+};
 use crate::{Meta, Report};
 
 /// The report as a JSON value: the summary with version, inputs and what changes would bring.
@@ -70,6 +72,11 @@ pub fn why_schema() -> Value {
         schema["$defs"][object]["properties"][field]["enum"] = json!(values);
     }
     schema
+}
+
+/// The schema of what `smbscope report` gives of a trace of processors.
+pub fn processors_schema() -> Value {
+    schema_of("processors", processors_objects())
 }
 
 /// The schema of a document whose first object is the whole.

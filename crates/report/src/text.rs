@@ -43,13 +43,17 @@ const NOTICES: usize = 3;
 
 /// The report as text of at most `width` columns, as far as that is possible.
 pub fn text(report: &Report, meta: &Meta, look: TextLook) -> String {
-    let document = sections::document(report, meta);
+    document_text(&sections::document(report, meta), look)
+}
+
+/// Any document as text.
+pub(crate) fn document_text(document: &Document, look: TextLook) -> String {
     let width = look.width.max(WIDTH_MIN);
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = match look.all {
-        true => write(&mut out, &document, width),
-        false => write_brief(&mut out, &document, width),
+        true => write(&mut out, document, width),
+        false => write_brief(&mut out, document, width),
     };
     out
 }

@@ -142,7 +142,7 @@ Examples:
   smbscope query dataset/ --file question.sql --format parquet --out answer.parquet
   smbscope query dataset/")]
 pub struct Query {
-    /// Capture files, datasets, or `-` for a capture on standard input, followed by the SQL.
+    /// Capture files, traces of processors, datasets, or `-` for a capture on standard input, followed by the SQL.
     #[arg(value_name = "INPUT... [SQL]", required_unless_present = "questions")]
     pub arguments: Vec<String>,
     /// Read the SQL from this file.
@@ -277,7 +277,7 @@ Examples:
   smbscope schema --format json | jq '.tables[].name'")]
 pub struct Schema {
     /// Table to describe, or `report` for the JSON Schema of `smbscope report --format json`
-    /// [default: all tables].
+    /// (`processors` for that of traces) [default: all tables].
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
     /// Output format.

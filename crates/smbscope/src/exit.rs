@@ -19,7 +19,7 @@ pub enum Code {
     Runtime = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// An input is neither a capture nor a dataset.
+    /// An input is neither a capture nor a trace nor a dataset.
     NotRecognised = 3,
     /// An input does not exist or cannot be read.
     Input = 4,
@@ -43,7 +43,7 @@ impl Code {
         (Code::Ok, "success, also if the reader of a pipe closed it early"),
         (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
-        (Code::NotRecognised, "an input is neither a capture nor a dataset"),
+        (Code::NotRecognised, "an input is neither a capture nor a trace nor a dataset"),
         (Code::Input, "an input does not exist or cannot be read"),
         (Code::Output, "the output exists already or cannot be written"),
         (Code::Query, "the SQL is wrong or could not be executed"),

@@ -52,11 +52,22 @@ pub struct FilterOptions {
 impl FilterOptions {
     /// Applies the options to a source.
     pub fn apply(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
+        if source.is_trace() {
+            return Err(Failure::usage(
+                "a trace of processors has no SMB operations: use `smbscope report` or `smbscope query`",
+            ));
+        }
         let (filter, period) = self.parts();
         if filter.is_empty() && period == Period::default() {
             return Ok(());
         }
         select(source, filter, period, verbosity)
+    }
+
+    /// Whether nothing is filtered.
+    pub fn is_empty(&self) -> bool {
+        let (filter, period) = self.parts();
+        filter.is_empty() && period == Period::default()
     }
 
     /// The filter for what happens from now on; `None` without conditions.

@@ -20,7 +20,7 @@ use crate::terminal::Color;
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
 pub struct Decode {
-    /// Capture files, datasets, or `-` for a capture on standard input.
+    /// Capture files, traces of processors, datasets, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
     /// How the inputs are read.

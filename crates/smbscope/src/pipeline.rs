@@ -7,6 +7,7 @@
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`period`]: which part of the inputs a pass yields
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
+//! - [`processors`]: where the time of processors goes, for `report` of a trace
 //! - [`why`]: what one operation waited for
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`export`]: operations written for other programs
@@ -21,6 +22,7 @@ pub mod forecast;
 pub mod measure;
 pub mod pass;
 pub mod period;
+pub mod processors;
 pub mod record;
 pub mod summarize;
 pub mod why;

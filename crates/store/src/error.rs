@@ -87,6 +87,15 @@ pub enum Error {
     Internal(&'static str),
 }
 
+impl From<crate::trace::Error> for Error {
+    fn from(error: crate::trace::Error) -> Error {
+        match error {
+            crate::trace::Error::Io(path, error) => Error::io(&path)(error),
+            crate::trace::Error::Arrow(error) => Error::Arrow(error),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();

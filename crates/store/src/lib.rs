@@ -1,9 +1,9 @@
 //! Run folders and Parquet datasets: writing, reading, and SQL over datasets and captures.
 //!
 //! A *dataset* is a folder with a manifest and Parquet files for each table of `smbscope-tables`
-//! ([`dataset`]). A *source* is a set of inputs of any kind (captures, datasets, single Parquet
+//! ([`dataset`]). A *source* is a set of inputs of any kind (captures, traces, datasets, single Parquet
 //! files, a stream) that is read as one set of tables ([`source`]). This crate does not own the
-//! schemas and the manifest (`tables`), decoding (`capture`), nor how results are shown (`report`).
+//! schemas and the manifest (`tables`), decoding (`capture`, `trace`), nor how results are shown (`report`).
 //!
 //! # Writing
 //!
@@ -94,6 +94,7 @@ pub mod sql;
 mod synthetic;
 
 use smbscope_capture as capture;
+use smbscope_trace as trace;
 
 pub use error::{Error, Result};
 pub use smbscope_tables::{Part, Table};

@@ -1,6 +1,6 @@
 //! Inputs of any kind as one set of tables.
 //!
-//! An input is recognised by its content: a capture, a run folder, a Parquet file of smbscope, or a
+//! An input is recognised by its content: a capture, a trace of processors, a run folder, a Parquet file of smbscope, or a
 //! stream (`-`, a pipe), which must be a capture. Several inputs are one set of tables. Nothing is
 //! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
 //! requested cost nothing.
@@ -59,8 +59,8 @@ impl Request {
 pub enum Inputs {
     /// All inputs.
     All,
-    /// Captures and streams only.
-    Captures,
+    /// Captures, traces and streams only.
+    Decoded,
     /// Datasets and Parquet files only.
     Datasets,
 }
@@ -170,8 +170,8 @@ impl Source {
     pub fn parts_of(&self, inputs: Inputs, request: &Request) -> Result<Parts> {
         let wanted = |input: &&Input| match inputs {
             Inputs::All => true,
-            Inputs::Captures => input.is_capture(),
-            Inputs::Datasets => !input.is_capture(),
+            Inputs::Decoded => input.is_decoded(),
+            Inputs::Datasets => !input.is_decoded(),
         };
         let inputs: Vec<_> = self.inputs.iter().filter(wanted).collect();
         let streams = inputs.iter().any(|input| input.is_stream());
@@ -211,8 +211,24 @@ impl Source {
     }
 
     /// Whether any input has to be decoded.
-    pub fn has_captures(&self) -> bool {
-        self.inputs.iter().any(Input::is_capture)
+    pub fn has_decoded(&self) -> bool {
+        self.inputs.iter().any(Input::is_decoded)
+    }
+
+    /// Whether all inputs are traces of processors, or datasets of such traces: there are no
+    /// operations.
+    pub fn is_trace(&self) -> bool {
+        let has = |dataset: &Dataset, table: Table| {
+            dataset.manifest().is_some_and(|manifest| manifest.rows(table.name()) > 0)
+        };
+        !self.inputs.is_empty()
+            && self.inputs.iter().all(|input| match input {
+                Input::Trace { .. } => true,
+                Input::Dataset(dataset) => {
+                    has(dataset, Table::Traces) && !has(dataset, Table::Coverage)
+                }
+                _ => false,
+            })
     }
 
     /// Makes several passes possible: a stream is imported into a temporary folder, which is

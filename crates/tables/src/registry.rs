@@ -16,7 +16,8 @@ use arrow::error::ArrowError;
 use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
-    Connection, Counter, Coverage, Handle, Referral, Scenario, Session, Slice, Step, Tree,
+    Connection, Counter, Coverage, Cpu, Handle, Image, Interrupt, Referral, Sample, Scenario,
+    Session, Slice, StackFrame, Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -172,6 +173,20 @@ registry! {
         "Parts of a load run with a constant number of users.";
     Counters: rows of Counter, time Some("time"), pass 2,
         "Samples of processor, disk and network counters.";
+    Interrupts: batch of Interrupt, time Some("start"), pass 5,
+        "Handlers of interrupts and deferred work of processors, in the order in which they ended on each.";
+    Samples: batch of Sample, time Some("time"), pass 5,
+        "What processors executed at regular intervals.";
+    Stacks: batch of StackFrame, time None, pass 5,
+        "Chains of calls of the samples, one row for each frame.";
+    Switches: batch of Switch, time Some("time"), pass 5,
+        "Context switches of processors.";
+    Cpus: rows of Cpu, time None, pass 5,
+        "Processors of a trace, and where they are in the machine.";
+    Images: rows of Image, time Some("loaded_at"), pass 5,
+        "Code of the kernel, of drivers and of programs in memory.";
+    Traces: rows of Trace, time Some("started_at"), pass 5,
+        "What traces of processors contain, lost and do not show.";
     Coverage: one of Coverage, time Some("started_at"), pass 6,
         "What was captured, lost and not decoded. The last part of every input.";
 }

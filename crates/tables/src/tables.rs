@@ -6,23 +6,37 @@
 mod connections;
 mod counters;
 mod coverage;
+mod cpus;
 mod handles;
+mod images;
+mod interrupts;
 mod referrals;
+mod samples;
 mod scenarios;
 mod sessions;
 mod slices;
+mod stacks;
 mod steps;
+mod switches;
+mod traces;
 mod trees;
 
 pub use connections::Connection;
 pub use counters::Counter;
 pub use coverage::Coverage;
+pub use cpus::Cpu;
 pub use handles::Handle;
+pub use images::Image;
+pub use interrupts::Interrupt;
 pub use referrals::Referral;
+pub use samples::Sample;
 pub use scenarios::Scenario;
 pub use sessions::Session;
 pub use slices::Slice;
+pub use stacks::StackFrame;
 pub use steps::Step;
+pub use switches::Switch;
+pub use traces::Trace;
 pub use trees::Tree;
 
 #[cfg(test)]

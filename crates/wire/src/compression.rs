@@ -135,6 +135,19 @@ pub fn decompress(message: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(),
     unpack(header.algorithm, payload, Output::new(out, length, limit))
 }
 
+/// Decompresses data without headers: `size` bytes, which replace the contents of `out`. After an
+/// error `out` holds the beginning of them. `size` is trusted: the caller limits it.
+pub fn decompress_block(
+    algorithm: Algorithm,
+    data: &[u8],
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), CompressionError> {
+    out.clear();
+    out.reserve(size.min(data.len().saturating_mul(8)));
+    unpack(algorithm, data, Output::new(out, size, size))
+}
+
 const PROTOCOL_ID: &[u8; 4] = b"\xfcSMB";
 const CHAINED: u16 = 1;
 const UNCHAINED_BYTES: usize = 16;

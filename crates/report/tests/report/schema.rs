@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
-use smbscope_report::fields::{Format, Object, Presence, explain_objects, objects, why_objects};
-use smbscope_report::{explain_schema, json, schema, why_json, why_schema};
+use smbscope_report::fields::{
+    Format, Object, Presence, explain_objects, objects, processors_objects, why_objects,
+};
+use smbscope_report::{
+    explain_schema, json, processors_json, processors_schema, schema, why_json, why_schema,
+};
 
 use super::sample::diagnosis::diagnosis;
 use super::sample::why::explanation;
-use super::{meta, reports, sample};
+use super::{meta, processors, reports, sample};
 
 #[test]
 fn a_diagnosis_is_of_its_published_schema() {
@@ -26,6 +30,15 @@ fn an_explanation_is_of_its_published_schema() {
     empty.operation = Default::default();
     empty.neighbours = Default::default();
     check_in(why_objects(), &why_json(&empty).unwrap(), "explanation", "$");
+}
+
+#[test]
+fn a_report_of_a_trace_is_of_its_published_schema() {
+    published("processors", &processors_schema());
+    for report in [processors::report(), Default::default()] {
+        let value = processors_json(&report, &meta()).unwrap();
+        check_in(processors_objects(), &value, "processors", "$");
+    }
 }
 
 #[test]

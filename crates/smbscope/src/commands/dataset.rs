@@ -17,23 +17,31 @@ pub fn rows(manifest: &Manifest, table: Table) -> u64 {
 pub fn written(out: &Path, manifest: &Manifest) -> String {
     let files = manifest.tables.values().flatten();
     let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
-    let others = [Table::Connections, Table::Sessions, Table::Trees, Table::Handles];
-    let others =
-        others.map(|table| format!("{} {}", format::count(rows(manifest, table)), table.name()));
-    format!(
-        "{}: {} operations, {}; {} in {count} files",
-        out.display(),
-        format::count(rows(manifest, Table::Operations)),
-        others.join(", "),
-        format::bytes(bytes),
-    )
+    let tables = match is_trace(manifest) {
+        true => [Table::Interrupts, Table::Samples, Table::Stacks, Table::Switches, Table::Cpus],
+        false => {
+            [Table::Operations, Table::Connections, Table::Sessions, Table::Trees, Table::Handles]
+        }
+    };
+    let tables =
+        tables.map(|table| format!("{} {}", format::count(rows(manifest, table)), table.name()));
+    format!("{}: {}; {} in {count} files", out.display(), tables.join(", "), format::bytes(bytes),)
+}
+
+/// Whether it has traces of processors and no operations.
+fn is_trace(manifest: &Manifest) -> bool {
+    rows(manifest, Table::Traces) > 0 && rows(manifest, Table::Operations) == 0
 }
 
 /// How to read it with DuckDB.
-pub fn hint(out: &Path) -> String {
-    let parts = out.join("operations").join("*.parquet");
+pub fn hint(out: &Path, manifest: &Manifest) -> String {
+    let (table, column) = match is_trace(manifest) {
+        true => (Table::Interrupts, "name"),
+        false => (Table::Operations, "command"),
+    };
+    let parts = out.join(table.name()).join("*.parquet");
     format!(
-        "DuckDB reads it directly: duckdb -c \"select command, count(*) from '{}' group by 1\"",
+        "DuckDB reads it directly: duckdb -c \"select {column}, count(*) from '{}' group by 1\"",
         parts.display()
     )
 }

@@ -46,7 +46,7 @@ pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
     verbosity.say(&summary(&args.out, &manifest, progress.bytes_done(), took));
     match end {
         End::All => {
-            verbosity.say(&hint(&args.out));
+            verbosity.say(&hint(&args.out, &manifest));
             Ok(())
         }
         End::Interrupted => {

@@ -41,7 +41,7 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
     verbosity.say(&summary(args, &recorded));
     live::kept(&recorded.received, filter.as_deref()).iter().for_each(|line| verbosity.say(line));
     live::losses(&recorded.received, &memory).iter().for_each(|line| verbosity.say(line));
-    verbosity.say(&hint(&args.out));
+    verbosity.say(&hint(&args.out, &recorded.manifest));
     Ok(())
 }
 

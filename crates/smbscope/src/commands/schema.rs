@@ -14,11 +14,19 @@ use crate::output::Output;
 /// The name of the schema of the report's JSON.
 const REPORT: &str = "report";
 
-/// Prints one table or all, or the JSON Schema of the report.
+/// The name of the schema of the JSON that `report` gives of a trace of processors.
+const PROCESSORS: &str = "processors";
+
+/// Prints one table or all, or a JSON Schema of a report.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
     let mut output = Output::stdout();
-    if args.table.as_deref() == Some(REPORT) {
-        output.text(&format!("{:#}\n", smbscope_report::schema()))?;
+    let schema = match args.table.as_deref() {
+        Some(REPORT) => Some(smbscope_report::schema()),
+        Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
+        _ => None,
+    };
+    if let Some(schema) = schema {
+        output.text(&format!("{schema:#}\n"))?;
         return output.finish();
     }
     let tables = match &args.table {
@@ -26,7 +34,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}",
+                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}",
                 names.join(", ")
             ))
         })?],

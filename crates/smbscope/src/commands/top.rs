@@ -91,5 +91,8 @@ fn is_screen(args: &Top) -> bool {
 fn finished(recording: &Finished) -> Vec<String> {
     let Finished { path, manifest, took, dropped } = recording;
     let (took, dropped) = (took.as_secs_f64(), format::count(*dropped));
-    vec![format!("{} in {took:.1} s, {dropped} dropped", written(path, manifest)), hint(path)]
+    vec![
+        format!("{} in {took:.1} s, {dropped} dropped", written(path, manifest)),
+        hint(path, manifest),
+    ]
 }

@@ -76,7 +76,12 @@ const FLOORS: &[Floors] = &[
     Floors {
         package: "analysis",
         parent: "",
-        floors: &[&["rows"], &["stats"], &["compare", "live", "predict", "summary"], &["explain"]],
+        floors: &[
+            &["rows"],
+            &["stats"],
+            &["compare", "live", "predict", "processors", "summary"],
+            &["explain"],
+        ],
     },
 ];
 

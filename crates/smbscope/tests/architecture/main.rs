@@ -13,19 +13,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     // For tests only; all of these are optional.
     ("smbscope-testing", &["smbscope-client", "smbscope-lab", "smbscope-load", "smbscope-tables"]),
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-samba", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
+    ("smbscope-trace", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-counters", &["smbscope-tables"]),
     ("smbscope-client", &["smbscope-tables", "smbscope-wire"]),
     // Quantities with units are in the tables crate.
     ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
-    ("smbscope-store", &["smbscope-capture", "smbscope-tables"]),
+    ("smbscope-store", &["smbscope-capture", "smbscope-tables", "smbscope-trace"]),
     ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
     (

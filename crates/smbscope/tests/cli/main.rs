@@ -26,6 +26,7 @@ mod no_sql;
 mod ops;
 mod other;
 mod predict;
+mod processors;
 #[cfg(feature = "sql")]
 mod query;
 #[cfg(target_os = "linux")]

@@ -77,6 +77,7 @@ fn every_question_has_an_answer() {
     server(&dir.path().join("server"), 200, None);
     let inputs =
         ["capture", "run", "server"].map(|name| dir.path().join(name).display().to_string());
+    let inputs: Vec<_> = inputs.into_iter().chain([TRACE_FILE.to_owned()]).collect();
     let source = Source::open(&inputs, OpenOptions::default()).unwrap();
     let engine = Engine::new(source).unwrap();
     // The made-up rows have neither.
@@ -147,8 +148,9 @@ fn golden_answers_over_the_fixtures() {
     let engine = Engine::with_options(source, limits).unwrap();
     for question in list() {
         let (rows, text) = answer(&engine, question);
-        match LOAD.contains(&question.name) || SERVER.contains(&question.name) {
-            // A capture has neither scenarios nor slices.
+        let lists = [&LOAD[..], &SERVER, &TRACE];
+        match lists.iter().any(|list| list.contains(&question.name)) {
+            // A capture has neither scenarios nor slices, and no interrupts.
             true => assert_eq!(rows, 0, "{text}"),
             false => insta::assert_snapshot!(question.name, text),
         }
@@ -170,6 +172,40 @@ const LOAD: [&str; 9] = [
 
 /// Questions about recordings from inside a server.
 const SERVER: [&str; 2] = ["server", "slow-server"];
+
+/// Questions about traces of processors, and a trace.
+const TRACE: [&str; 3] = ["interrupts-by-cpu", "interrupts-by-module", "interrupts-over-limit"];
+const TRACE_FILE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/loopback.ftrace.txt");
+
+#[test]
+fn questions_about_interrupts_add_up_to_the_rows() {
+    let source = Source::open(&[TRACE_FILE.to_owned()], OpenOptions::default()).unwrap();
+    let engine = Engine::new(source).unwrap();
+    let number = |sql: &str| {
+        let batch = engine.query(sql).unwrap().next().unwrap().unwrap();
+        let text = arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap();
+        text.parse::<f64>().unwrap()
+    };
+    let of = |what: &str, name: &str| {
+        let sql = get(name).unwrap().sql();
+        number(&format!("SELECT {what} FROM ({sql})"))
+    };
+    let all = number("SELECT count(*) FROM interrupts");
+    let time = number("SELECT sum(exclusive_ns) FROM interrupts");
+    assert!(all > 100.0 && time > 0.0);
+    for name in ["interrupts-by-cpu", "interrupts-by-module"] {
+        assert_eq!(of("sum(count)", name), all, "{name}");
+    }
+    assert_eq!(of("sum(exclusive_ns)", "interrupts-by-module"), time);
+    assert_eq!(of("sum(deferred_ns + interrupt_ns)", "interrupts-by-cpu"), time);
+    assert!((0.0..100.0).contains(&of("max(cpu_percent)", "interrupts-by-cpu")));
+    let longest = number("SELECT max(duration_ns) FROM interrupts");
+    assert_eq!(of("max(duration_ns)", "interrupts-over-limit"), longest);
+    let over = of("sum(over_limit)", "interrupts-by-module");
+    assert_eq!(of("count(*)", "interrupts-over-limit"), over);
+    assert!(over > 0.0);
+}
 
 #[test]
 fn golden_answers_over_a_recording_from_inside_a_server() {

@@ -11,6 +11,7 @@ use crate::capture::file::{Limits, Reader};
 use crate::dataset::Dataset;
 use crate::dataset::reader::FileInfo;
 use crate::error::{Error, Result};
+use crate::trace;
 
 /// A recognised input.
 #[derive(Clone, Debug)]
@@ -23,6 +24,15 @@ pub enum Input {
         size_bytes: u64,
         /// Its format and compression.
         format: String,
+    },
+    /// A trace of processors.
+    Trace {
+        /// Where it is.
+        path: PathBuf,
+        /// Its size.
+        size_bytes: u64,
+        /// Its format.
+        format: trace::Format,
     },
     /// Standard input.
     Stdin,
@@ -56,9 +66,13 @@ impl Input {
         if !metadata.is_file() {
             return Ok(Input::Pipe(path));
         }
-        if has_parquet_magic(&path)? {
+        let head = head(&path)?;
+        if head.starts_with(PARQUET_MAGIC) {
             let info = FileInfo::of(&path)?;
             return Ok(Input::File { path, info });
+        }
+        if let Some(format) = trace::recognise(&head) {
+            return Ok(Input::Trace { path, size_bytes: metadata.len(), format });
         }
         let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
         let format = reader.summary().description();
@@ -71,8 +85,8 @@ impl Input {
     }
 
     /// Whether it has to be decoded.
-    pub fn is_capture(&self) -> bool {
-        self.is_stream() || matches!(self, Input::Capture { .. })
+    pub fn is_decoded(&self) -> bool {
+        self.is_stream() || matches!(self, Input::Capture { .. } | Input::Trace { .. })
     }
 
     /// Name, size and format.
@@ -80,6 +94,9 @@ impl Input {
         let (name, size_bytes, format) = match self {
             Input::Capture { path, size_bytes, format } => {
                 (text(path), Some(*size_bytes), format.as_str())
+            }
+            Input::Trace { path, size_bytes, format } => {
+                (text(path), Some(*size_bytes), format.name())
             }
             Input::Stdin => ("-".to_owned(), None, "capture"),
             Input::Pipe(path) => (text(path), None, "capture"),
@@ -94,9 +111,10 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn has_parquet_magic(path: &Path) -> Result<bool> {
+/// The first bytes of a file.
+fn head(path: &Path) -> Result<Vec<u8>> {
     let mut first = Vec::new();
     let file = File::open(path).map_err(Error::io(path))?;
-    file.take(PARQUET_MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io(path))?;
-    Ok(first == PARQUET_MAGIC)
+    file.take(trace::HEAD_BYTES as u64).read_to_end(&mut first).map_err(Error::io(path))?;
+    Ok(first)
 }

@@ -1,4 +1,4 @@
-//! One pass over inputs: decodes captures and reads Parquet files piece by piece.
+//! One pass over inputs: decodes captures, reads traces and Parquet files piece by piece.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::{Input, OpenOptions, Request};
 use crate::capture;
 use crate::dataset::reader::read_file;
 use crate::error::{Error, Result};
-use crate::{Part, Table};
+use crate::{Part, Table, trace};
 
 /// Progress of a pass. Another thread may read it.
 #[derive(Debug, Default)]
@@ -114,11 +114,17 @@ pub struct Parts {
 enum Step {
     Decode(Vec<capture::Input>),
     Alone(capture::Input),
+    Trace(PathBuf, trace::Format),
     Read(Table, PathBuf),
 }
 
 enum Current {
     Decode(Box<capture::Decoder>),
+    Trace {
+        reader: Box<trace::Reader>,
+        /// Bytes that the progress has.
+        read_bytes: u64,
+    },
     Read {
         table: Table,
         path: PathBuf,
@@ -157,6 +163,12 @@ impl Parts {
                 Input::Pipe(path) => {
                     parts.decode_alone(capture::Input::Path(path.clone()));
                     total = None;
+                }
+                Input::Trace { path, size_bytes, format } => {
+                    if trace::TABLES.iter().any(|table| parts.request.tables.contains(table)) {
+                        parts.steps.push_back(Step::Trace(path.clone(), *format));
+                        total = total.map(|total| total + size_bytes);
+                    }
                 }
                 Input::Stdin => {
                     parts.decode_alone(capture::Input::Stdin);
@@ -231,6 +243,10 @@ impl Parts {
                 self.progress.set_decoding(Some(decoder.progress()));
                 Ok(Current::Decode(Box::new(decoder)))
             }
+            Step::Trace(path, format) => {
+                let reader = trace::Reader::open(&path, format, self.options.decode.batch_rows)?;
+                Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })
+            }
             Step::Read(table, path) => {
                 let full = table.schema();
                 let schema = match (&self.request.projection, table) {
@@ -272,6 +288,14 @@ impl Parts {
                     Ok(true)
                 }
             },
+            Some(Current::Trace { reader, read_bytes }) => {
+                let part = reader.next_part()?;
+                let before = std::mem::replace(read_bytes, reader.read_bytes());
+                self.progress.add(*read_bytes - before, 0);
+                let more = part.is_some();
+                self.read.extend(part.filter(|part| self.request.tables.contains(&part.table())));
+                Ok(more)
+            }
             Some(Current::Read { table, path, size_bytes, schema, reader }) => {
                 match reader.next() {
                     None => {

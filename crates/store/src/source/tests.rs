@@ -240,3 +240,48 @@ fn a_filter_leaves_the_same_of_a_capture_and_of_a_dataset() {
     source.set_filter(Filter::default());
     assert_eq!(counts(&source), all);
 }
+
+const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/loopback.ftrace.txt");
+
+#[test]
+fn a_trace_of_processors_reads_like_the_dataset_made_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    // Recognised by content: the name says something else.
+    let path = dir.path().join("capture.pcap");
+    std::fs::copy(TRACE, &path).unwrap();
+    let path = path.display().to_string();
+    let source = open(&[&path]).unwrap();
+    assert!(source.is_trace());
+    assert_eq!(source.describe()[0].format, "Linux trace text");
+    let of_trace = counts(&source);
+    assert_eq!((of_trace[&Table::Traces], of_trace[&Table::Cpus]), (1, 2));
+    assert!(of_trace[&Table::Interrupts] > 50 && of_trace[&Table::Switches] > 50);
+    assert!(!of_trace.contains_key(&Table::Operations));
+    let progress = source.progress().unwrap();
+    assert_eq!(Some(progress.bytes_done()), progress.bytes_total());
+
+    let out = dir.path().join("out");
+    import(source.parts(&Request::all()).unwrap(), &out, &[]).unwrap();
+    let dataset = open(&[&out.display().to_string()]).unwrap();
+    assert!(dataset.is_trace());
+    assert_eq!(counts(&dataset), of_trace);
+}
+
+#[test]
+fn a_pass_over_other_tables_does_not_read_a_trace() {
+    let source = open(&[TRACE]).unwrap();
+    let request = Request { tables: vec![Table::Operations], projection: None };
+    assert_eq!(source.parts(&request).unwrap().count(), 0);
+    assert_eq!(source.progress().unwrap().bytes_total(), Some(0));
+}
+
+#[test]
+fn a_trace_beside_a_dataset_of_operations_is_not_only_a_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 100);
+    let source = open(&[TRACE, &dir.path().display().to_string()]).unwrap();
+    assert!(!source.is_trace());
+    let counts = counts(&source);
+    assert_eq!(counts[&Table::Operations], 100);
+    assert!(counts.contains_key(&Table::Interrupts));
+}

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::source::{Inputs, Request, Source};
 use crate::{Part, Table};
 
-/// One table of a source: Parquet files through DataFusion's reader, everything else (captures,
+/// One table of a source: Parquet files through DataFusion's reader, everything else (captures, traces,
 /// and files whose names become tokens) as a stream of decoded parts.
 #[derive(Debug)]
 pub(super) struct SourceTable {
@@ -47,12 +47,12 @@ impl SourceTable {
             (None, Some(Inputs::All))
         } else {
             let paths = source.files(table);
-            let streamed = source.has_captures().then_some(Inputs::Captures);
+            let streamed = source.has_decoded().then_some(Inputs::Decoded);
             (listing(table, &paths)?, streamed)
         };
         // A table without files (empty dataset) still exists.
         let streamed = match files {
-            None => Some(streamed.unwrap_or(Inputs::Captures)),
+            None => Some(streamed.unwrap_or(Inputs::Decoded)),
             Some(_) => streamed,
         };
         Ok(SourceTable { table, schema: schema(table), source, files, streamed })

@@ -1,0 +1,213 @@
+//! Where the time of processors goes: interrupts, deferred work, threads and idling, from the tables
+//! of a trace.
+//!
+//! Definitions are in docs/method/processors.md. Memory is bounded: a limit for each list, with a
+//! counter of what did not fit ([`Report::discarded`]).
+
+mod data;
+mod devices;
+mod groups;
+mod per_cpu;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, UInt64Type};
+use smbscope_tables::tables::{Cpu, Trace};
+
+pub use data::{
+    Device, DeviceCpu, InterruptGroup, Limits, Processor, Report, SampleCounts, Section,
+};
+use devices::Devices;
+use groups::Groups;
+use per_cpu::{Place, Processors as PerCpu};
+
+/// Which of a processor's times an interrupt or deferred work belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Handlers of interrupts: they run first and must be short.
+    Interrupt,
+    /// Work that handlers leave for later: DPCs, softirqs.
+    Deferred,
+}
+
+impl Class {
+    fn of(kind: &str) -> Class {
+        match kind {
+            "isr" | "isr_msi" | "irq" | "ipi" => Class::Interrupt,
+            _ => Class::Deferred,
+        }
+    }
+}
+
+/// Adds up the tables of traces.
+#[derive(Debug)]
+pub struct Processors {
+    limits: Limits,
+    traces: Vec<Trace>,
+    processors: PerCpu,
+    groups: Groups,
+    devices: Devices,
+}
+
+/// One row of the table `interrupts`, as the parts of this analysis read it.
+#[derive(Clone, Copy, Debug)]
+struct Row<'a> {
+    cpu: u64,
+    kind: &'a str,
+    class: Class,
+    name: Option<&'a str>,
+    device: Option<&'a str>,
+    queue: Option<u64>,
+    thread: Option<u64>,
+    duration_ns: Option<i64>,
+    exclusive_ns: Option<i64>,
+    delay_ns: Option<i64>,
+    work: Option<u64>,
+}
+
+impl Processors {
+    /// An empty analysis.
+    pub fn new(limits: Limits) -> Processors {
+        Processors {
+            limits,
+            traces: Vec::new(),
+            processors: PerCpu::default(),
+            groups: Groups::default(),
+            devices: Devices::default(),
+        }
+    }
+
+    /// Takes what traces contain.
+    pub fn traces(&mut self, rows: &[Trace]) {
+        self.traces.extend_from_slice(rows);
+    }
+
+    /// Takes where processors are in the machine.
+    pub fn cpus(&mut self, rows: &[Cpu]) {
+        rows.iter().for_each(|row| self.processors.place(row));
+    }
+
+    /// Takes rows of the table `interrupts`.
+    pub fn interrupts(&mut self, batch: &RecordBatch) {
+        let number =
+            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
+        let signed =
+            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<Int64Type>());
+        let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
+        let (Some(cpus), Some(kinds)) = (number("cpu"), text("kind")) else { return };
+        let [queues, threads, works] = ["queue", "thread", "work"].map(number);
+        let [durations, exclusives, delays] =
+            ["duration_ns", "exclusive_ns", "delay_ns"].map(signed);
+        let [names, devices] = ["name", "device"].map(text);
+        macro_rules! at {
+            ($column:expr, $row:expr) => {
+                $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
+            };
+        }
+        for row in 0..batch.num_rows() {
+            let kind = kinds.value(row);
+            let one = Row {
+                cpu: cpus.value(row),
+                kind,
+                class: Class::of(kind),
+                name: at!(names, row),
+                device: at!(devices, row),
+                queue: at!(queues, row),
+                thread: at!(threads, row),
+                duration_ns: at!(durations, row),
+                exclusive_ns: at!(exclusives, row),
+                delay_ns: at!(delays, row),
+                work: at!(works, row),
+            };
+            self.processors.interrupt(&one);
+            self.groups.add(&one, self.limits);
+            self.devices.add(&one);
+        }
+    }
+
+    /// Takes rows of the table `switches`, in the order of time on each processor.
+    pub fn switches(&mut self, batch: &RecordBatch) {
+        let number =
+            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
+        let recording = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
+        let times = batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>());
+        let (Some(cpus), Some(old), Some(new), Some(times), Some(recording)) =
+            (number("cpu"), number("old_thread"), number("new_thread"), times, recording)
+        else {
+            return;
+        };
+        for row in 0..batch.num_rows() {
+            let place = Place { recording: recording.value(row), cpu: cpus.value(row) };
+            self.processors.switch(place, times.value(row), old.value(row), new.value(row));
+        }
+    }
+
+    /// Takes rows of the table `samples`.
+    pub fn samples(&mut self, batch: &RecordBatch) {
+        let number =
+            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
+        let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
+        let Some(cpus) = number("cpu") else { return };
+        let [threads, addresses] = ["thread", "address"].map(number);
+        let [during, modules] = ["during", "module"].map(text);
+        for row in 0..batch.num_rows() {
+            let known = |column: Option<&arrow::array::StringArray>| {
+                column
+                    .filter(|column| column.is_valid(row))
+                    .map(|column| column.value(row).to_owned())
+            };
+            let value = |column: Option<&arrow::array::UInt64Array>| {
+                column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+            };
+            let module = known(modules);
+            let section = match known(during) {
+                Some(kind) if Class::of(&kind) == Class::Interrupt => Section::Interrupt,
+                Some(_) => Section::Deferred,
+                None if value(threads) == Some(0) => Section::Idle,
+                None => match value(addresses) {
+                    Some(address) if is_kernel(address, module.as_deref()) => Section::Kernel,
+                    Some(_) => Section::User,
+                    None => Section::Unknown,
+                },
+            };
+            self.processors.sample(cpus.value(row), section);
+        }
+    }
+
+    /// The result.
+    pub fn finish(self) -> Report {
+        let length_ns = self
+            .traces
+            .iter()
+            .filter_map(|trace| trace.ended_at?.checked_sub(trace.started_at?))
+            .sum();
+        let starts = self.traces.iter().filter_map(|trace| trace.started_at);
+        let processors = self.processors.finish(&self.traces, length_ns);
+        let possible_ns =
+            i64::try_from(processors.rows.len()).unwrap_or(i64::MAX).saturating_mul(length_ns);
+        let (groups, groups_discarded) = self.groups.finish(possible_ns, self.limits);
+        let (devices, devices_discarded) = self.devices.finish();
+        Report {
+            start_ns: starts.min(),
+            length_ns,
+            possible_ns,
+            discarded: processors.discarded + groups_discarded + devices_discarded,
+            processors: processors.rows,
+            interrupts: groups,
+            devices,
+            limits: self.limits,
+            traces: self.traces,
+        }
+    }
+}
+
+/// Whether an address is one of the kernel: the upper half of a 64-bit address space (x86-64 and
+/// arm64 of Linux and Windows), or a module that `perf` names as the kernel's.
+fn is_kernel(address: u64, module: Option<&str>) -> bool {
+    let by_name = |name: &str| {
+        name.starts_with("[kernel") || name.contains("vmlinux") || name.ends_with(".ko")
+    };
+    address >= 0xffff_0000_0000_0000 || module.is_some_and(by_name)
+}
+
+#[cfg(test)]
+mod tests;

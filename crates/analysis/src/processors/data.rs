@@ -1,0 +1,148 @@
+//! The result: plain numbers, nothing derived while rendering.
+
+use serde::Serialize;
+use smbscope_tables::tables::Trace;
+
+use crate::stats::latency::Distribution;
+
+/// Durations that interrupts should not exceed: Microsoft's guideline for drivers is 100 µs for a DPC
+/// and 25 µs for an ISR ("Measuring DPC/ISR time", learn.microsoft.com/windows-hardware/drivers/devtest).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    pub deferred_ns: i64,
+    pub interrupt_ns: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { deferred_ns: 100_000, interrupt_ns: 25_000 }
+    }
+}
+
+/// Where the time of processors went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// First event.
+    pub start_ns: Option<i64>,
+    /// Time that the traces cover.
+    pub length_ns: i64,
+    /// The same for all processors together.
+    pub possible_ns: i64,
+    pub limits: Limits,
+    pub processors: Vec<Processor>,
+    /// By kind and name, the most time first.
+    pub interrupts: Vec<InterruptGroup>,
+    /// Network and other devices, the most work first.
+    pub devices: Vec<Device>,
+    pub traces: Vec<Trace>,
+    /// Rows left out because a list was full.
+    pub discarded: u64,
+}
+
+/// The time of one processor. The times are disjoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Processor {
+    pub cpu: u64,
+    pub node: Option<u64>,
+    pub socket: Option<u64>,
+    pub core: Option<u64>,
+    pub thread: Option<u64>,
+    /// Handlers of interrupts.
+    pub interrupt_ns: i64,
+    /// Deferred work: DPCs, softirqs.
+    pub deferred_ns: i64,
+    /// Threads, without what interrupted them; null without context switches.
+    pub thread_ns: Option<i64>,
+    pub idle_ns: Option<i64>,
+    /// Both as parts of the length of the trace.
+    pub interrupt_share: Option<f64>,
+    pub deferred_share: Option<f64>,
+    pub thread_share: Option<f64>,
+    pub idle_share: Option<f64>,
+    pub interrupts: u64,
+    pub samples: SampleCounts,
+}
+
+/// What samples hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    Interrupt,
+    Deferred,
+    Kernel,
+    User,
+    Idle,
+    Unknown,
+}
+
+/// Samples by what they hit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SampleCounts {
+    pub all: u64,
+    pub interrupt: u64,
+    pub deferred: u64,
+    pub kernel: u64,
+    pub user: u64,
+    pub idle: u64,
+}
+
+impl SampleCounts {
+    pub(super) fn add(&mut self, section: Section) {
+        self.all += 1;
+        match section {
+            Section::Interrupt => self.interrupt += 1,
+            Section::Deferred => self.deferred += 1,
+            Section::Kernel => self.kernel += 1,
+            Section::User => self.user += 1,
+            Section::Idle => self.idle += 1,
+            Section::Unknown => {}
+        }
+    }
+}
+
+/// Interrupts or deferred work of one kind and name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InterruptGroup {
+    pub kind: String,
+    /// Null where only the address of the routine is known.
+    pub name: Option<String>,
+    pub count: u64,
+    /// Exclusive time, and its part of the time of all processors.
+    pub exclusive_ns: i64,
+    pub share: Option<f64>,
+    /// Durations with what was nested; of those that have one.
+    pub duration: Distribution,
+    pub limit_ns: i64,
+    pub over_limit: u64,
+    /// Their durations together.
+    pub over_limit_ns: i64,
+    /// From the request to the beginning.
+    pub delay: Distribution,
+    /// Packets of polls.
+    pub work: Option<u64>,
+    /// The processors on which it ran, the most time (polls: the most runs) first.
+    pub cpus: Vec<u64>,
+}
+
+/// The work for one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Device {
+    pub device: String,
+    pub count: u64,
+    pub exclusive_ns: i64,
+    /// Packets of its polls.
+    pub work: Option<u64>,
+    /// Queues that its handlers name.
+    pub queues: u64,
+    /// Part of the runs that is on the busiest processor.
+    pub busiest_share: f64,
+    /// By processor, the most runs first.
+    pub cpus: Vec<DeviceCpu>,
+}
+
+/// The work for one device on one processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DeviceCpu {
+    pub cpu: u64,
+    pub count: u64,
+    pub exclusive_ns: i64,
+}

@@ -1,0 +1,143 @@
+//! Processors with interrupts, switches and samples that are made here.
+
+use std::borrow::Cow;
+
+use smbscope_tables::tables::{Interrupt, Sample, Switch};
+
+use super::*;
+
+fn interrupt(cpu: u64, kind: &'static str, name: &str, duration: i64, exclusive: i64) -> Interrupt {
+    Interrupt {
+        recording: "a".into(),
+        cpu,
+        kind: Cow::Borrowed(kind),
+        name: Some(name.into()),
+        duration_ns: Some(duration),
+        exclusive_ns: Some(exclusive),
+        ..Interrupt::default()
+    }
+}
+
+fn switch(cpu: u64, time: i64, old: u64, new: u64) -> Switch {
+    let recording = "a".into();
+    Switch { recording, time, cpu, old_thread: old, new_thread: new, ..Switch::default() }
+}
+
+fn trace() -> Trace {
+    Trace {
+        recording: "a".into(),
+        started_at: Some(1_000),
+        ended_at: Some(1_001_000),
+        ..Trace::default()
+    }
+}
+
+fn report(interrupts: &[Interrupt], switches: &[Switch], samples: &[Sample]) -> Report {
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&Interrupt::to_batch(interrupts).unwrap());
+    processors.samples(&Sample::to_batch(samples).unwrap());
+    processors.switches(&Switch::to_batch(switches).unwrap());
+    processors.traces(&[trace()]);
+    processors.finish()
+}
+
+#[test]
+fn durations_are_added_up_by_kind_and_name() {
+    let rows = [
+        interrupt(0, "dpc", "ndis.sys", 100_000, 90_000),
+        interrupt(2, "dpc", "ndis.sys", 100_001, 100_001),
+        interrupt(0, "isr", "ndis.sys", 25_001, 25_001),
+        interrupt(0, "isr", "ndis.sys", 25_000, 25_000),
+        interrupt(0, "dpc", "storport.sys", 8_000, 8_000),
+    ];
+    let report = report(&rows, &[], &[]);
+    let found: Vec<_> = report
+        .interrupts
+        .iter()
+        .map(|group| (group.kind.as_str(), group.name.as_deref().unwrap(), group.count))
+        .collect();
+    assert_eq!(found, [("dpc", "ndis.sys", 2), ("isr", "ndis.sys", 2), ("dpc", "storport.sys", 1)]);
+    let [dpc, isr, storport] = &report.interrupts[..] else { panic!() };
+    // At the limit is not over it.
+    assert_eq!((dpc.over_limit, dpc.over_limit_ns, dpc.limit_ns), (1, 100_001, 100_000));
+    assert_eq!((isr.over_limit, isr.over_limit_ns, isr.limit_ns), (1, 25_001, 25_000));
+    assert_eq!((storport.over_limit, storport.duration.max_ns), (0, Some(8_000)));
+    assert_eq!((dpc.exclusive_ns, dpc.duration.sum_ns), (190_001, 200_001));
+    assert_eq!(dpc.cpus, [2, 0]);
+    // Two processors, one millisecond each.
+    assert_eq!((report.length_ns, report.possible_ns), (1_000_000, 2_000_000));
+    assert_eq!(dpc.share, Some(190_001.0 / 2e6));
+    assert_eq!(report.processors[0].deferred_ns, 98_000);
+    assert_eq!(report.processors[0].interrupt_ns, 50_001);
+    // What else the processor did is not known.
+    assert_eq!((report.processors[0].idle_ns, report.processors[0].thread_ns), (None, None));
+}
+
+#[test]
+fn idle_time_is_without_the_interrupts_in_it() {
+    let mut within_idle = interrupt(0, "softirq", "NET_RX", 50_000, 50_000);
+    within_idle.thread = Some(0);
+    let mut within_thread = interrupt(0, "irq", "eth0", 10_000, 10_000);
+    within_thread.thread = Some(7);
+    // Idle until 301 µs, thread 7 until 501 µs, idle to the end. Processor 1 is never idle.
+    let switches = [switch(0, 301_000, 0, 7), switch(0, 501_000, 7, 0), switch(1, 401_000, 8, 9)];
+    let report = report(&[within_idle, within_thread], &switches, &[]);
+    let [zero, one] = &report.processors[..] else { panic!() };
+    assert_eq!((zero.idle_ns, zero.thread_ns), (Some(750_000), Some(190_000)));
+    let all = zero.idle_ns.unwrap() + zero.thread_ns.unwrap();
+    assert_eq!(all + zero.interrupt_ns + zero.deferred_ns, report.length_ns);
+    assert_eq!((one.idle_ns, one.thread_ns), (Some(0), Some(1_000_000)));
+}
+
+#[test]
+fn samples_are_divided_by_what_they_hit() {
+    let sample = |thread, address, module: Option<&str>, during: Option<&'static str>| Sample {
+        cpu: 0,
+        thread: Some(thread),
+        address,
+        module: module.map(Into::into),
+        during: during.map(Cow::Borrowed),
+        ..Sample::default()
+    };
+    let rows = [
+        sample(5, Some(0x7f00_0000_0000), Some("/usr/lib/libc.so"), None),
+        sample(5, Some(0xffff_ffff_8100_0000), None, None),
+        sample(5, Some(0x59fef5), Some("/lib/modules/4.3/build/vmlinux"), None),
+        sample(0, Some(0xffff_ffff_8100_0000), None, None),
+        sample(0, Some(0xffff_ffff_8100_0000), None, Some("softirq")),
+        sample(5, Some(1), None, Some("irq")),
+        sample(5, None, None, None),
+    ];
+    let counts = report(&[], &[], &rows).processors[0].samples;
+    let expected = SampleCounts { all: 7, interrupt: 1, deferred: 1, kernel: 2, user: 1, idle: 1 };
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn devices_show_on_how_many_processors_their_work_ran() {
+    let poll = |cpu, work| Interrupt {
+        duration_ns: None,
+        exclusive_ns: None,
+        device: Some("eth0".into()),
+        work: Some(work),
+        ..interrupt(cpu, "napi_poll", "eth0", 0, 0)
+    };
+    let mut irq = interrupt(3, "irq", "eth0-rx-1", 5, 5);
+    (irq.device, irq.queue) = (Some("eth0".into()), Some(1));
+    let report = report(&[poll(3, 64), poll(3, 1), poll(1, 5), irq], &[], &[]);
+    let [eth0] = &report.devices[..] else { panic!() };
+    assert_eq!((eth0.count, eth0.work, eth0.queues), (4, Some(70), 1));
+    assert_eq!(eth0.busiest_share, 0.75);
+    assert_eq!(eth0.cpus[0], DeviceCpu { cpu: 3, count: 3, exclusive_ns: 5 });
+    let polls = report.interrupts.iter().find(|group| group.kind == "napi_poll").unwrap();
+    assert_eq!((polls.count, polls.work, polls.duration.n), (3, Some(70), 0));
+}
+
+#[test]
+fn an_empty_trace_has_no_shares() {
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&Interrupt::to_batch(&[interrupt(0, "dpc", "a", 1, 1)]).unwrap());
+    let report = processors.finish();
+    assert_eq!((report.length_ns, report.start_ns), (0, None));
+    assert_eq!((report.interrupts[0].share, report.processors[0].deferred_share), (None, None));
+}

@@ -1,0 +1,104 @@
+//! What a trace of processors contains, lost and does not show.
+
+use smbscope_analysis::processors::Report;
+use smbscope_tables::tables::Trace;
+
+use crate::document::{Block, Cell, Fact, Facts, Section, fact};
+use crate::format;
+
+/// What a reader must know before any number.
+pub(super) fn notices(report: &Report) -> Vec<Block> {
+    let sum = |of: fn(&Trace) -> u64| report.traces.iter().map(of).fold(0, u64::saturating_add);
+    let parts = [
+        (sum(|trace| trace.events_lost.unwrap_or(0)), "events that the recorder lost"),
+        (sum(|trace| trace.buffers_lost.unwrap_or(0)), "buffers that the recorder lost"),
+        (sum(|trace| trace.damaged), "lines or records that could not be read"),
+        (report.discarded, "rows that did not fit into a list"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> =
+        parts.map(|(count, what)| format!("{what}: {}", format::count(*count))).collect();
+    match parts.is_empty() {
+        true => Vec::new(),
+        false => vec![Block::Warn(format!(
+            "Part of the trace is missing ({}): times are too low. The section Coverage has all counters.",
+            parts.join(", ")
+        ))],
+    }
+}
+
+pub(super) fn section(report: &Report) -> Section {
+    let mut blocks: Vec<_> = report.traces.iter().map(|trace| Block::Facts(facts(trace))).collect();
+    blocks.extend(missing(report).into_iter().map(Block::Note));
+    Section {
+        id: "coverage",
+        title: "Coverage",
+        help: "What the trace contains, what was lost, and how far the numbers above can be trusted.",
+        blocks,
+    }
+}
+
+fn facts(trace: &Trace) -> Facts {
+    let of = |name: &str, value: Cell| fact("trace", name, value);
+    let lost = |name: &str, value: Option<u64>| match value {
+        Some(lost) => of(name, Cell::Count(lost)),
+        None => of(name, Cell::Text("not known".to_owned()))
+            .noted("the format does not say whether any were lost"),
+    };
+    let length = trace.ended_at.zip(trace.started_at).map(|(end, start)| end.saturating_sub(start));
+    let mut rows = vec![
+        of("format", Cell::Text(trace.format.clone()))
+            .noted(trace.clock.clone().map_or_else(String::new, |clock| format!("clock {clock}"))),
+        Fact {
+            title: "Length".to_owned(),
+            value: Cell::duration(length),
+            note: String::new(),
+            help: "From the first event to the last.",
+        },
+        of("cpus", Cell::Count(trace.cpus)),
+        of("events", Cell::Count(trace.events)).noted(match trace.events_other {
+            0 => String::new(),
+            other => format!("{} of them of kinds that no table has", format::count(other)),
+        }),
+        of("interrupts", Cell::Count(trace.interrupts)),
+        lost("events_lost", trace.events_lost),
+    ];
+    if trace.buffers_lost.is_some() {
+        rows.push(lost("buffers_lost", trace.buffers_lost));
+    }
+    let counters = [
+        ("damaged", trace.damaged),
+        ("starts_unmatched", trace.starts_unmatched),
+        ("ends_unmatched", trace.ends_unmatched),
+        ("samples", trace.samples),
+        ("switches", trace.switches),
+        ("stacks_discarded", trace.stacks_discarded),
+        ("names_discarded", trace.names_discarded),
+        ("limited", trace.limited),
+    ];
+    for (name, count) in counters.into_iter().filter(|(_, count)| *count > 0) {
+        let note = match name {
+            "damaged" => trace.first_damaged.as_deref().map(format::harmless),
+            _ => None,
+        };
+        rows.push(of(name, Cell::Count(count)).noted(note.unwrap_or_default()));
+    }
+    Facts { caption: trace.recording.clone(), rows }
+}
+
+/// What was not recorded, and how to record it next time.
+fn missing(report: &Report) -> Vec<String> {
+    let has = |of: fn(&Trace) -> u64| report.traces.iter().any(|trace| of(trace) > 0);
+    let mut said = Vec::new();
+    if !has(|trace| trace.switches) {
+        said.push(
+            "Without context switches the time of threads and idle time are not known. On Linux record sched:sched_switch, on Windows the kernel flag CSWITCH.".to_owned(),
+        );
+    }
+    if !has(|trace| trace.samples) {
+        said.push(
+            "Without samples the code that ran is not known. On Linux record `perf record -a -g -F 99`, on Windows the kernel flag PROFILE with stacks.".to_owned(),
+        );
+    }
+    said
+}

@@ -1,0 +1,111 @@
+//! What a trace of processors says in one sentence, and the numbers next to it.
+
+use smbscope_analysis::processors::{InterruptGroup, Processor, Report};
+
+use super::cpu_list;
+use crate::format;
+use crate::verdict::{Tile, Tone, Verdict};
+
+/// A processor with this share of its time in interrupts and deferred work has hardly time for
+/// threads.
+const BAD_SHARE: f64 = 0.5;
+/// A share that is worth a look.
+const WATCH_SHARE: f64 = 0.25;
+
+/// `one CPU`, `4 CPUs`.
+pub(super) fn cpus(count: u64) -> String {
+    match count {
+        1 => "one CPU".to_owned(),
+        _ => format!("{} CPUs", format::count(count)),
+    }
+}
+
+fn busy(processor: &Processor) -> f64 {
+    processor.interrupt_share.unwrap_or(0.0) + processor.deferred_share.unwrap_or(0.0)
+}
+
+pub(super) fn verdict(report: &Report) -> Verdict {
+    if report.interrupts.is_empty() {
+        return Verdict {
+            tone: Tone::Unknown,
+            sentence: "The trace has no interrupts and no deferred work".to_owned(),
+            reasons: vec![
+                "On Linux, record the events irq:*, irq_vectors:*, napi:* and sched:sched_switch."
+                    .to_owned(),
+            ],
+        };
+    }
+    let most = report.processors.iter().map(busy).fold(0.0, f64::max);
+    let (tone, limit) = match most {
+        BAD_SHARE.. => (Tone::Bad, BAD_SHARE),
+        WATCH_SHARE.. => (Tone::Watch, WATCH_SHARE),
+        _ => (Tone::Good, 0.0),
+    };
+    let sentence = match tone {
+        Tone::Good => format!(
+            "No CPU spends more than {} of its time in interrupts and deferred work",
+            format::share(most)
+        ),
+        _ => {
+            let held: Vec<_> = report.processors.iter().filter(|one| busy(one) >= limit).collect();
+            let numbers: Vec<_> = held.iter().map(|one| one.cpu).collect();
+            let mean = held.iter().map(|one| busy(one)).sum::<f64>() / held.len().max(1) as f64;
+            let (subject, verb, its) = match numbers.len() {
+                1 => ("CPU", "spends", "its"),
+                _ => ("CPUs", "spend", "their"),
+            };
+            format!(
+                "{subject} {} {verb} {} of {its} time in interrupts and deferred work",
+                cpu_list(&numbers),
+                format::share(mean)
+            )
+        }
+    };
+    let reasons = report.interrupts.first().map(most_time).into_iter().collect();
+    Verdict { tone, sentence, reasons }
+}
+
+fn most_time(group: &InterruptGroup) -> String {
+    let name = group.name.as_deref().unwrap_or("a routine without a name");
+    let over = match group.over_limit {
+        0 => format!("none above {}", format::duration(group.limit_ns)),
+        count => format!("{} above {}", format::count(count), format::duration(group.limit_ns)),
+    };
+    format!(
+        "Most time takes {} ({}): {} in {} runs, {over}, on CPU {}.",
+        format::harmless(name),
+        group.kind,
+        format::duration(group.exclusive_ns),
+        format::count(group.count),
+        cpu_list(&group.cpus)
+    )
+}
+
+pub(super) fn tiles(report: &Report) -> Vec<Tile> {
+    let time = |class: fn(&Processor) -> i64| report.processors.iter().map(class).sum::<i64>();
+    let of_all = |ns: i64| match report.possible_ns {
+        1.. => format!("{} of all CPUs", format::share(ns as f64 / report.possible_ns as f64)),
+        _ => String::new(),
+    };
+    let deferred = time(|one| one.deferred_ns);
+    let interrupts = time(|one| one.interrupt_ns);
+    let longest = report.interrupts.iter().max_by_key(|group| group.duration.max_ns);
+    let over: u64 = report.interrupts.iter().map(|group| group.over_limit).sum();
+    let runs: u64 = report.interrupts.iter().map(|group| group.count).sum();
+    vec![
+        Tile::new("Deferred work", format::duration(deferred), of_all(deferred)),
+        Tile::new("Interrupts", format::duration(interrupts), of_all(interrupts)),
+        Tile::new(
+            "Longest run",
+            longest
+                .and_then(|group| group.duration.max_ns)
+                .map_or_else(|| "–".to_owned(), format::duration),
+            longest.and_then(|group| group.name.clone()).unwrap_or_default(),
+        ),
+        Tile::new(
+            "Above the limit",
+            format::count(over),
+            format!("of {} runs", format::count(runs)),
+        ),
+    ]
+}

@@ -1,0 +1,17 @@
+//! Table `cpus`: the processors of a trace, and where they are in the machine.
+
+use crate::row::table;
+
+table! {
+    /// One logical processor.
+    Cpu, "cpus" {
+        recording: String, None, Machine, "The recording that the row belongs to.";
+        cpu: u64, None, Public, "Number of the processor.";
+        node: Option<u64>, None, Public, "Its NUMA node.";
+        socket: Option<u64>, None, Public, "Its socket.";
+        core: Option<u64>, None, Public, "Its core.";
+        thread: Option<u64>, None, Public, "Number of the hyper-thread in the core.";
+        mhz: Option<u64>, None, Public, "Nominal frequency, MHz.";
+        events: u64, Count, Public, "Events of the trace on this processor.";
+    }
+}

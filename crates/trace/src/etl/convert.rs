@@ -1,0 +1,217 @@
+//! The second reading of a log: records in the order of their times to [`Event`]s.
+
+use super::Log;
+use super::clock::Clock;
+use super::kernel::{group, interrupts, samples, stacks, threads};
+use super::log_header::LogHeader;
+use super::record::{Origin, Record};
+use super::stacks::{Number, Numbers, Waiting};
+use super::survey::Survey;
+use crate::event::{Event, Frame, Image, Interrupt, Kind, Sample, Switch};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Processors whose threads are remembered; Windows has at most 2048.
+const CPUS_MAX: usize = 4_096;
+
+type Sink<'a> = &'a mut dyn FnMut(Event);
+
+/// Makes events.
+#[derive(Debug)]
+pub struct Converter {
+    clock: Clock,
+    survey: Survey,
+    /// Images that are loaded later, in the order of their times.
+    images: VecDeque<Image>,
+    waiting: Waiting,
+    numbers: Numbers,
+    states: Vec<Arc<str>>,
+    /// The thread of each processor after its last context switch.
+    running: Vec<Option<u32>>,
+}
+
+impl Converter {
+    pub fn new(clock: Clock, survey: Survey, log: &mut Log) -> Converter {
+        log.sample_interval_ns = survey.sample_interval_ns;
+        Converter {
+            clock,
+            survey,
+            images: VecDeque::new(),
+            waiting: Waiting::default(),
+            numbers: Numbers::new(),
+            states: threads::STATES.iter().map(|&name| name.into()).collect(),
+            running: vec![None; CPUS_MAX],
+        }
+    }
+
+    /// Yields what events refer to: processors, and images that were there before them.
+    pub fn before_events(&mut self, header: &LogHeader, sink: Sink<'_>) {
+        for cpu in self.survey.cpus(header.cpus, header.cpu_mhz) {
+            sink(Event::Cpu(cpu));
+        }
+        self.images = self.survey.images(&self.clock).into();
+        self.images_until(None, sink);
+    }
+
+    fn images_until(&mut self, time_ns: Option<i64>, sink: Sink<'_>) {
+        while let Some(image) = self.images.pop_front_if(|image| image.time_ns <= time_ns) {
+            sink(Event::Image(image));
+        }
+    }
+
+    /// Yields the events of one record.
+    #[inline]
+    pub fn record(&mut self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) {
+        let Origin::Kernel { group, opcode } = record.origin else { return };
+        if !self.images.is_empty() {
+            self.images_until(Some(self.clock.time_ns(record.ticks)), sink);
+        }
+        let done = match (group, opcode) {
+            (group::PERFINFO, samples::SAMPLE) => self.sample(record, log, sink),
+            (group::PERFINFO, _) => match interrupts::kind(opcode) {
+                Some(kind) => self.interrupt(kind, record, sink),
+                None if samples::INTERVALS.contains(&opcode) => {
+                    let interval_ns = samples::interval_ns(record);
+                    log.sample_interval_ns = interval_ns.or(log.sample_interval_ns);
+                    Some(())
+                }
+                None => Some(()),
+            },
+            (group::STACK_WALK, stacks::WITH_FRAMES) => self.stack(record, log),
+            (group::STACK_WALK, _) if stacks::WITH_KEY.contains(&opcode) => self.key(record, log),
+            (group::THREAD, threads::SWITCH) => self.switch(record, sink),
+            (group::THREAD, threads::START) => {
+                if let Some((process, thread)) = threads::thread(record) {
+                    self.survey.threads.start(process, thread);
+                }
+                Some(())
+            }
+            _ => Some(()),
+        };
+        if done.is_none() {
+            log.damaged(|| format!("an event {group}:{opcode}"));
+        }
+    }
+
+    /// Yields what still waits.
+    pub fn finish(&mut self, log: &mut Log, sink: Sink<'_>) {
+        while let Some(image) = self.images.pop_front() {
+            sink(Event::Image(image));
+        }
+        while let Some((sample, frames)) = self.waiting.next() {
+            self.yield_sample(sample, frames, log, sink);
+        }
+    }
+
+    fn interrupt(&self, kind: Kind, record: &Record<'_>, sink: Sink<'_>) -> Option<()> {
+        let run = interrupts::parse(kind, record)?;
+        if run.start_ticks > record.ticks {
+            return None;
+        }
+        sink(Event::Interrupt(Interrupt {
+            cpu: record.cpu,
+            kind,
+            vector: run.vector.map(u32::from),
+            routine: Some(run.routine),
+            name: None,
+            device: None,
+            thread: self.running.get(record.cpu as usize).copied().flatten(),
+            queue: None,
+            start_ns: Some(self.clock.time_ns(run.start_ticks)),
+            end_ns: self.clock.time_ns(record.ticks),
+            raised_ns: None,
+            work: None,
+            budget: None,
+        }));
+        Some(())
+    }
+
+    fn sample(&mut self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) -> Option<()> {
+        let raw = samples::parse(record)?;
+        let time_ns = self.clock.time_ns(record.ticks);
+        let sample = Sample {
+            time_ns,
+            cpu: record.cpu,
+            process: self.survey.threads.process(raw.thread),
+            thread: Some(raw.thread),
+            address: Some(raw.address),
+            stack: None,
+            during: raw.during,
+            weight_ns: log.sample_interval_ns,
+        };
+        self.waiting.add(record.ticks, sample);
+        while let Some((sample, frames)) = self.waiting.next_before(time_ns) {
+            self.yield_sample(sample, frames, log, sink);
+        }
+        Some(())
+    }
+
+    fn yield_sample(
+        &mut self,
+        mut sample: Sample,
+        frames: Vec<u64>,
+        log: &mut Log,
+        sink: Sink<'_>,
+    ) {
+        if !frames.is_empty() {
+            sample.stack = match self.numbers.of(&frames) {
+                Number::Known(id) => Some(id),
+                Number::New(id) => {
+                    let frame = |&address| Frame { address, ..Frame::default() };
+                    let frames = frames.iter().map(frame).collect();
+                    sink(Event::Stack { id, frames });
+                    Some(id)
+                }
+                Number::Limited => {
+                    log.coverage.stacks_discarded += 1;
+                    None
+                }
+            };
+        }
+        self.waiting.reuse(frames);
+        sink(Event::Sample(sample));
+    }
+
+    fn stack(&mut self, record: &Record<'_>, log: &mut Log) -> Option<()> {
+        let (owner, frames) = stacks::owner(record)?;
+        let frames = stacks::frames(frames, record.pointer_bytes);
+        let half = kernel_half(record);
+        let is_sample = self.waiting.attach(owner, record.cpu, half, frames);
+        log.stacks_of_others += u64::from(!is_sample);
+        Some(())
+    }
+
+    fn key(&mut self, record: &Record<'_>, log: &mut Log) -> Option<()> {
+        let (owner, rest) = stacks::owner(record)?;
+        let key = stacks::key(rest, record.pointer_bytes)?;
+        let frames = self.survey.dictionary.frames(key, record.ticks);
+        let frames = frames.unwrap_or(&[]).iter().copied();
+        let half = kernel_half(record);
+        let is_sample = self.waiting.attach(owner, record.cpu, half, frames);
+        log.stacks_of_others += u64::from(!is_sample);
+        Some(())
+    }
+
+    fn switch(&mut self, record: &Record<'_>, sink: Sink<'_>) -> Option<()> {
+        let raw = threads::switch(record)?;
+        if let Some(running) = self.running.get_mut(record.cpu as usize) {
+            *running = Some(raw.new_thread);
+        }
+        let threads = &self.survey.threads;
+        sink(Event::Switch(Switch {
+            time_ns: self.clock.time_ns(record.ticks),
+            cpu: record.cpu,
+            old_thread: raw.old_thread,
+            old_name: threads.name(raw.old_thread),
+            old_state: self.states.get(usize::from(raw.old_state)).cloned(),
+            new_thread: raw.new_thread,
+            new_name: threads.name(raw.new_thread),
+        }));
+        Some(())
+    }
+}
+
+/// Where the kernel's half of the address space begins.
+fn kernel_half(record: &Record<'_>) -> u64 {
+    if record.pointer_bytes == 8 { 1 << 63 } else { 1 << 31 }
+}

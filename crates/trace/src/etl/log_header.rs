@@ -1,0 +1,76 @@
+//! The first record of a log: TRACE_LOGFILE_HEADER (`evntrace.h`), in the layouts of 32- and 64-bit
+//! systems, which differ by two pointers.
+
+use super::buffer::{BufferHeader, HEADER_BYTES, TYPE_LOG_HEADER};
+use super::clock::{Clock, ClockKind};
+use super::record::{Origin, Record};
+use smbscope_wire::compression::Algorithm;
+use smbscope_wire::read::{u16_at, u32_at, u64_at};
+
+/// The buffers are compressed (EVENT_TRACE_COMPRESSED_MODE of LogFileMode).
+const MODE_COMPRESSED: u32 = 0x0400_0000;
+
+/// What the first buffer says about the log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogHeader {
+    /// Size of the buffers when they were recorded.
+    pub buffer_bytes: usize,
+    pub cpus: u32,
+    pub cpu_mhz: u32,
+    pub events_lost: u32,
+    pub buffers_lost: u32,
+    /// `None` if the number is not known.
+    pub clock_kind: Option<ClockKind>,
+    pub clock: Clock,
+    /// `None` if the buffers are not compressed, or with an unknown algorithm.
+    pub algorithm: Option<Algorithm>,
+}
+
+impl LogHeader {
+    /// Reads it from the first buffer of a file, of which `bytes` are the beginning.
+    pub fn of_first_buffer(bytes: &[u8]) -> Option<LogHeader> {
+        let buffer = BufferHeader::parse(bytes)?;
+        if buffer.kind != TYPE_LOG_HEADER || !buffer.is_plausible() || buffer.is_compressed {
+            return None;
+        }
+        let record = Record::parse(bytes.get(HEADER_BYTES..)?, buffer.cpu)?;
+        if record.origin != (Origin::Kernel { group: 0, opcode: 0 }) {
+            return None;
+        }
+        LogHeader::parse(&record, buffer.state)
+    }
+
+    fn parse(record: &Record<'_>, state: u32) -> Option<LogHeader> {
+        let fields = record.payload;
+        // From here on the fields move by the two pointers before the time zone.
+        let after = if record.pointer_bytes == 8 { 248 } else { 240 };
+        let signed = |at| u64_at(fields, at).map(|value| value as i64);
+        let version = u16_at(fields, 4)?;
+        let cpus = u32_at(fields, 12)?;
+        let mode = u32_at(fields, 32)?;
+        let cpu_mhz = u32_at(fields, 52)?;
+        let number = u32_at(fields, after + 24)?;
+        // The major version of Windows is 5 to 10, and there is at least one processor.
+        if !(4..=20).contains(&(version & 0xff)) || !(1..=65_536).contains(&cpus) {
+            return None;
+        }
+        let clock_kind = ClockKind::from_number(number);
+        let rate = match clock_kind {
+            Some(ClockKind::Cycles) => i64::from(cpu_mhz) * 1_000_000,
+            _ => signed(after + 8)?,
+        };
+        let kind = clock_kind.unwrap_or(ClockKind::PerformanceCounter);
+        Some(LogHeader {
+            buffer_bytes: usize::try_from(u32_at(fields, 0)?).ok()?,
+            cpus,
+            cpu_mhz,
+            events_lost: u32_at(fields, 48)?,
+            buffers_lost: u32_at(fields, after + 28)?,
+            clock_kind,
+            clock: Clock::new(kind, record.ticks, signed(after + 16)?, rate),
+            algorithm: (mode & MODE_COMPRESSED != 0)
+                .then(|| super::buffer::algorithm(state))
+                .flatten(),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The events of all buffers in the order of their times.
+//!
+//! A buffer is opened when the merge arrives at its first event and dropped after its last one:
+//! about one for each processor and session is open. This does not depend on the order of the
+//! buffers in the file, which is neither that of time nor complete in circular logs.
+
+use super::index::{self, Entry};
+use super::log_header::LogHeader;
+use super::record::{self, Next, Position, Record};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io::{self, Read, Seek};
+
+/// Bytes and number of open buffers. Beyond them a buffer waits until another one is finished, and its events
+/// may come late.
+const OPEN_BYTES_MAX: usize = 96 << 20;
+const OPEN_MAX: usize = 16_384;
+const STEP_RECORDS: usize = 4_096;
+
+/// An open buffer.
+#[derive(Debug, Default)]
+struct Open {
+    records: Vec<u8>,
+    position: Position,
+    cpu: u32,
+}
+
+/// The merge while it runs.
+#[derive(Debug)]
+pub struct Merge {
+    log: LogHeader,
+    entries: Vec<Entry>,
+    /// Number of the next buffer to open.
+    next: usize,
+    /// Time of the next record, number of the buffer, place in `open`.
+    heap: BinaryHeap<Reverse<(i64, usize, usize)>>,
+    open: Vec<Open>,
+    free: Vec<usize>,
+    open_bytes: usize,
+    raw: Vec<u8>,
+    last_ticks: i64,
+    /// Records that were older than the one before.
+    pub out_of_order: u64,
+}
+
+impl Merge {
+    /// A merge of buffers, which are sorted by the times of their first events.
+    pub fn new(log: LogHeader, entries: Vec<Entry>) -> Merge {
+        Merge {
+            log,
+            entries,
+            next: 0,
+            heap: BinaryHeap::new(),
+            open: Vec::new(),
+            free: Vec::new(),
+            open_bytes: 0,
+            raw: Vec::new(),
+            last_ticks: i64::MIN,
+            out_of_order: 0,
+        }
+    }
+
+    /// Calls `f` with the next records, about as many as a buffer has; false at the end.
+    pub fn step(
+        &mut self,
+        source: &mut (impl Read + Seek),
+        mut f: impl FnMut(&Record<'_>),
+    ) -> io::Result<bool> {
+        for _ in 0..STEP_RECORDS {
+            self.open_due(source)?;
+            let Some(mut top) = self.heap.peek_mut() else { return Ok(false) };
+            let Reverse((ticks, _, place)) = *top;
+            let Some(buffer) = self.open.get_mut(place) else { return Ok(false) };
+            if let Next::Record(record) = buffer.position.next(&buffer.records, buffer.cpu) {
+                if record.ticks != 0 {
+                    self.out_of_order += u64::from(record.ticks < self.last_ticks);
+                    self.last_ticks = self.last_ticks.max(record.ticks);
+                }
+                f(&record);
+                let next = record::ticks(buffer.position.rest(&buffer.records));
+                top.0.0 = next.unwrap_or(ticks);
+            } else {
+                PeekMut::pop(top);
+                self.open_bytes -= buffer.records.len();
+                // Its memory is used again, unless it is more than buffers usually need.
+                buffer.records.clear();
+                buffer.records.shrink_to(1 << 20);
+                self.free.push(place);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens the buffers that begin before the next record.
+    #[inline]
+    fn open_due(&mut self, source: &mut (impl Read + Seek)) -> io::Result<()> {
+        while let Some(entry) = self.entries.get(self.next) {
+            let due = self.heap.peek().is_none_or(|Reverse((ticks, ..))| entry.ticks <= *ticks);
+            let fits = self.open_bytes + entry.header.filled_bytes <= OPEN_BYTES_MAX
+                && self.heap.len() < OPEN_MAX;
+            if !due || !(fits || self.heap.is_empty()) {
+                return Ok(());
+            }
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.open.push(Open::default());
+                self.open.len() - 1
+            });
+            let Some(buffer) = self.open.get_mut(place) else { return Ok(()) };
+            index::load(source, &self.log, entry, &mut self.raw, &mut buffer.records)?;
+            self.open_bytes += buffer.records.len();
+            buffer.position = Position::default();
+            buffer.cpu = entry.header.cpu;
+            self.heap.push(Reverse((entry.ticks, self.next, place)));
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Share of the buffers that were opened.
+    pub fn share_read(&self) -> f64 {
+        if self.entries.is_empty() { 1.0 } else { self.next as f64 / self.entries.len() as f64 }
+    }
+}

@@ -1,0 +1,84 @@
+//! What events refer to: images, threads, stacks by key, processors. The first reading of a log
+//! (`reading`) collects it.
+
+mod dictionary;
+mod modules;
+mod reading;
+
+pub use dictionary::Dictionary;
+pub use reading::Reading;
+
+use super::clock::Clock;
+use super::kernel::config::{NumaNode, ProcessorNumber};
+use crate::event::{Cpu, Image};
+use foldhash::HashMap;
+use modules::Modules;
+use std::sync::Arc;
+
+const CPUS_MAX: u32 = 4_096;
+
+/// What events refer to.
+#[derive(Debug, Default)]
+pub struct Survey {
+    modules: Modules,
+    pub dictionary: Dictionary,
+    pub threads: Threads,
+    pub sample_interval_ns: Option<i64>,
+    mhz: Option<u32>,
+    numbers: Vec<ProcessorNumber>,
+    nodes: Vec<NumaNode>,
+}
+
+/// Which process a thread belongs to, and its name.
+#[derive(Debug, Default)]
+pub struct Threads {
+    processes: HashMap<u32, u32>,
+    names: HashMap<u32, Arc<str>>,
+}
+
+impl Threads {
+    pub fn process(&self, thread: u32) -> Option<u32> {
+        // The idle threads of all processors have the number 0.
+        if thread == 0 { Some(0) } else { self.processes.get(&thread).copied() }
+    }
+
+    pub fn name(&self, thread: u32) -> Option<Arc<str>> {
+        self.names.get(&self.process(thread)?).cloned()
+    }
+
+    /// The thread starts; before, its number may have been that of another one.
+    pub fn start(&mut self, process: u32, thread: u32) {
+        if let Some(known) = self.processes.get_mut(&thread) {
+            *known = process;
+        }
+    }
+}
+
+impl Survey {
+    /// All images with their PDB files: those that were always there first, then by time.
+    pub fn images(&mut self, clock: &Clock) -> Vec<Image> {
+        self.modules.take(clock)
+    }
+
+    /// All processors.
+    pub fn cpus(&self, count: u32, header_mhz: u32) -> Vec<Cpu> {
+        let mhz = self.mhz.or((header_mhz > 0).then_some(header_mhz));
+        (0..count.min(CPUS_MAX))
+            .map(|cpu| Cpu { cpu, node: self.node(cpu), mhz, ..Cpu::default() })
+            .collect()
+    }
+
+    fn node(&self, cpu: u32) -> Option<u32> {
+        let known = usize::try_from(cpu).ok().and_then(|cpu| self.numbers.get(cpu)).copied();
+        // Without processor groups the number in the only group is the processor's.
+        let number = match u8::try_from(cpu) {
+            _ if known.is_some() => known?,
+            Ok(number) if self.numbers.is_empty() => ProcessorNumber { group: 0, number },
+            _ => return None,
+        };
+        let is_in = |node: &NumaNode| {
+            node.group == number.group && node.mask >> u32::from(number.number).min(63) & 1 == 1
+        };
+        self.nodes.iter().position(is_in).and_then(|node| u32::try_from(node).ok())
+    }
+}

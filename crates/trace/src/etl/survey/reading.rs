@@ -1,0 +1,246 @@
+//! The first reading of a log: what is in its buffers, and which ones the second reading needs.
+
+use super::Survey;
+use crate::etl::Log;
+use crate::etl::index::{BUFFERS_MAX, Buffer, Buffers, Entry};
+use crate::etl::kernel::{self, config, group, images, samples, stacks, threads};
+use crate::etl::log_header::LogHeader;
+use crate::etl::record::{Next, Origin, Position, Record};
+use foldhash::{HashMap, HashMapExt as _};
+use std::io::{self, Read, Seek};
+
+/// Limits of what is remembered; more is counted as limited.
+const THREADS_MAX: usize = 1 << 20;
+const PROCESSES_MAX: usize = 1 << 18;
+const PROVIDERS_MAX: usize = 4_096;
+const CONFIG_MAX: usize = 4_096;
+
+/// The first reading of a log while it runs.
+#[derive(Debug)]
+pub struct Reading {
+    buffers: Buffers,
+    entries: Vec<Entry>,
+    survey: Survey,
+    /// Number of events of the kernel, by group and opcode.
+    kernel: Vec<u64>,
+    providers: HashMap<Origin, u64>,
+    ticks: Option<(i64, i64)>,
+}
+
+impl Reading {
+    pub fn new(header: LogHeader) -> Reading {
+        Reading {
+            buffers: Buffers::new(header),
+            entries: Vec::new(),
+            survey: Survey::default(),
+            kernel: vec![0; 1 << 16],
+            providers: HashMap::new(),
+            ticks: None,
+        }
+    }
+
+    /// Reads the next buffer; false at the end of the file.
+    pub fn step(&mut self, source: &mut (impl Read + Seek), log: &mut Log) -> io::Result<bool> {
+        let buffer = self.buffers.next(source)?;
+        log.coverage.read_bytes = self.buffers.read_bytes;
+        let Some(buffer) = buffer else { return Ok(false) };
+        log.buffers += 1;
+        log.buffers_after_loss += u64::from(buffer.header.is_after_loss);
+        log.buffers_compressed += u64::from(buffer.header.is_compressed);
+        if !buffer.is_whole {
+            log.buffers_damaged += 1;
+            log.damaged(|| format!("the buffer at byte {}", buffer.offset_bytes));
+        }
+        let records = std::mem::take(&mut self.buffers.records);
+        let first = self.buffer(&records, &buffer, log);
+        self.buffers.records = records;
+        if let Some(ticks) = first {
+            if self.entries.len() < BUFFERS_MAX {
+                let offset_bytes = buffer.offset_bytes;
+                self.entries.push(Entry { ticks, offset_bytes, header: buffer.header });
+            } else {
+                log.coverage.limited += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What was found, and the buffers that the second reading needs, by time.
+    pub fn finish(mut self, log: &mut Log) -> (Vec<Entry>, Survey) {
+        let kernel = self.kernel.iter().zip(0..=u16::MAX).filter(|(count, _)| **count > 0);
+        log.counts.extend(kernel.map(|(&count, number)| {
+            let [group, opcode] = number.to_be_bytes();
+            (Origin::Kernel { group, opcode }, count)
+        }));
+        log.counts.extend(self.providers);
+        let clock = self.buffers.log().clock;
+        log.coverage.start_ns = self.ticks.map(|(first, _)| clock.time_ns(first));
+        log.coverage.end_ns = self.ticks.map(|(_, last)| clock.time_ns(last));
+        self.survey.dictionary.sort();
+        self.entries.sort_by_key(|entry| entry.ticks);
+        (self.entries, self.survey)
+    }
+
+    /// Reads the records of a buffer. Returns the time of the first one if the second reading needs
+    /// any of them.
+    fn buffer(&mut self, records: &[u8], buffer: &Buffer, log: &mut Log) -> Option<i64> {
+        let mut position = Position::default();
+        let (mut first, mut is_needed) = (None, false);
+        loop {
+            match position.next(records, buffer.header.cpu) {
+                Next::End => break,
+                Next::Damaged => {
+                    log.damaged(|| format!("the buffer at byte {}", buffer.offset_bytes));
+                    break;
+                }
+                Next::Record(record) => {
+                    log.coverage.events += 1;
+                    is_needed |= self.record(&record, log);
+                    if record.ticks != 0 && first.is_none() {
+                        first = Some(record.ticks);
+                    }
+                }
+            }
+        }
+        first.filter(|_| is_needed)
+    }
+
+    /// Remembers what the record says. Returns whether the second reading needs it.
+    #[inline]
+    fn record(&mut self, record: &Record<'_>, log: &mut Log) -> bool {
+        if record.origin != (Origin::Kernel { group: 0, opcode: 0 }) && record.ticks != 0 {
+            let (first, last) = self.ticks.get_or_insert((record.ticks, record.ticks));
+            *first = record.ticks.min(*first);
+            *last = record.ticks.max(*last);
+        }
+        match record.origin {
+            Origin::Kernel { group, opcode } => {
+                let number = usize::from(u16::from_be_bytes([group, opcode]));
+                if let Some(count) = self.kernel.get_mut(number) {
+                    *count += 1;
+                }
+                let is_event = kernel::is_event(group, opcode);
+                if is_event && !kernel::is_context(group, opcode) {
+                    return true;
+                }
+                match self.context(group, opcode, record, log) {
+                    Known::Yes => {}
+                    Known::No => log.coverage.events_other += 1,
+                    Known::Damaged => log.damaged(|| format!("an event {group}:{opcode}")),
+                }
+                return is_event;
+            }
+            origin => {
+                self.count(origin);
+                if !images::has_symbols(&origin) {
+                    log.coverage.events_other += 1;
+                } else if let Some(symbols) = images::symbols(record) {
+                    log.coverage.limited += self.survey.modules.symbols(symbols);
+                } else {
+                    log.damaged(|| "an event that names a PDB file".to_owned());
+                }
+            }
+        }
+        false
+    }
+
+    /// Remembers an event that others refer to.
+    fn context(
+        &mut self,
+        group_number: u8,
+        opcode: u8,
+        record: &Record<'_>,
+        log: &mut Log,
+    ) -> Known {
+        let survey = &mut self.survey;
+        if let Some(reason) = images::reason(group_number, opcode) {
+            return known(images::image(reason, record).map(|image| {
+                log.coverage.limited += survey.modules.image(image, record.ticks);
+            }));
+        }
+        match (group_number, opcode) {
+            // The header of the log.
+            (0, 0) => Known::Yes,
+            (group::PERFINFO, opcode) if samples::INTERVALS.contains(&opcode) => {
+                let interval_ns = samples::interval_ns(record);
+                survey.sample_interval_ns = survey.sample_interval_ns.or(interval_ns);
+                Known::Yes
+            }
+            (group::STACK_WALK, opcode) if stacks::DICTIONARY.contains(&opcode) => {
+                known(stacks::entry(record).map(|(key, frames)| {
+                    let until = if opcode == stacks::KEY_DELETED { record.ticks } else { i64::MAX };
+                    let frames = stacks::frames(frames, record.pointer_bytes);
+                    log.coverage.limited += survey.dictionary.add(key, until, frames);
+                }))
+            }
+            (group::PROCESS, opcode)
+                if threads::LIFE.contains(&opcode) || opcode == threads::PROCESS_DEFUNCT =>
+            {
+                known(threads::process(record).map(|(process, name)| {
+                    let names = &mut survey.threads.names;
+                    if names.len() < PROCESSES_MAX || names.contains_key(&process) {
+                        names.insert(process, name.into());
+                    } else {
+                        log.coverage.limited += 1;
+                    }
+                }))
+            }
+            (group::THREAD, opcode) if threads::LIFE.contains(&opcode) => {
+                known(threads::thread(record).map(|(process, thread)| {
+                    let processes = &mut survey.threads.processes;
+                    if processes.len() < THREADS_MAX {
+                        processes.entry(thread).or_insert(process);
+                    } else {
+                        log.coverage.limited += 1;
+                    }
+                }))
+            }
+            (group::CONFIG, opcode) => self.config(opcode, record, log),
+            _ => Known::No,
+        }
+    }
+
+    fn config(&mut self, opcode: u8, record: &Record<'_>, log: &mut Log) -> Known {
+        let survey = &mut self.survey;
+        match opcode {
+            config::CPU => known(config::mhz(record).map(|mhz| survey.mhz = Some(mhz))),
+            config::ADAPTER => known(config::adapter(record).map(|adapter| {
+                if log.adapters.len() < CONFIG_MAX && !log.adapters.contains(&adapter) {
+                    log.adapters.push(adapter);
+                }
+            })),
+            config::INTERRUPT_LINE => known(config::interrupt_line(record).map(|line| {
+                if log.interrupt_lines.len() < CONFIG_MAX && !log.interrupt_lines.contains(&line) {
+                    log.interrupt_lines.push(line);
+                }
+            })),
+            config::NUMA_NODES => {
+                survey.nodes = config::numa_nodes(record).take(CONFIG_MAX).collect();
+                Known::Yes
+            }
+            config::PROCESSOR_NUMBERS => {
+                survey.numbers = config::processor_numbers(record).take(CONFIG_MAX).collect();
+                Known::Yes
+            }
+            _ => Known::No,
+        }
+    }
+
+    /// Counts an event that is not the kernel's.
+    fn count(&mut self, origin: Origin) {
+        let providers = &mut self.providers;
+        let is_room = providers.len() < PROVIDERS_MAX || providers.contains_key(&origin);
+        *providers.entry(if is_room { origin } else { Origin::Further }).or_default() += 1;
+    }
+}
+
+/// Whether a record was understood.
+enum Known {
+    Yes,
+    No,
+    Damaged,
+}
+
+fn known(read: Option<()>) -> Known {
+    if read.is_some() { Known::Yes } else { Known::Damaged }
+}

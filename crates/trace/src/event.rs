@@ -1,0 +1,216 @@
+//! Events: what every reader of a trace yields, whatever the format and the operating system.
+//!
+//! A reader converts times to nanoseconds on one clock for the whole trace, and pairs the beginning
+//! of an interrupt with its end. It yields the interrupts of a processor in the order of their
+//! ends, an image before the events with addresses in it, and a stack before the sample that names
+//! it. Everything else may come in any order.
+
+use std::io;
+use std::sync::Arc;
+
+/// Reads a trace piece by piece.
+pub trait EventReader {
+    /// Reads the next piece (a line, a buffer) and gives its events to `sink`; false at the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system. What is damaged is not an error: it is counted in the coverage.
+    fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool>;
+
+    /// What was read so far.
+    fn coverage(&self) -> Coverage;
+
+    /// Bytes of the file that were read so far.
+    fn read_bytes(&self) -> u64;
+}
+
+/// What ran instead of the thread of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Deferred procedure call (Windows).
+    Dpc,
+    /// Deferred procedure call of an expired timer (Windows).
+    TimerDpc,
+    /// Deferred procedure call in a thread (Windows).
+    ThreadedDpc,
+    /// Interrupt service routine of a line interrupt (Windows).
+    Isr,
+    /// Interrupt service routine of a message-signalled interrupt (Windows).
+    IsrMsi,
+    /// Softirq (Linux).
+    Softirq,
+    /// Handler of a hardware interrupt, and the timer of the processor (Linux).
+    Irq,
+    /// Poll of a network device within the softirq `NET_RX` (Linux).
+    NapiPoll,
+    /// Interrupt that another processor sent (Linux).
+    Ipi,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 9] = [
+        Kind::Dpc,
+        Kind::TimerDpc,
+        Kind::ThreadedDpc,
+        Kind::Isr,
+        Kind::IsrMsi,
+        Kind::Softirq,
+        Kind::Irq,
+        Kind::NapiPoll,
+        Kind::Ipi,
+    ];
+
+    /// Its name in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Dpc => "dpc",
+            Kind::TimerDpc => "timer_dpc",
+            Kind::ThreadedDpc => "threaded_dpc",
+            Kind::Isr => "isr",
+            Kind::IsrMsi => "isr_msi",
+            Kind::Softirq => "softirq",
+            Kind::Irq => "irq",
+            Kind::NapiPoll => "napi_poll",
+            Kind::Ipi => "ipi",
+        }
+    }
+}
+
+/// One run of an interrupt's handler or of deferred work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interrupt {
+    pub cpu: u32,
+    pub kind: Kind,
+    /// Interrupt vector (Windows), IRQ number or softirq number (Linux).
+    pub vector: Option<u32>,
+    /// Address of the routine.
+    pub routine: Option<u64>,
+    /// Name that the trace has: of a softirq, a handler, a device. `None` if there is only an address.
+    pub name: Option<Arc<str>>,
+    /// The device that it worked for.
+    pub device: Option<Arc<str>>,
+    /// The thread that it interrupted; thread 0 of each processor is idle.
+    pub thread: Option<u32>,
+    /// Queue of the device.
+    pub queue: Option<u32>,
+    /// When it began; `None` if the trace has only the end (NAPI polls of ftrace).
+    pub start_ns: Option<i64>,
+    pub end_ns: i64,
+    /// When it was requested.
+    pub raised_ns: Option<i64>,
+    /// Packets of a poll, and how many it was allowed to handle.
+    pub work: Option<u32>,
+    pub budget: Option<u32>,
+}
+
+/// Number of a stack, unique in the trace.
+pub type StackId = u64;
+
+/// A periodic sample of what a processor executed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub time_ns: i64,
+    pub cpu: u32,
+    pub process: Option<u32>,
+    pub thread: Option<u32>,
+    pub address: Option<u64>,
+    pub stack: Option<StackId>,
+    /// The interrupt or deferred work that it hit; `None` for a thread.
+    pub during: Option<Kind>,
+    /// Time that the sample represents.
+    pub weight_ns: Option<i64>,
+}
+
+/// One frame of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub address: u64,
+    /// Name of the function, where the trace has it.
+    pub function: Option<Arc<str>>,
+    /// Name of the module or of its file, where the trace has it.
+    pub module: Option<Arc<str>>,
+}
+
+/// A processor continues with another thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    pub time_ns: i64,
+    pub cpu: u32,
+    /// Thread 0 of each processor is idle.
+    pub old_thread: u32,
+    pub old_name: Option<Arc<str>>,
+    pub old_state: Option<Arc<str>>,
+    pub new_thread: u32,
+    pub new_name: Option<Arc<str>>,
+}
+
+/// Code of the kernel, a driver or a program in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Image {
+    pub time_ns: Option<i64>,
+    pub base: u64,
+    pub size_bytes: u64,
+    pub name: Arc<str>,
+    /// Process 0 is the kernel.
+    pub process: u32,
+    /// Which PDB file or ELF file has its symbols: GUID and age, or a build id.
+    pub symbols: Option<Arc<str>>,
+}
+
+/// Where a processor is in the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cpu {
+    pub cpu: u32,
+    pub node: Option<u32>,
+    pub socket: Option<u32>,
+    pub core: Option<u32>,
+    /// Number of the hyper-thread in its core.
+    pub thread: Option<u32>,
+    pub mhz: Option<u32>,
+}
+
+/// What a reader yields.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Interrupt(Interrupt),
+    Sample(Sample),
+    /// A stack, from the innermost frame outwards.
+    Stack {
+        id: StackId,
+        frames: Vec<Frame>,
+    },
+    Switch(Switch),
+    Image(Image),
+    Cpu(Cpu),
+}
+
+/// What was read, lost and not understood. A counter that the format does not have is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Coverage {
+    /// Name of the format.
+    pub format: String,
+    /// Name of the clock, as the trace says it.
+    pub clock: Option<String>,
+    /// First and last event.
+    pub start_ns: Option<i64>,
+    pub end_ns: Option<i64>,
+    pub read_bytes: u64,
+    /// Events, and those of other kinds than [`Event`] has.
+    pub events: u64,
+    pub events_other: u64,
+    /// Events and buffers that the recorder lost.
+    pub events_lost: Option<u64>,
+    pub buffers_lost: Option<u64>,
+    /// Lines or records that could not be read, and where and what the first one is.
+    pub damaged: u64,
+    pub first_damaged: Option<String>,
+    /// Interrupts whose end or beginning is not in the trace.
+    pub starts_unmatched: u64,
+    pub ends_unmatched: u64,
+    /// Stacks and names left out because their number reached the limit.
+    pub stacks_discarded: u64,
+    pub names_discarded: u64,
+    /// Other events left out because a limit was reached.
+    pub limited: u64,
+}

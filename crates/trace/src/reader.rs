@@ -1,0 +1,213 @@
+//! A trace as parts of tables, whatever its format.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use arrow::error::ArrowError;
+use smbscope_tables::{Part, Table};
+
+use crate::etl;
+use crate::event::EventReader;
+use crate::ftrace::{self, Text};
+use crate::rows::Rows;
+
+/// Bytes that are enough to recognise a format.
+pub const HEAD_BYTES: usize = 16_384;
+
+/// The tables that a trace has.
+pub const TABLES: [Table; 7] = [
+    Table::Interrupts,
+    Table::Samples,
+    Table::Stacks,
+    Table::Switches,
+    Table::Cpus,
+    Table::Images,
+    Table::Traces,
+];
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text of tracefs, `trace-cmd report` or `perf script`.
+    LinuxText,
+    /// Event trace log of Windows.
+    Etl,
+}
+
+impl Format {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::LinuxText => "Linux trace text",
+            Format::Etl => "Windows event trace log",
+        }
+    }
+}
+
+/// Why a trace could not be read.
+#[derive(Debug)]
+pub enum Error {
+    /// An error of the operating system.
+    Io(PathBuf, std::io::Error),
+    /// Rows could not be converted.
+    Arrow(ArrowError),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Error::Arrow(error) => write!(f, "rows could not be converted: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Error {
+        Error::Arrow(error)
+    }
+}
+
+/// The format of a file by its first [`HEAD_BYTES`]; `None` if it is not a trace.
+pub fn recognise(head: &[u8]) -> Option<Format> {
+    if etl::is_etl(head) {
+        return Some(Format::Etl);
+    }
+    if head.contains(&0) {
+        return None;
+    }
+    // The head can end within a character.
+    ftrace::is_trace(&String::from_utf8_lossy(head)).then_some(Format::LinuxText)
+}
+
+/// Reads a trace.
+pub struct Reader {
+    events: Box<dyn EventReader + Send>,
+    path: PathBuf,
+    rows: Rows,
+    ready: VecDeque<Part>,
+    ended: bool,
+}
+
+impl Reader {
+    /// Opens a file of a format that [`recognise`] found. Its name is that of the recording.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
+        let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let events: Box<dyn EventReader + Send> = match format {
+            Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
+            Format::Etl => Box::new(
+                etl::Reader::new(file).map_err(|error| Error::Io(path.to_owned(), error.into()))?,
+            ),
+        };
+        let mut reader = Reader::new(events, &name, batch_rows);
+        path.clone_into(&mut reader.path);
+        Ok(reader)
+    }
+
+    /// Rows of the events of a reader, in batches of about `batch_rows`.
+    pub fn new(events: Box<dyn EventReader + Send>, recording: &str, batch_rows: usize) -> Reader {
+        Reader {
+            events,
+            path: recording.into(),
+            rows: Rows::new(recording, batch_rows),
+            ready: VecDeque::new(),
+            ended: false,
+        }
+    }
+
+    /// Bytes read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.events.read_bytes()
+    }
+
+    /// The next rows; `None` at the end. The table `traces` comes last.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system. Damaged records are not errors: they are counted.
+    pub fn next_part(&mut self) -> Result<Option<Part>, Error> {
+        loop {
+            if let Some(part) = self.ready.pop_front() {
+                return Ok(Some(part));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let rows = &mut self.rows;
+            let step = self.events.step(&mut |event| rows.event(event));
+            self.ended = !step.map_err(|error| Error::Io(self.path.clone(), error))?;
+            self.ready.extend(match self.ended {
+                true => self.rows.finish(self.events.coverage())?,
+                false if self.rows.is_full() => self.rows.take()?,
+                false => Vec::new(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_tables::tables::Trace;
+
+    fn trace(text: Vec<u8>) -> (Vec<Part>, Trace) {
+        let mut reader = Reader::new(Box::new(Text::new(std::io::Cursor::new(text))), "x", 10);
+        let mut parts = Vec::new();
+        while let Some(part) = reader.next_part().unwrap() {
+            parts.push(part);
+        }
+        let Some(Part::Traces(rows)) = parts.last() else { panic!("no trace") };
+        let row = rows[0].clone();
+        (parts, row)
+    }
+
+    #[test]
+    fn lines_that_are_too_long_or_binary_are_damaged() {
+        let mut text = b"a-1 [000] 1.0: x: y\r\n".to_vec();
+        text.extend(vec![b'x'; 2 * ftrace::LINE_BYTES_MAX]);
+        text.extend(b"\na-1 [000] 2.0: x\0: y\n\xff\xfe-1 [000] 3.0: x: y");
+        let bytes = text.len() as u64;
+        let (_, row) = trace(text);
+        assert_eq!((row.events, row.damaged, row.file_bytes), (2, 2, bytes));
+        assert_eq!(row.first_damaged.as_deref(), Some("line 2: too long, or not text"));
+        assert_eq!((row.started_at, row.ended_at), (Some(1_000_000_000), Some(3_000_000_000)));
+        assert_eq!(trace(Vec::new()).1.events, 0);
+    }
+
+    #[test]
+    fn parts_have_about_as_many_rows_as_requested() {
+        let lines = (0..100).map(|number| {
+            format!(
+                "a-1 [000] 1.{number:06}: local_timer_entry: vector=236\n\
+                 a-1 [000] 1.{number:06}: local_timer_exit: vector=236\n"
+            )
+        });
+        let text: String = lines.collect();
+        let (parts, row) = trace(text.into_bytes());
+        let rows: Vec<_> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Interrupts(batch) => Some(batch.num_rows()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!((rows, row.interrupts), (vec![10; 10], 100));
+        assert!(parts.iter().all(|part| TABLES.contains(&part.table())));
+    }
+
+    #[test]
+    fn captures_are_not_traces() {
+        assert_eq!(recognise(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]), None);
+        assert_eq!(recognise(b"PAR1"), None);
+        assert_eq!(recognise(b"# tracer: nop\n#\n"), Some(Format::LinuxText));
+    }
+}

@@ -1,0 +1,297 @@
+//! Events of any reader to rows of the processors' tables.
+//!
+//! Owns what is derived from single events: the exclusive duration (`exclusive`), and the module of
+//! an address (`modules`).
+
+mod exclusive;
+mod modules;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
+use std::sync::Arc;
+
+use arrow::error::ArrowError;
+use smbscope_tables::Part;
+use smbscope_tables::tables::{self, StackFrame};
+
+use crate::event::{Coverage, Cpu, Event, Frame, Image, Interrupt, Kind, Sample, StackId, Switch};
+use exclusive::Exclusive;
+use modules::Modules;
+
+/// Most processors of a trace; Windows has at most 2048, Linux 8192.
+const CPUS_MAX: usize = 8192;
+/// Most stacks whose innermost function is kept for the samples.
+const FUNCTIONS_MAX: usize = 1 << 20;
+
+/// Innermost function and module of a stack.
+type Innermost = (Option<Arc<str>>, Option<Arc<str>>);
+
+/// Takes events, makes rows.
+#[derive(Debug)]
+pub struct Rows {
+    recording: Arc<str>,
+    batch_rows: usize,
+    interrupts: Vec<tables::Interrupt>,
+    samples: Vec<tables::Sample>,
+    stacks: Vec<StackFrame>,
+    switches: Vec<tables::Switch>,
+    images: Vec<tables::Image>,
+    cpus: BTreeMap<u32, tables::Cpu>,
+    exclusive: HashMap<u32, Exclusive>,
+    modules: Modules,
+    innermost: HashMap<StackId, Innermost>,
+    /// Rows of the trace so far: interrupts, samples, switches.
+    counts: [u64; 3],
+    limited: u64,
+}
+
+impl Rows {
+    /// Rows of a recording, in batches of about `batch_rows`.
+    pub fn new(recording: &str, batch_rows: usize) -> Rows {
+        Rows {
+            recording: recording.into(),
+            batch_rows: batch_rows.max(1),
+            interrupts: Vec::new(),
+            samples: Vec::new(),
+            stacks: Vec::new(),
+            switches: Vec::new(),
+            images: Vec::new(),
+            cpus: BTreeMap::new(),
+            exclusive: HashMap::new(),
+            modules: Modules::default(),
+            innermost: HashMap::new(),
+            counts: [0; 3],
+            limited: 0,
+        }
+    }
+
+    /// Takes one event.
+    pub fn event(&mut self, event: Event) {
+        match event {
+            Event::Interrupt(interrupt) => self.interrupt(interrupt),
+            Event::Sample(sample) => self.sample(&sample),
+            Event::Stack { id, frames } => self.stack(id, frames),
+            Event::Switch(switch) => self.switch(switch),
+            Event::Image(image) => self.image(&image),
+            Event::Cpu(cpu) => self.cpu(&cpu),
+        }
+    }
+
+    /// Whether there are enough rows for [`Rows::take`].
+    pub fn is_full(&self) -> bool {
+        let longest = self.interrupts.len().max(self.samples.len()).max(self.stacks.len());
+        longest.max(self.switches.len()).max(self.images.len()) >= self.batch_rows
+    }
+
+    /// The rows so far.
+    ///
+    /// # Errors
+    ///
+    /// Arrow's, for rows that contradict the schema.
+    pub fn take(&mut self) -> Result<Vec<Part>, ArrowError> {
+        let mut parts = Vec::new();
+        if !self.images.is_empty() {
+            parts.push(Part::Images(std::mem::take(&mut self.images)));
+        }
+        macro_rules! batch {
+            ($rows:expr, $row:ty, $part:path) => {
+                if !$rows.is_empty() {
+                    parts.push($part(<$row>::to_batch(&$rows)?));
+                    $rows.clear();
+                }
+            };
+        }
+        batch!(self.stacks, StackFrame, Part::Stacks);
+        batch!(self.interrupts, tables::Interrupt, Part::Interrupts);
+        batch!(self.samples, tables::Sample, Part::Samples);
+        batch!(self.switches, tables::Switch, Part::Switches);
+        Ok(parts)
+    }
+
+    /// The rest of the rows, the processors, and what the trace contained.
+    ///
+    /// # Errors
+    ///
+    /// Arrow's, for rows that contradict the schema.
+    pub fn finish(&mut self, coverage: Coverage) -> Result<Vec<Part>, ArrowError> {
+        let mut parts = self.take()?;
+        let [interrupts, samples, switches] = self.counts;
+        let trace = tables::Trace {
+            recording: self.recording.to_string(),
+            format: coverage.format,
+            clock: coverage.clock,
+            started_at: coverage.start_ns,
+            ended_at: coverage.end_ns,
+            file_bytes: coverage.read_bytes,
+            cpus: self.cpus.len() as u64,
+            events: coverage.events,
+            events_other: coverage.events_other,
+            events_lost: coverage.events_lost,
+            buffers_lost: coverage.buffers_lost,
+            damaged: coverage.damaged,
+            first_damaged: coverage.first_damaged,
+            interrupts,
+            starts_unmatched: coverage.starts_unmatched,
+            ends_unmatched: coverage.ends_unmatched,
+            samples,
+            switches,
+            stacks_discarded: coverage.stacks_discarded,
+            names_discarded: coverage.names_discarded,
+            limited: coverage.limited + self.limited + self.modules.discarded(),
+        };
+        let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
+        if !cpus.is_empty() {
+            parts.push(Part::Cpus(cpus));
+        }
+        parts.push(Part::Traces(vec![trace]));
+        Ok(parts)
+    }
+
+    /// The row of a processor; `None` if there are too many.
+    fn known_cpu(&mut self, cpu: u32) -> Option<&mut tables::Cpu> {
+        if self.cpus.len() >= CPUS_MAX && !self.cpus.contains_key(&cpu) {
+            self.limited += 1;
+            return None;
+        }
+        let recording = &self.recording;
+        Some(self.cpus.entry(cpu).or_insert_with(|| tables::Cpu {
+            recording: recording.to_string(),
+            cpu: u64::from(cpu),
+            ..tables::Cpu::default()
+        }))
+    }
+
+    fn cpu(&mut self, cpu: &Cpu) {
+        let Some(row) = self.known_cpu(cpu.cpu) else { return };
+        row.node = cpu.node.map(u64::from);
+        row.socket = cpu.socket.map(u64::from);
+        row.core = cpu.core.map(u64::from);
+        row.thread = cpu.thread.map(u64::from);
+        row.mhz = cpu.mhz.map(u64::from);
+    }
+
+    /// Counts an event of a processor; false if there are too many processors.
+    fn count(&mut self, cpu: u32) -> bool {
+        match self.known_cpu(cpu) {
+            Some(row) => {
+                row.events += 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn interrupt(&mut self, one: Interrupt) {
+        if !self.count(one.cpu) {
+            return;
+        }
+        let exclusive = one.start_ns.map(|start| {
+            let nested = self.exclusive.entry(one.cpu).or_default();
+            nested.end(start, one.end_ns)
+        });
+        let located = one.routine.and_then(|routine| self.modules.find(routine));
+        let (module, routine_offset) = located.unzip();
+        self.counts[0] += 1;
+        self.interrupts.push(tables::Interrupt {
+            recording: self.recording.clone(),
+            cpu: u64::from(one.cpu),
+            kind: Cow::Borrowed(one.kind.name()),
+            name: one.name.or(module),
+            routine: one.routine,
+            routine_offset,
+            vector: one.vector.map(u64::from),
+            device: one.device,
+            queue: one.queue.map(u64::from),
+            thread: one.thread.map(u64::from),
+            start: one.start_ns.unwrap_or(one.end_ns),
+            duration_ns: one.start_ns.map(|start| one.end_ns.saturating_sub(start)),
+            exclusive_ns: exclusive,
+            delay_ns: one.start_ns.zip(one.raised_ns).map(|(start, raised)| start - raised),
+            work: one.work.map(u64::from),
+            budget: one.budget.map(u64::from),
+        });
+    }
+
+    fn sample(&mut self, one: &Sample) {
+        if !self.count(one.cpu) {
+            return;
+        }
+        let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
+        let (function, module) = innermost.unwrap_or_default();
+        let located = || self.modules.find(one.address?).map(|(module, _)| module);
+        self.counts[1] += 1;
+        self.samples.push(tables::Sample {
+            recording: self.recording.clone(),
+            time: one.time_ns,
+            cpu: u64::from(one.cpu),
+            process: one.process.map(u64::from),
+            thread: one.thread.map(u64::from),
+            during: one.during.map(Kind::name).map(Cow::Borrowed),
+            address: one.address,
+            function,
+            module: module.or_else(located),
+            stack: one.stack,
+            weight_ns: one.weight_ns,
+        });
+    }
+
+    fn stack(&mut self, id: StackId, frames: Vec<Frame>) {
+        if let Some(first) = frames.first() {
+            let full = self.innermost.len() >= FUNCTIONS_MAX;
+            match self.innermost.entry(id) {
+                Entry::Vacant(vacant) if !full => {
+                    vacant.insert((first.function.clone(), first.module.clone()));
+                }
+                Entry::Vacant(_) => self.limited += 1,
+                Entry::Occupied(_) => {}
+            }
+        }
+        for (depth, frame) in frames.into_iter().enumerate() {
+            let located = || self.modules.find(frame.address).map(|(module, _)| module);
+            self.stacks.push(StackFrame {
+                recording: self.recording.clone(),
+                stack: id,
+                depth: depth as u64,
+                address: frame.address,
+                function: frame.function,
+                module: frame.module.or_else(located),
+            });
+        }
+    }
+
+    fn switch(&mut self, one: Switch) {
+        if !self.count(one.cpu) {
+            return;
+        }
+        self.counts[2] += 1;
+        self.switches.push(tables::Switch {
+            recording: self.recording.clone(),
+            time: one.time_ns,
+            cpu: u64::from(one.cpu),
+            old_thread: u64::from(one.old_thread),
+            old_name: one.old_name,
+            old_state: one.old_state,
+            new_thread: u64::from(one.new_thread),
+            new_name: one.new_name,
+        });
+    }
+
+    fn image(&mut self, one: &Image) {
+        if one.process == 0 {
+            self.modules.add(one.base, one.size_bytes, &one.name);
+        }
+        self.images.push(tables::Image {
+            recording: self.recording.to_string(),
+            process: u64::from(one.process),
+            name: one.name.to_string(),
+            base: one.base,
+            size_bytes: one.size_bytes,
+            symbols: one.symbols.as_deref().map(str::to_owned),
+            loaded_at: one.time_ns,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
