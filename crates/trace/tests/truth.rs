@@ -55,6 +55,26 @@ fn sampled_frames(rows: &Rows, function: Option<&str>) -> u64 {
     stacks.map(|stack| of_stack.get(&stack).copied().unwrap_or(0)).sum()
 }
 
+/// `flood.etl` is made by `tests/etl/fixture.rs`: 40 DPCs of ndis.sys on CPU 0.
+#[test]
+fn a_log_of_windows_has_its_drivers_in_the_rows() {
+    let rows = read(&workspace().join("tests/traces/flood.etl"));
+    let of = |kind: &str, name: &str| {
+        let is_one = |row: &&Interrupt| row.kind == kind && row.name.as_deref() == Some(name);
+        let found = rows.interrupts.iter().filter(is_one);
+        found.map(|row| row.duration_ns.unwrap()).fold((0, 0), |(n, sum), it| (n + 1, sum + it))
+    };
+    assert_eq!(of("dpc", "ndis.sys"), (40, 8_250_000));
+    assert_eq!(of("isr_msi", "nic.sys"), (40, 80_000));
+    assert_eq!(of("timer_dpc", "ntoskrnl.exe"), (10, 20_000));
+    assert_eq!(rows.interrupts.len(), 90);
+    assert!(rows.interrupts.iter().all(|row| row.exclusive_ns == row.duration_ns));
+    let modules: Vec<_> = rows.frames.iter().map(|frame| frame.module.as_deref()).collect();
+    assert_eq!(modules, [Some("ndis.sys"), Some("nic.sys"), Some("ntoskrnl.exe")]);
+    assert_eq!(rows.samples.iter().filter(|sample| sample.stack.is_some()).count(), 10);
+    assert_eq!((rows.trace.cpus, rows.trace.damaged, rows.switches.len()), (2, 0, 2));
+}
+
 #[test]
 fn fixtures_have_the_counts_and_totals_of_the_script() {
     let folder = workspace().join("tests/traces");
