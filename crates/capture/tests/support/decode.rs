@@ -118,13 +118,8 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
             Ok(Part::Trees(rows)) => out.trees.extend(rows),
             Ok(Part::Handles(rows)) => out.handles.extend(rows),
             Ok(Part::Coverage(coverage)) => out.coverage.push(*coverage),
-            Ok(
-                Part::Referrals(_)
-                | Part::Slices(_)
-                | Part::Scenarios(_)
-                | Part::Steps(_)
-                | Part::Counters(_),
-            ) => {}
+            // Rows of other sources, and referrals.
+            Ok(_) => {}
             Err(Error::File(error)) => return Err(Error::File(error)),
             Err(error) => panic!("{error}"),
         }
