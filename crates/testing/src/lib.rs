@@ -1,8 +1,8 @@
 //! Helpers for tests of all crates. Development dependency only.
 //!
 //! Owns how a test that cannot run here reports that: [`skip!`]. With the feature `samba` it also owns a private Samba
-//! for one test ([`samba`]), and a run of simulated users on it whose rows can be compared with those of another
-//! source ([`run`]). Without that feature it has no dependencies, so that the tests of small crates build quickly.
+//! for one test (`samba`), and a run of simulated users on it whose rows can be compared with those of another
+//! source (`run`). Without that feature it has no dependencies, so that the tests of small crates build quickly.
 
 // Only tests call it, and a test may panic.
 #![allow(clippy::unwrap_used)]
