@@ -62,8 +62,15 @@ fn capture(records: &[Record<'_>], piece: usize) -> Vec<u8> {
 }
 
 /// What counts frames, and what follows from round trips, which take a segment to be measured.
-const LEFT_OUT: [&str; 6] =
-    ["request_frame", "response_frame", "vantage", "server_ns", "server_error_ns", "client_gap_ns"];
+const LEFT_OUT: [&str; 7] = [
+    "request_frame",
+    "response_frame",
+    "pending_frame",
+    "vantage",
+    "server_ns",
+    "server_error_ns",
+    "client_gap_ns",
+];
 
 /// The rows without that.
 fn rows(decoded: &Decoded) -> Vec<RecordBatch> {
