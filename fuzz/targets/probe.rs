@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use smbscope_capture::Options;
-use smbscope_tables::Part;
-use smbscope_samba::rows::RowMaker;
 use smbscope_samba::ring_event::Counted;
+use smbscope_samba::rows::RowMaker;
+use smbscope_tables::Part;
 
 /// Where an event's kind, time and identities lie (crates/samba/src/bpf/event.h).
 const HEAD_BYTES: usize = 24;
