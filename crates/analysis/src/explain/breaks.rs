@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
@@ -87,6 +87,8 @@ pub(super) struct Breaks {
     /// The lease of each open, and how many opens a lease has: it ends with the last one.
     leases: Map<Key, Key>,
     lease_opens: Map<Key, u32>,
+    /// Opens whose oplock breaks without an acknowledgement.
+    quiet: HashSet<Key, foldhash::fast::RandomState>,
     waits: Vec<Wait>,
     others: Attribution,
 }
@@ -129,6 +131,14 @@ impl Breaks {
         }
         let Some(at) = op.columns.response_start.get(op.row) else { return };
         self.sent += 1;
+        // No request waits for a break of read caching.
+        let is_quiet = match op.columns.lease_requested.get(op.row) {
+            Some(from) => !needs_acknowledgement(from, true),
+            None => key.is_some_and(|key| self.quiet.contains(&key)),
+        };
+        if is_quiet {
+            return;
+        }
         if self.breaks.len() >= BREAKS_MAX {
             self.breaks.pop_front();
         }
@@ -146,14 +156,22 @@ impl Breaks {
     }
 
     fn open(&mut self, op: &Operation) {
-        if self.paths.len() >= OPENS_MAX || self.leases.len() >= OPENS_MAX {
+        let most = self.paths.len().max(self.leases.len()).max(self.quiet.len());
+        if most >= OPENS_MAX {
             self.paths.clear();
             self.leases.clear();
             self.lease_opens.clear();
+            self.quiet.clear();
         }
         let (file, lease) = (Self::file(op), Self::lease(op));
         if let Some(path) = op.path {
             self.paths.extend(file.into_iter().chain(lease).map(|key| (key, path)));
+        }
+        let level = op.columns.oplock_granted.get(op.row);
+        if let (Some(file), Some(level)) = (file, level)
+            && !needs_acknowledgement(level, false)
+        {
+            self.quiet.insert(file);
         }
         if let (Some(file), Some(lease)) = (file, lease)
             && self.leases.insert(file, lease).is_none()
@@ -191,6 +209,9 @@ impl Breaks {
     /// was the last open of the lease.
     fn close(&mut self, op: &Operation) {
         let file = Self::file(op);
+        if let Some(file) = &file {
+            self.quiet.remove(file);
+        }
         let lease = file.and_then(|file| self.leases.remove(&file));
         let mut ended = None;
         if let Some(lease) = lease
@@ -278,6 +299,15 @@ impl Breaks {
             candidate = candidate.with_owner(actor, acknowledged);
         }
         vec![candidate, break_not_acknowledged::finish(owed)]
+    }
+}
+
+/// A client has to acknowledge the break of a lease with write or handle caching, and of an oplock
+/// above level II (MS-SMB2 sections 3.3.4.6 and 3.3.4.7). `from` is the state before.
+pub(super) fn needs_acknowledgement(from: &str, is_lease: bool) -> bool {
+    match is_lease {
+        true => from.contains(['H', 'W']),
+        false => !matches!(from, "II" | "None"),
     }
 }
 

@@ -29,6 +29,8 @@ crate::rows::columns::columns! {
     status: u32,
     file_id: bytes16,
     lease_key: bytes16,
+    lease_requested: text,
+    oplock_granted: text,
     path: text,
     handle: u64,
     desired_access: u32,

@@ -520,3 +520,29 @@ fn a_lease_ends_with_its_last_open() {
     assert_eq!(found(&both, Trouble::BreakNotAcknowledged), None);
     assert!(figure(found(&both, Trouble::BreakWaits).unwrap(), "slowest_acknowledgement") > 9e9);
 }
+
+/// A break of read caching needs no acknowledgement: a slow write after it is the server's.
+#[test]
+fn no_request_waits_for_a_break_of_read_caching() {
+    let diagnosis = |state: u32| {
+        let broken = broken("10.0.0.9");
+        let set: fn(&mut Operation) = match state {
+            1 => |row| set_lease_break(row, 1),
+            _ => |row| set_lease_break(row, 5),
+        };
+        let write = Act { server_ns: 3_000 * MS, gap_ns: -MS, ..act(WRITE, 2, "data.docx") };
+        explain(&[holding_open(), Act { gap_ns: MS, set, ..broken }, write])
+    };
+    let reads = diagnosis(1);
+    assert_eq!(found(&reads, Trouble::BreakNotAcknowledged), None);
+    assert!(found(&reads, Trouble::SlowFilesystem).is_some());
+    assert!(found(&diagnosis(5), Trouble::BreakNotAcknowledged).is_some());
+}
+
+fn set_lease_break(row: &mut Operation, state: u32) {
+    row.clear(smbscope_tables::operation::Column::request_start);
+    row.clear(smbscope_tables::operation::Column::elapsed_ns);
+    row.clear(smbscope_tables::operation::Column::busy_ns);
+    row.set_lease_key([3; 16]);
+    row.set_lease_requested(code::lease(state));
+}

@@ -6,6 +6,7 @@
 
 use smbscope_tables::command_class::CommandClass;
 
+use super::super::breaks::needs_acknowledgement;
 use super::data::{Break, BreakAnswer, Brief};
 use super::row::{Columns, Row};
 
@@ -325,14 +326,5 @@ fn same_text(one: Option<&str>, other: Option<&str>) -> bool {
             one.len() == other.len() && (one == other || one.to_lowercase() == other.to_lowercase())
         }
         _ => false,
-    }
-}
-
-/// A client has to acknowledge the break of a lease with write or handle caching, and of an oplock
-/// above level II.
-fn needs_acknowledgement(from: &str, is_lease: bool) -> bool {
-    match is_lease {
-        true => from.contains(['H', 'W']),
-        false => !matches!(from, "II" | "None"),
     }
 }
