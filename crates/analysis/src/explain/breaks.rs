@@ -169,6 +169,7 @@ impl Breaks {
         }
         let level = op.columns.oplock_granted.get(op.row);
         if let (Some(file), Some(level)) = (file, level)
+            && level != "None"
             && !needs_acknowledgement(level, false)
         {
             self.quiet.insert(file);
