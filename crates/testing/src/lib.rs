@@ -2,11 +2,13 @@
 //!
 //! Owns how a test that cannot run here reports that: [`skip!`]. With the feature `samba` it also owns a private Samba
 //! for one test (`samba`), and a run of simulated users on it whose rows can be compared with those of another
-//! source (`run`). Without that feature it has no dependencies, so that the tests of small crates build quickly.
+//! source (`run`). [`etl`] makes event trace logs, [`flooded_server`] those of a case study. Without that feature it has no dependencies, so that the tests of small crates build quickly.
 
 // Only tests call it, and a test may panic.
 #![allow(clippy::unwrap_used)]
 
+pub mod etl;
+pub mod flooded_server;
 #[cfg(all(feature = "samba", target_os = "linux"))]
 pub mod run;
 #[cfg(all(feature = "samba", target_os = "linux"))]

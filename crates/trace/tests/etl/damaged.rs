@@ -1,6 +1,6 @@
 //! Damaged logs end with coverage: never with a panic, a hang or a large allocation.
 
-use super::builder::{Builder, Compression};
+use smbscope_testing::etl::{Builder, Compression};
 use super::{Log, interrupts, read};
 use proptest::prelude::*;
 use smbscope_trace::event::Event;

@@ -1,10 +1,9 @@
-//! The reader of Windows' event trace logs: logs that a builder makes (`builder`), the same ones
+//! The reader of Windows' event trace logs: logs that a builder makes (`smbscope_testing::etl`), the same ones
 //! damaged, and real ones of other people, which are read in place and skipped where they are not.
 
 // Only tests call these helpers, and a test may panic.
 #![allow(clippy::unwrap_used)]
 
-mod builder;
 mod built;
 mod damaged;
 mod fixture;

@@ -1,12 +1,16 @@
-//! Makes small event trace logs: the reverse of the reader, written from the same descriptions of
-//! the structures, so that the tests need no recording.
+//! Makes event trace logs (`.etl`): the reverse of the reader in `smbscope-trace`, written from the same
+//! descriptions of the structures, so that tests and benchmarks need no recording.
 
 /// How buffers are compressed, by its number in the first buffer's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Compression {
+    /// As they are.
     None = 0,
+    /// LZNT1, with chunks that are not compressed.
     Lznt1 = 2,
+    /// Plain LZ77.
     Xpress = 3,
+    /// LZ77 with Huffman codes: literals only.
     XpressHuffman = 4,
 }
 
@@ -61,28 +65,42 @@ impl Default for Builder {
 }
 
 impl Builder {
-    pub fn buffer(&mut self, cpu: u16) -> Buffer {
+    /// An empty buffer of a processor.
+    pub fn buffer(&self, cpu: u16) -> Buffer {
         Buffer { cpu, pointer_bytes: self.pointer_bytes, records: Vec::new() }
     }
 
+    /// Adds a buffer to what [`Builder::build`] makes.
     pub fn add(&mut self, buffer: Buffer) {
         self.buffers.push(buffer);
     }
 
+    /// The whole log.
     pub fn build(&self) -> Vec<u8> {
-        let mut first = self.clone().buffer(0);
-        first.system(0, 0, 2, self.start_ticks, &self.log_header());
-        let mut out = self.envelope(4, &first);
-        let state = (self.compression as u32).to_le_bytes();
-        out[44..48].copy_from_slice(&state);
+        let mut out = self.head(self.buffers.len());
         for buffer in &self.buffers {
-            out.extend(self.envelope(0, buffer));
+            out.extend(self.bytes(buffer));
         }
         out
     }
 
+    /// The first buffer, which has the header of a log with this many others.
+    pub fn head(&self, buffers: usize) -> Vec<u8> {
+        let mut first = self.buffer(0);
+        first.system(0, 0, 2, self.start_ticks, &self.log_header(buffers));
+        let mut out = self.envelope(4, &first);
+        let state = (self.compression as u32).to_le_bytes();
+        out[44..48].copy_from_slice(&state);
+        out
+    }
+
+    /// A buffer as it is in the file.
+    pub fn bytes(&self, buffer: &Buffer) -> Vec<u8> {
+        self.envelope(0, buffer)
+    }
+
     /// TRACE_LOGFILE_HEADER.
-    fn log_header(&self) -> Vec<u8> {
+    fn log_header(&self, buffers: usize) -> Vec<u8> {
         let mode: u32 = if self.compression == Compression::None { 1 } else { 0x0400_0001 };
         let mut out = Vec::new();
         out.extend((self.buffer_bytes as u32).to_le_bytes());
@@ -90,7 +108,7 @@ impl Builder {
         out.extend(20_348_u32.to_le_bytes());
         out.extend(self.cpus.to_le_bytes());
         out.extend((self.start_filetime + 20_000_000).to_le_bytes());
-        for field in [156_250, 0, mode, self.buffers.len() as u32 + 1, 1] {
+        for field in [156_250, 0, mode, buffers as u32 + 1, 1] {
             out.extend(u32::to_le_bytes(field));
         }
         for field in [self.pointer_bytes as u32, self.events_lost, self.mhz] {
@@ -135,6 +153,11 @@ impl Builder {
 }
 
 impl Buffer {
+    /// How full it is.
+    pub fn filled_bytes(&self) -> usize {
+        72 + self.records.len()
+    }
+
     /// An event with SYSTEM_TRACE_HEADER.
     pub fn system(&mut self, group: u8, opcode: u8, version: u16, ticks: i64, fields: &[u8]) {
         let kind = if self.pointer_bytes == 8 { 2 } else { 1 };
@@ -265,6 +288,24 @@ impl Buffer {
         self.system(kind.0, kind.1, 3, ticks, &fields);
     }
 
+    /// What a processor is: MHz and the number of processors (SystemConfig_CPU).
+    pub fn processors(&mut self, ticks: i64, mhz: u32, cpus: u32) {
+        let mut fields = mhz.to_le_bytes().to_vec();
+        fields.extend(cpus.to_le_bytes());
+        fields.resize(828, 0);
+        self.system(11, 10, 3, ticks, &fields);
+    }
+
+    /// The NUMA nodes, each with the mask of its processors in group 0.
+    pub fn nodes(&mut self, ticks: i64, masks: &[u64]) {
+        let mut fields = (masks.len() as u32).to_le_bytes().to_vec();
+        for mask in masks {
+            fields.extend(mask.to_le_bytes());
+            fields.extend([0; 8]);
+        }
+        self.system(11, 24, 2, ticks, &fields);
+    }
+
     /// The PDB file of an image.
     pub fn symbols(&mut self, ticks: i64, base: u64, process: u32, pdb: &str) {
         let control = [
@@ -320,25 +361,70 @@ pub fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// Literals only, with a flag word before 32 of them; and a match of the last byte where it repeats.
+/// Plain LZ77 (MS-XCA 2.3): a flag word before 32 literals or matches; the last place with the same four
+/// bytes is the candidate for a match.
 fn xpress(bytes: &[u8]) -> Vec<u8> {
-    let (mut out, mut at) = (Vec::new(), 0);
+    /// Farthest match, and longest one: longer runs are divided.
+    const FARTHEST: usize = 8_192;
+    const LONGEST: usize = 60_000;
+    let mut last = vec![usize::MAX; 1 << 14];
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    // Where the half byte of the last long match is.
+    let mut half: Option<usize> = None;
+    let hash = |at: usize| {
+        let four = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        (four.wrapping_mul(0x9e37_79b1) >> 18) as usize
+    };
     while at < bytes.len() {
         let flags_at = out.len();
         let mut flags = 0_u32;
         out.extend([0; 4]);
         for bit in (0..32).rev() {
-            let Some(&byte) = bytes.get(at) else { continue };
-            let is_run = at > 0 && bytes[at - 1] == byte;
-            let run = bytes[at..].iter().take_while(|&&next| next == byte).count().min(9);
-            if is_run && run >= 3 {
+            let Some(&byte) = bytes.get(at) else {
+                // What is after the end is marked as a match.
                 flags |= 1 << bit;
-                out.extend(((run - 3) as u16).to_le_bytes());
-                at += run;
-            } else {
+                continue;
+            };
+            let mut length = 0;
+            let mut offset = 0;
+            if at + 4 <= bytes.len() {
+                let slot = &mut last[hash(at)];
+                if *slot != usize::MAX && at - *slot <= FARTHEST {
+                    offset = at - *slot;
+                    let same = bytes[*slot..].iter().zip(&bytes[at..]);
+                    length = same.take(LONGEST).take_while(|(a, b)| a == b).count();
+                }
+                *slot = at;
+            }
+            if length < 3 {
                 out.push(byte);
                 at += 1;
+                continue;
             }
+            flags |= 1 << bit;
+            let short = (length - 3).min(7);
+            out.extend((((offset - 1) << 3 | short) as u16).to_le_bytes());
+            if short == 7 {
+                let rest = length - 10;
+                let nibble = rest.min(15) as u8;
+                match half.take() {
+                    Some(place) => out[place] |= nibble << 4,
+                    None => {
+                        half = Some(out.len());
+                        out.push(nibble);
+                    }
+                }
+                if nibble == 15 {
+                    let rest = rest - 15;
+                    if rest < 255 {
+                        out.push(rest as u8);
+                    } else {
+                        out.push(255);
+                        out.extend(((length - 3) as u16).to_le_bytes());
+                    }
+                }
+            }
+            at += length;
         }
         out[flags_at..flags_at + 4].copy_from_slice(&flags.to_le_bytes());
     }
