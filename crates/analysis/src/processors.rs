@@ -6,19 +6,28 @@
 
 mod data;
 mod devices;
+mod findings;
 mod groups;
 mod per_cpu;
+mod roles;
+mod stacks;
+mod timeline;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use smbscope_tables::tables::{Cpu, Trace};
 
 pub use data::{
-    Device, DeviceCpu, InterruptGroup, Limits, Processor, Report, SampleCounts, Section,
+    CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, PathPart, Processor, Ranked,
+    Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
 };
+pub use findings::{Finding, ProcessorTrouble};
+pub use roles::Role;
 use devices::Devices;
 use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
+use stacks::{Hit, Sampled, StackFrame, Stacks};
+use timeline::OfCpus;
 
 /// Which of a processor's times an interrupt or deferred work belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +55,8 @@ pub struct Processors {
     processors: PerCpu,
     groups: Groups,
     devices: Devices,
+    bins: OfCpus,
+    stacks: Stacks,
 }
 
 /// One row of the table `interrupts`, as the parts of this analysis read it.
@@ -58,6 +69,7 @@ struct Row<'a> {
     device: Option<&'a str>,
     queue: Option<u64>,
     thread: Option<u64>,
+    start_ns: i64,
     duration_ns: Option<i64>,
     exclusive_ns: Option<i64>,
     delay_ns: Option<i64>,
@@ -73,6 +85,8 @@ impl Processors {
             processors: PerCpu::default(),
             groups: Groups::default(),
             devices: Devices::default(),
+            bins: OfCpus::default(),
+            stacks: Stacks::default(),
         }
     }
 
@@ -93,7 +107,10 @@ impl Processors {
         let signed =
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<Int64Type>());
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
-        let (Some(cpus), Some(kinds)) = (number("cpu"), text("kind")) else { return };
+        let times = batch.column_by_name("start").and_then(|c| c.as_primitive_opt::<Int64Type>());
+        let (Some(cpus), Some(kinds), Some(starts)) = (number("cpu"), text("kind"), times) else {
+            return;
+        };
         let [queues, threads, works] = ["queue", "thread", "work"].map(number);
         let [durations, exclusives, delays] =
             ["duration_ns", "exclusive_ns", "delay_ns"].map(signed);
@@ -113,6 +130,7 @@ impl Processors {
                 device: at!(devices, row),
                 queue: at!(queues, row),
                 thread: at!(threads, row),
+                start_ns: starts.value(row),
                 duration_ns: at!(durations, row),
                 exclusive_ns: at!(exclusives, row),
                 delay_ns: at!(delays, row),
@@ -121,6 +139,7 @@ impl Processors {
             self.processors.interrupt(&one);
             self.groups.add(&one, self.limits);
             self.devices.add(&one);
+            self.bins.interrupt(&one);
         }
     }
 
@@ -146,30 +165,59 @@ impl Processors {
         let number =
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
-        let Some(cpus) = number("cpu") else { return };
-        let [threads, addresses] = ["thread", "address"].map(number);
-        let [during, modules] = ["during", "module"].map(text);
+        let (Some(cpus), Some(recordings)) = (number("cpu"), text("recording")) else { return };
+        let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
+        let [during, modules, functions] = ["during", "module", "function"].map(text);
+        macro_rules! at {
+            ($column:expr, $row:expr) => {
+                $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
+            };
+        }
         for row in 0..batch.num_rows() {
-            let known = |column: Option<&arrow::array::StringArray>| {
-                column
-                    .filter(|column| column.is_valid(row))
-                    .map(|column| column.value(row).to_owned())
-            };
-            let value = |column: Option<&arrow::array::UInt64Array>| {
-                column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
-            };
-            let module = known(modules);
-            let section = match known(during) {
-                Some(kind) if Class::of(&kind) == Class::Interrupt => Section::Interrupt,
+            let module = at!(modules, row);
+            let section = match at!(during, row) {
+                Some(kind) if Class::of(kind) == Class::Interrupt => Section::Interrupt,
                 Some(_) => Section::Deferred,
-                None if value(threads) == Some(0) => Section::Idle,
-                None => match value(addresses) {
-                    Some(address) if is_kernel(address, module.as_deref()) => Section::Kernel,
+                None if at!(threads, row) == Some(0) => Section::Idle,
+                None => match at!(addresses, row) {
+                    Some(address) if is_kernel(address, module) => Section::Kernel,
                     Some(_) => Section::User,
                     None => Section::Unknown,
                 },
             };
             self.processors.sample(cpus.value(row), section);
+            self.stacks.sample(Sampled {
+                recording: recordings.value(row),
+                hit: match section {
+                    Section::Interrupt => Hit::Interrupt,
+                    Section::Deferred => Hit::Deferred,
+                    _ => Hit::Other,
+                },
+                stack: at!(stacks, row),
+                module,
+                function: at!(functions, row),
+            });
+        }
+    }
+
+    /// Takes rows of the table `stacks`: frames of each stack from the innermost outwards.
+    pub fn stacks(&mut self, batch: &RecordBatch) {
+        let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
+        let stacks =
+            batch.column_by_name("stack").and_then(|c| c.as_primitive_opt::<UInt64Type>());
+        let (Some(stacks), Some(recordings)) = (stacks, text("recording")) else { return };
+        let [modules, functions] = ["module", "function"].map(text);
+        for row in 0..batch.num_rows() {
+            let known = |column: Option<&'_ arrow::array::StringArray>| {
+                column.filter(|column| column.is_valid(row)).map(|column| column.value(row).to_owned())
+            };
+            let (module, function) = (known(modules), known(functions));
+            self.stacks.frame(StackFrame {
+                recording: recordings.value(row),
+                stack: stacks.value(row),
+                module: module.as_deref(),
+                function: function.as_deref(),
+            });
         }
     }
 
@@ -185,18 +233,33 @@ impl Processors {
         let possible_ns =
             i64::try_from(processors.rows.len()).unwrap_or(i64::MAX).saturating_mul(length_ns);
         let (groups, groups_discarded) = self.groups.finish(possible_ns, self.limits);
-        let (devices, devices_discarded) = self.devices.finish();
-        Report {
+        let (mut devices, devices_discarded) = self.devices.finish();
+        let node = |cpu: u64| processors.rows.iter().find(|one| one.cpu == cpu)?.node;
+        for device in &mut devices {
+            device.nodes = device.cpus.iter().filter_map(|one| node(one.cpu)).collect();
+            device.nodes.sort_unstable();
+            device.nodes.dedup();
+        }
+        let (in_samples, stacks_discarded) = self.stacks.finish();
+        let mut report = Report {
+            findings: Vec::new(),
             start_ns: starts.min(),
             length_ns,
             possible_ns,
-            discarded: processors.discarded + groups_discarded + devices_discarded,
+            discarded: processors.discarded
+                + groups_discarded
+                + devices_discarded
+                + stacks_discarded,
             processors: processors.rows,
             interrupts: groups,
             devices,
             limits: self.limits,
+            timeline: self.bins.timeline(),
+            in_samples,
             traces: self.traces,
-        }
+        };
+        report.findings = findings::findings(&report);
+        report
     }
 }
 

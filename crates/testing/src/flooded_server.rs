@@ -55,7 +55,7 @@ impl Stage {
 
     /// What DPCs call, from the outermost frame inwards, and how many of 100 samples hit that frame.
     fn chain(self) -> Vec<(u64, u32)> {
-        let begin = [(KERNEL + 0x1_f000, 3), (NDIS + 0x2100, 3), (ADAPTER + 0x1_1000, 6)];
+        let begin = [(KERNEL + 0x1f00, 3), (NDIS + 0x2100, 3), (ADAPTER + 0x1100, 6)];
         let team = [(NDIS + 0x4200, 4), (TEAM + 0x3300, 22)];
         let inspection = [(NDIS + 0x4400, 4), (INSPECTION + 0x7100, 40)];
         let end = [(NDIS + 0x4600, 3), (TCPIP + 0x5500, 11), (NETIO + 0x1200, 4)];
@@ -196,9 +196,9 @@ impl<W: Write> Log<'_, W> {
             frames.reverse();
             self.of(1)?.stack_entry(36, ticks, stack_key(depth), &frames);
         }
-        let storage = [STORAGE + 0x3000, KERNEL + 0x1_f000];
+        let storage = [STORAGE + 0x3000, KERNEL + 0x1f00];
         self.of(1)?.stack_entry(36, ticks, STORAGE_STACK, &storage);
-        let smb = [SMB + 0x9000, KERNEL + 0x2_2000];
+        let smb = [SMB + 0x1900, KERNEL + 0x2200];
         self.of(1)?.stack_entry(36, ticks, SMB_STACK, &smb);
         for buffer in &self.buffers {
             self.out.write_all(&self.builder.bytes(buffer))?;
@@ -317,7 +317,7 @@ impl Processor {
                 let at = self.next_sample;
                 let (address, thread, key) = match self.is_idle {
                     true => (KERNEL + 0x10, 0, None),
-                    false => (SMB + 0x9000, worker(self.cpu), Some(SMB_STACK)),
+                    false => (SMB + 0x1900, worker(self.cpu), Some(SMB_STACK)),
                 };
                 self.sample(at, address, thread, 0, key, log)?;
             }
@@ -326,7 +326,7 @@ impl Processor {
         if is_network && end - self.now > 40 && self.random(4) == 0 {
             let cpu = self.cpu;
             let vector = [1, 0x61 + cpu as u8, 0, 0, cpu as u8, 0, 0, 0];
-            log.of(cpu)?.run(50, end - 35, end - 5, ADAPTER + 0x1_0040, &vector);
+            log.of(cpu)?.run(50, end - 35, end - 5, ADAPTER + 0x1040, &vector);
         }
         self.now = end;
         Ok(())

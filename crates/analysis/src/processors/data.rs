@@ -3,6 +3,8 @@
 use serde::Serialize;
 use smbscope_tables::tables::Trace;
 
+use super::findings::Finding;
+use super::roles::Role;
 use crate::stats::latency::Distribution;
 
 /// Durations that interrupts should not exceed: Microsoft's guideline for drivers is 100 µs for a DPC
@@ -32,11 +34,85 @@ pub struct Report {
     pub processors: Vec<Processor>,
     /// By kind and name, the most time first.
     pub interrupts: Vec<InterruptGroup>,
+    /// What is wrong, the most costly first.
+    pub findings: Vec<Finding>,
     /// Network and other devices, the most work first.
     pub devices: Vec<Device>,
+    /// What each processor did over time; null without durations.
+    pub timeline: Option<Timeline>,
+    /// What samples hit in interrupts and deferred work; null without samples.
+    pub in_samples: Option<InSamples>,
     pub traces: Vec<Trace>,
     /// Rows left out because a list was full.
     pub discarded: u64,
+}
+
+/// Exclusive time of interrupts and deferred work in bins of equal width.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Timeline {
+    /// Beginning of the first bin.
+    pub start_ns: i64,
+    pub bin_ns: i64,
+    pub bins: u64,
+    /// In the order of their numbers.
+    pub cpus: Vec<TimelineCpu>,
+}
+
+/// The bins of one processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TimelineCpu {
+    pub cpu: u64,
+    pub deferred_ns: Vec<i64>,
+    pub interrupt_ns: Vec<i64>,
+}
+
+/// What samples hit in interrupts and deferred work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InSamples {
+    /// Samples in handlers of interrupts, and in deferred work.
+    pub interrupt: u64,
+    pub deferred: u64,
+    /// By module and function of the innermost frame, most samples first.
+    pub groups: Vec<SampledGroup>,
+    /// The tree of calls; empty without stacks.
+    pub calls: Vec<CallNode>,
+    /// Drivers and layers in the stacks of received packets, from the adapter to TCP.
+    pub receive: Vec<PathPart>,
+    /// Share of all samples in functions that record the trace; null without names of functions.
+    pub tracing_share: Option<f64>,
+}
+
+/// Samples of one module and function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SampledGroup {
+    pub module: Option<String>,
+    pub function: Option<String>,
+    pub interrupt: u64,
+    pub deferred: u64,
+}
+
+/// A function or module in the tree of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallNode {
+    pub name: String,
+    /// Samples in it and in what it calls, and in itself.
+    pub samples: u64,
+    pub own_samples: u64,
+    /// What it calls, most samples first.
+    pub calls: Vec<CallNode>,
+}
+
+/// A driver or layer in the receive path of the network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathPart {
+    pub name: String,
+    pub role: Role,
+    /// Samples of received packets with it in their stacks.
+    pub samples: u64,
+    /// Their share of all samples of received packets.
+    pub share: f64,
+    /// The share of samples that hit it itself.
+    pub own_share: f64,
 }
 
 /// The time of one processor. The times are disjoint.
@@ -115,12 +191,25 @@ pub struct InterruptGroup {
     pub over_limit: u64,
     /// Their durations together.
     pub over_limit_ns: i64,
+    /// Durations in order of size: how many are at least as long as this.
+    pub longest: Vec<Ranked>,
     /// From the request to the beginning.
     pub delay: Distribution,
     /// Packets of polls.
     pub work: Option<u64>,
     /// The processors on which it ran, the most time (polls: the most runs) first.
-    pub cpus: Vec<u64>,
+    pub cpus: Vec<DeviceCpu>,
+    /// Exclusive time in intervals of equal length, to judge how much it varies.
+    pub interval_ns: i64,
+    pub intervals: Vec<i64>,
+}
+
+/// A place in the order of durations, the longest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ranked {
+    /// Number of durations that are at least as long.
+    pub count: u64,
+    pub duration_ns: i64,
 }
 
 /// The work for one device.
@@ -135,11 +224,13 @@ pub struct Device {
     pub queues: u64,
     /// Part of the runs that is on the busiest processor.
     pub busiest_share: f64,
+    /// NUMA nodes of its processors, where they are known.
+    pub nodes: Vec<u64>,
     /// By processor, the most runs first.
     pub cpus: Vec<DeviceCpu>,
 }
 
-/// The work for one device on one processor.
+/// The work for one device, or of one name, on one processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeviceCpu {
     pub cpu: u64,

@@ -66,6 +66,7 @@ impl Devices {
                     work: work.work,
                     queues: work.queues.len() as u64,
                     busiest_share: busiest as f64 / count.max(1) as f64,
+                    nodes: Vec::new(),
                     cpus,
                 }
             })

@@ -1,16 +1,22 @@
 //! Durations by kind and name.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 
-use super::data::{InterruptGroup, Limits};
+use super::data::{DeviceCpu, InterruptGroup, Limits, Ranked};
+use super::timeline::Bins;
 use super::{Class, Row};
 use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Most different kinds and names.
 const GROUPS_MAX: usize = 4096;
+/// Most intervals of the trace whose times are compared.
+const INTERVALS_MAX: usize = 40;
 
 #[derive(Debug)]
 struct Group {
+    number: u32,
     class: Class,
     count: u64,
     exclusive_ns: i64,
@@ -26,6 +32,7 @@ struct Group {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     by_name: HashMap<(String, Option<String>), Group>,
+    bins: Bins<u32>,
     discarded: u64,
 }
 
@@ -36,7 +43,9 @@ impl Groups {
             self.discarded += 1;
             return;
         }
+        let number = self.by_name.len() as u32;
         let group = self.by_name.entry(key).or_insert_with(|| Group {
+            number,
             class: row.class,
             count: 0,
             exclusive_ns: 0,
@@ -49,6 +58,7 @@ impl Groups {
         });
         let exclusive = row.exclusive_ns.unwrap_or(0);
         group.count += 1;
+        self.bins.add(group.number, row);
         group.exclusive_ns = group.exclusive_ns.saturating_add(exclusive);
         let cpu = group.cpus.entry(row.cpu).or_default();
         *cpu = (cpu.0.saturating_add(exclusive), cpu.1 + 1);
@@ -69,12 +79,22 @@ impl Groups {
 
     /// The groups, the most time first, and how many rows are in none.
     pub(super) fn finish(self, possible_ns: i64, limits: Limits) -> (Vec<InterruptGroup>, u64) {
+        let (bin_ns, mut lanes) = self
+            .bins
+            .finish(INTERVALS_MAX)
+            .map_or((0, BTreeMap::new()), |(_, bin_ns, lanes)| (bin_ns, lanes));
         let mut groups: Vec<_> = self
             .by_name
             .into_iter()
             .map(|((kind, name), group)| {
-                let mut cpus: Vec<_> = group.cpus.into_iter().collect();
-                cpus.sort_unstable_by_key(|&(cpu, amount)| (std::cmp::Reverse(amount), cpu));
+                let mut cpus: Vec<_> = group
+                    .cpus
+                    .into_iter()
+                    .map(|(cpu, (exclusive_ns, count))| DeviceCpu { cpu, count, exclusive_ns })
+                    .collect();
+                cpus.sort_unstable_by_key(|one| {
+                    (std::cmp::Reverse((one.exclusive_ns, one.count)), one.cpu)
+                });
                 InterruptGroup {
                     kind,
                     name,
@@ -85,9 +105,12 @@ impl Groups {
                     limit_ns: limit(group.class, limits),
                     over_limit: group.over_limit,
                     over_limit_ns: group.over_limit_ns,
+                    longest: longest(&group.duration),
                     delay: group.delay.distribution(false),
                     work: group.work,
-                    cpus: cpus.into_iter().map(|(cpu, _)| cpu).collect(),
+                    interval_ns: bin_ns,
+                    intervals: lanes.remove(&group.number).unwrap_or_default(),
+                    cpus,
                 }
             })
             .collect();
@@ -97,6 +120,25 @@ impl Groups {
         });
         (groups, self.discarded)
     }
+}
+
+/// Places in the order of durations, at equal distances on a logarithmic scale of their number.
+fn longest(durations: &Latency) -> Vec<Ranked> {
+    /// Places for each factor of ten.
+    const PLACES: f64 = 8.0;
+    let mut ranked = Vec::new();
+    let (mut count, mut next) = (0_u64, 1.0_f64);
+    let values = durations.values();
+    for (place, &(duration_ns, n)) in values.iter().rev().enumerate() {
+        count += u64::from(n);
+        if count as f64 >= next || place + 1 == values.len() {
+            ranked.push(Ranked { count, duration_ns });
+            while next <= count as f64 {
+                next *= f64::powf(10.0, 1.0 / PLACES);
+            }
+        }
+    }
+    ranked
 }
 
 fn limit(class: Class, limits: Limits) -> i64 {

@@ -63,7 +63,7 @@ fn durations_are_added_up_by_kind_and_name() {
     assert_eq!((isr.over_limit, isr.over_limit_ns, isr.limit_ns), (1, 25_001, 25_000));
     assert_eq!((storport.over_limit, storport.duration.max_ns), (0, Some(8_000)));
     assert_eq!((dpc.exclusive_ns, dpc.duration.sum_ns), (190_001, 200_001));
-    assert_eq!(dpc.cpus, [2, 0]);
+    assert_eq!(dpc.cpus.iter().map(|one| one.cpu).collect::<Vec<_>>(), [2, 0]);
     // Two processors, one millisecond each.
     assert_eq!((report.length_ns, report.possible_ns), (1_000_000, 2_000_000));
     assert_eq!(dpc.share, Some(190_001.0 / 2e6));

@@ -15,7 +15,14 @@ pub fn processors(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Repo
 
 impl Analysis for Processors {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Interrupts, Table::Samples, Table::Switches, Table::Cpus, Table::Traces]
+        vec![
+            Table::Interrupts,
+            Table::Samples,
+            Table::Stacks,
+            Table::Switches,
+            Table::Cpus,
+            Table::Traces,
+        ]
     }
 
     fn columns(&self) -> Vec<&'static str> {
@@ -26,6 +33,7 @@ impl Analysis for Processors {
         match part {
             Part::Interrupts(batch) => self.interrupts(batch),
             Part::Samples(batch) => self.samples(batch),
+            Part::Stacks(batch) => self.stacks(batch),
             Part::Switches(batch) => self.switches(batch),
             Part::Cpus(rows) => self.cpus(rows),
             Part::Traces(rows) => self.traces(rows),

@@ -1,0 +1,431 @@
+//! What is wrong with the processors of a trace: causes with evidence, confidence and remedies.
+//!
+//! Owns the thresholds and their reasons. Everything is derived from the finished [`Report`].
+
+use serde::Serialize;
+
+use super::data::{InterruptGroup, PathPart, Processor, Report};
+use super::roles::Role;
+use crate::explain::{Confidence, Figure, Remedy};
+
+/// A processor with this share of its time in interrupts and deferred work has hardly time for threads.
+pub const LOCKED_SHARE: f64 = 0.5;
+/// A share from which on the receive work should be divided.
+const BUSY_SHARE: f64 = 0.25;
+/// Long runs count if they take this share of the time of one processor, and there are as many.
+const LONG_SHARE: f64 = 0.01;
+const LONG_LEAST: u64 = 10;
+/// A part of the receive path counts from this share of its samples on, and from as many samples.
+const PATH_SHARE: f64 = 0.05;
+const PATH_SAMPLES: u64 = 50;
+/// The work of a name is on few processors if this share of it is on less than a third of them.
+const FEW_SHARE: f64 = 0.95;
+const FEW_PART: usize = 3;
+/// Tracing is a load from this share of all samples on.
+const TRACING_SHARE: f64 = 0.1;
+/// Names whose long runs are listed.
+const LONG_NAMES: usize = 3;
+
+/// What can be wrong with processors. A closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessorTrouble {
+    /// Processors spend most of their time in interrupts and deferred work.
+    LockedProcessors,
+    /// Deferred work or handlers of one name run longer than the limit.
+    LongRuns,
+    /// A filter or inspection driver is in the receive path.
+    FilterInReceivePath,
+    /// A team or bond of adapters is in the receive path.
+    TeamInReceivePath,
+    /// The receive work of the network runs on few processors.
+    ReceiveOnFewProcessors,
+    /// Recording the trace takes a large part of the time.
+    TracingIsTheLoad,
+}
+
+impl ProcessorTrouble {
+    /// All troubles.
+    pub const ALL: [ProcessorTrouble; 6] = [
+        ProcessorTrouble::LockedProcessors,
+        ProcessorTrouble::LongRuns,
+        ProcessorTrouble::FilterInReceivePath,
+        ProcessorTrouble::TeamInReceivePath,
+        ProcessorTrouble::ReceiveOnFewProcessors,
+        ProcessorTrouble::TracingIsTheLoad,
+    ];
+
+    /// What a person calls it.
+    pub fn title(self) -> &'static str {
+        match self {
+            ProcessorTrouble::LockedProcessors => "Interrupt work holds processors",
+            ProcessorTrouble::LongRuns => "Deferred work or handlers run too long",
+            ProcessorTrouble::FilterInReceivePath => {
+                "A filter or inspection driver is in the receive path"
+            }
+            ProcessorTrouble::TeamInReceivePath => {
+                "A team of network adapters is in the receive path"
+            }
+            ProcessorTrouble::ReceiveOnFewProcessors => {
+                "Few processors do the receive work of the network"
+            }
+            ProcessorTrouble::TracingIsTheLoad => "Recording the trace is part of the load",
+        }
+    }
+}
+
+/// One thing that takes processors' time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    pub trouble: ProcessorTrouble,
+    /// A sentence.
+    pub what: String,
+    /// Time of processors that it takes, ns; null where only samples or places are known.
+    pub cost_ns: Option<i64>,
+    /// The processors concerned, in the order of their numbers.
+    pub cpus: Vec<u64>,
+    pub confidence: Confidence,
+    /// What the confidence is based on.
+    pub because: String,
+    /// When it began, on the clock of the trace; null if it was there from the start or is not known.
+    pub since_ns: Option<i64>,
+    pub figures: Vec<Figure>,
+    pub remedies: Vec<Remedy>,
+}
+
+/// All findings, the most costly first.
+pub(super) fn findings(report: &Report) -> Vec<Finding> {
+    let is_windows = report.traces.iter().any(|trace| trace.format.starts_with("Windows"));
+    let mut found = Vec::new();
+    found.extend(locked(report, is_windows));
+    if let Some(samples) = &report.in_samples {
+        let is_in = |part: &&PathPart| {
+            part.samples >= PATH_SAMPLES && part.share >= PATH_SHARE && part.own_share >= PATH_SHARE
+        };
+        let deferred: i64 = report.processors.iter().map(|one| one.deferred_ns).sum();
+        for part in samples.receive.iter().filter(is_in) {
+            found.extend(in_path(part, deferred, samples.deferred, is_windows));
+        }
+    }
+    found.extend(few(report, is_windows));
+    let long = report.interrupts.iter().filter(|group| {
+        group.over_limit >= LONG_LEAST
+            && group.over_limit_ns as f64 >= LONG_SHARE * report.length_ns as f64
+    });
+    found.extend(long.take(LONG_NAMES).map(|group| long_runs(group, is_windows)));
+    found.extend(tracing(report, is_windows));
+    // What holds processors comes first, then causes by what they cost.
+    found.sort_by_key(|one| {
+        (
+            one.trouble != ProcessorTrouble::LockedProcessors,
+            std::cmp::Reverse(one.cost_ns.unwrap_or(0)),
+        )
+    });
+    found
+}
+
+fn busy(one: &Processor) -> f64 {
+    one.interrupt_share.unwrap_or(0.0) + one.deferred_share.unwrap_or(0.0)
+}
+
+fn name(group: &InterruptGroup) -> &str {
+    group.name.as_deref().unwrap_or("a routine without a name")
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// `one of 24 CPUs` and the like are for reports; here lists of numbers as ranges.
+fn numbers(cpus: &[u64]) -> String {
+    let words: Vec<_> = cpus.iter().take(16).map(u64::to_string).collect();
+    let more = if cpus.len() > 16 { " ..." } else { "" };
+    format!("{}{more}", words.join(", "))
+}
+
+fn locked(report: &Report, is_windows: bool) -> Option<Finding> {
+    let held: Vec<_> = report.processors.iter().filter(|one| busy(one) >= LOCKED_SHARE).collect();
+    let cpus: Vec<u64> = held.iter().map(|one| one.cpu).collect();
+    if cpus.is_empty() {
+        return None;
+    }
+    let cost: i64 = held.iter().map(|one| one.interrupt_ns + one.deferred_ns).sum();
+    let possible = report.length_ns.saturating_mul(cpus.len() as i64);
+    let on_held = |group: &InterruptGroup| -> i64 {
+        let on = group.cpus.iter().filter(|one| cpus.contains(&one.cpu));
+        on.map(|one| one.exclusive_ns).sum()
+    };
+    let most = report.interrupts.iter().max_by_key(|group| on_held(group))?;
+    let most_ns = on_held(most);
+    let what = format!(
+        "CPU {} of {}: {:.0} % of the time goes to interrupts and deferred work, most of it to {} ({}): {:.1} of {:.1} possible CPU seconds",
+        numbers(&cpus),
+        report.processors.len(),
+        100.0 * cost as f64 / possible.max(1) as f64,
+        name(most),
+        most.kind,
+        seconds(most_ns),
+        seconds(possible),
+    );
+    Some(Finding {
+        trouble: ProcessorTrouble::LockedProcessors,
+        what,
+        cost_ns: Some(cost),
+        since_ns: since(report, &cpus),
+        confidence: Confidence::High,
+        because: format!(
+            "each run was recorded with its beginning and end ({} runs)",
+            most.count
+        ),
+        figures: vec![
+            figure("processors", cpus.len() as f64, ""),
+            figure("held_share", cost as f64 / possible.max(1) as f64, "share"),
+            figure("most_ns", most_ns as f64, "ns"),
+        ],
+        cpus,
+        remedies: match is_windows {
+            true => vec![
+                Remedy {
+                    at: "Windows",
+                    action: "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings",
+                },
+                Remedy {
+                    at: "Windows",
+                    action: "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ...",
+                },
+            ],
+            false => vec![
+                Remedy {
+                    at: "Linux",
+                    action: "spread the receive work over queues and CPUs: ethtool -l DEV, ethtool -L DEV combined N, /proc/irq/N/smp_affinity_list",
+                },
+                Remedy {
+                    at: "Linux",
+                    action: "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope",
+                },
+            ],
+        },
+    })
+}
+
+/// The beginning of the last period in which all these processors are held to the end, if that is not the start.
+fn since(report: &Report, cpus: &[u64]) -> Option<i64> {
+    let timeline = report.timeline.as_ref()?;
+    let lanes: Vec<_> = timeline.cpus.iter().filter(|one| cpus.contains(&one.cpu)).collect();
+    let is_held = |bin: usize| {
+        lanes.iter().all(|lane| {
+            let at = |bins: &[i64]| bins.get(bin).copied().unwrap_or(0);
+            let busy = at(&lane.deferred_ns) + at(&lane.interrupt_ns);
+            busy as f64 >= LOCKED_SHARE * timeline.bin_ns as f64
+        })
+    };
+    // The last bin may not be full.
+    let last = (timeline.bins as usize).checked_sub(2)?;
+    let first = (0..=last).rev().take_while(|&bin| is_held(bin)).last()?;
+    (first > 0).then(|| timeline.start_ns + timeline.bin_ns * first as i64)
+}
+
+fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) -> Option<Finding> {
+    let trouble = match part.role {
+        Role::Team => ProcessorTrouble::TeamInReceivePath,
+        Role::Filter => ProcessorTrouble::FilterInReceivePath,
+        _ => return None,
+    };
+    let cost = part.own_share * deferred_ns as f64 * part.samples as f64
+        / (samples.max(1) as f64 * part.share.max(1e-9));
+    let what = format!(
+        "{} is between the network adapter and TCP: it is in the stacks of {:.0} % of the samples of received packets, and {:.0} % hit it itself",
+        part.name,
+        100.0 * part.share,
+        100.0 * part.own_share
+    );
+    let remedies = match (trouble, is_windows) {
+        (ProcessorTrouble::TeamInReceivePath, true) => vec![
+            Remedy {
+                at: "Windows",
+                action: "remove the team and let SMB Multichannel use the adapters, each with an address of its own: Remove-NetLbfoTeam, Get-SmbMultichannelConnection",
+            },
+            Remedy {
+                at: "Windows",
+                action: "where a team is needed, use Switch Embedded Teaming, and record again to compare",
+            },
+        ],
+        (ProcessorTrouble::TeamInReceivePath, false) => vec![Remedy {
+            at: "Linux",
+            action: "give each adapter an address of its own and let SMB Multichannel use them (Samba: server multi channel support = yes)",
+        }],
+        (_, true) => vec![
+            Remedy {
+                at: "Windows",
+                action: "see what the driver belongs to: Get-NetAdapterBinding -AllBindings, fltmc, netsh wfp show filters; update it, or exclude the backup network from its inspection",
+            },
+            Remedy {
+                at: "Windows",
+                action: "unbind it from one adapter for a trial, record again, and compare: Disable-NetAdapterBinding -Name ... -ComponentID ...",
+            },
+        ],
+        (_, false) => vec![Remedy {
+            at: "Linux",
+            action: "look at the rules that every packet passes: nft list ruleset, iptables-save, tc filter show dev DEV; accept established connections first, or exempt the storage network (notrack)",
+        }],
+    };
+    Some(Finding {
+        trouble,
+        what,
+        cost_ns: Some(cost as i64),
+        cpus: Vec::new(),
+        confidence: match part.samples {
+            1_000.. => Confidence::High,
+            _ => Confidence::Medium,
+        },
+        because: format!("{} samples have it in their stacks; its cost is estimated from them", part.samples),
+        since_ns: None,
+        figures: vec![
+            figure("samples", part.samples as f64, ""),
+            figure("share", part.share, "share"),
+            figure("own_share", part.own_share, "share"),
+        ],
+        remedies,
+    })
+}
+
+/// The receive work of the network: NET_RX on Linux, the DPCs of NDIS and of adapters on Windows.
+fn few(report: &Report, is_windows: bool) -> Option<Finding> {
+    let adapters: Vec<&str> = report
+        .in_samples
+        .iter()
+        .flat_map(|samples| &samples.receive)
+        .filter(|part| part.role == Role::Adapter)
+        .map(|part| part.name.as_str())
+        .collect();
+    let is_receive = |group: &&InterruptGroup| {
+        let name = group.name.as_deref().unwrap_or_default();
+        match group.kind.as_str() {
+            "softirq" => name == "NET_RX",
+            "dpc" | "threaded_dpc" => {
+                name.eq_ignore_ascii_case("ndis.sys") || adapters.contains(&name)
+            }
+            _ => false,
+        }
+    };
+    let group = report.interrupts.iter().find(is_receive)?;
+    let all: i64 = group.cpus.iter().map(|one| one.exclusive_ns).sum();
+    let mut sum = 0;
+    let mut cpus: Vec<u64> = Vec::new();
+    for one in &group.cpus {
+        if sum as f64 >= FEW_SHARE * all as f64 {
+            break;
+        }
+        sum += one.exclusive_ns;
+        cpus.push(one.cpu);
+    }
+    let of = |cpu: &u64| report.processors.iter().find(|one| one.cpu == *cpu);
+    let most = cpus.iter().filter_map(of).map(busy).fold(0.0, f64::max);
+    if cpus.len() * FEW_PART > report.processors.len() || most < BUSY_SHARE {
+        return None;
+    }
+    cpus.sort_unstable();
+    let mut nodes: Vec<u64> = cpus.iter().filter_map(of).filter_map(|one| one.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let machine: std::collections::BTreeSet<_> =
+        report.processors.iter().filter_map(|one| one.node).collect();
+    let place = match (nodes.as_slice(), machine.len()) {
+        ([node], 2..) => format!(", all on NUMA node {node} of {}", machine.len()),
+        _ => String::new(),
+    };
+    let what = format!(
+        "{} of {} CPUs ({}) do {:.0} % of the receive work of the network ({}){place}; the busiest spends {:.0} % of its time in interrupt work",
+        cpus.len(),
+        report.processors.len(),
+        numbers(&cpus),
+        100.0 * sum as f64 / all.max(1) as f64,
+        name(group),
+        100.0 * most,
+    );
+    let cost = sum;
+    Some(Finding {
+        trouble: ProcessorTrouble::ReceiveOnFewProcessors,
+        what,
+        cost_ns: Some(cost),
+        confidence: Confidence::High,
+        because: format!("the CPU of each of {} runs was recorded", group.count),
+        since_ns: None,
+        figures: vec![
+            figure("processors", cpus.len() as f64, ""),
+            figure("busiest_share", most, "share"),
+        ],
+        cpus,
+        remedies: match is_windows {
+            true => vec![Remedy {
+                at: "Windows",
+                action: "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; a single connection cannot be spread, SMB Multichannel opens several",
+            }],
+            false => vec![Remedy {
+                at: "Linux",
+                action: "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues; a single connection cannot be spread",
+            }],
+        },
+    })
+}
+
+fn long_runs(group: &InterruptGroup, is_windows: bool) -> Finding {
+    let mut cpus: Vec<u64> = group.cpus.iter().map(|one| one.cpu).collect();
+    cpus.sort_unstable();
+    Finding {
+        trouble: ProcessorTrouble::LongRuns,
+        what: format!(
+            "{} ({}): {} of {} runs take longer than {} µs, {:.2} CPU seconds in all; the longest takes {:.0} µs",
+            name(group),
+            group.kind,
+            group.over_limit,
+            group.count,
+            group.limit_ns / 1_000,
+            seconds(group.over_limit_ns),
+            group.duration.max_ns.unwrap_or(0) as f64 / 1e3,
+        ),
+        cost_ns: Some(group.over_limit_ns),
+        cpus,
+        confidence: Confidence::High,
+        because: "each run was recorded with its beginning and end".to_owned(),
+        since_ns: None,
+        figures: vec![
+            figure("over_limit", group.over_limit as f64, ""),
+            figure("runs", group.count as f64, ""),
+            figure("limit_ns", group.limit_ns as f64, "ns"),
+        ],
+        remedies: match is_windows {
+            true => vec![Remedy {
+                at: "Windows",
+                action: "update the driver; record with stacks (-stackwalk profile) to see what it calls",
+            }],
+            false => vec![Remedy {
+                at: "Linux",
+                action: "record samples with call chains (perf record -a -g) to see what runs in it; for NET_RX, net.core.netdev_budget_usecs bounds one run",
+            }],
+        },
+    }
+}
+
+fn tracing(report: &Report, is_windows: bool) -> Option<Finding> {
+    let samples = report.in_samples.as_ref()?;
+    let share = samples.tracing_share.filter(|share| *share >= TRACING_SHARE)?;
+    Some(Finding {
+        trouble: ProcessorTrouble::TracingIsTheLoad,
+        what: format!("{:.0} % of all samples hit functions that record the trace", 100.0 * share),
+        cost_ns: None,
+        cpus: Vec::new(),
+        confidence: Confidence::Medium,
+        because: "names of functions in the stacks of samples".to_owned(),
+        since_ns: None,
+        figures: vec![figure("share", share, "share")],
+        remedies: vec![Remedy {
+            at: if is_windows { "Windows" } else { "Linux" },
+            action: "record fewer events: without context switches or timer interrupts, or for a shorter time",
+        }],
+    })
+}
+
+fn figure(name: &'static str, value: f64, unit: &'static str) -> Figure {
+    Figure { name, value, error: None, unit }
+}

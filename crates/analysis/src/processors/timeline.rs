@@ -1,0 +1,196 @@
+//! What each processor, and each name, did over time: exclusive time in bins of equal width.
+//!
+//! How long a trace is, is known at its end only. So bins begin narrow, and two become one whenever there are more
+//! than [`BINS_MAX`].
+
+use std::collections::BTreeMap;
+
+use super::data::{Timeline, TimelineCpu};
+use super::{Class, Row};
+
+/// Most bins of the result, and of the result of a machine with many processors.
+pub(super) const BINS_MAX: usize = 240;
+const BINS_OF_MANY: usize = 60;
+const MANY_CPUS: usize = 256;
+/// Width of the first bins, ns.
+const NARROWEST_NS: i64 = 100_000;
+/// Most lanes: 16,384 processors, or names.
+const LANES_MAX: usize = 1 << 15;
+
+/// Bins of several lanes on one axis, while rows arrive.
+#[derive(Clone, Debug)]
+pub(super) struct Bins<K> {
+    start_ns: Option<i64>,
+    bin_ns: i64,
+    lanes: BTreeMap<K, Vec<i64>>,
+}
+
+impl<K> Default for Bins<K> {
+    fn default() -> Bins<K> {
+        Bins { start_ns: None, bin_ns: NARROWEST_NS, lanes: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord> Bins<K> {
+    /// Adds the exclusive time of an interrupt to a lane, spread evenly from its beginning to its end.
+    pub(super) fn add(&mut self, lane: K, row: &Row<'_>) {
+        let (Some(duration), Some(exclusive)) = (row.duration_ns, row.exclusive_ns) else { return };
+        if exclusive <= 0 || self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(&lane) {
+            return;
+        }
+        let start = *self.start_ns.get_or_insert(row.start_ns);
+        if row.start_ns < start {
+            // Rows come in the order of their ends, so few begin before the first.
+            self.begin_earlier(row.start_ns);
+        }
+        let start = self.start_ns.unwrap_or(start);
+        let from = row.start_ns.saturating_sub(start);
+        let to = from.saturating_add(duration.max(1));
+        self.widen(to);
+        let bin_ns = self.bin_ns;
+        let bins = self.lanes.entry(lane).or_default();
+        let (first, last) = ((from / bin_ns) as usize, ((to - 1) / bin_ns) as usize);
+        if bins.len() <= last {
+            bins.resize(last + 1, 0);
+        }
+        let mut left = exclusive;
+        for number in first..=last {
+            let begin = from.max(bin_ns.saturating_mul(number as i64));
+            let end = to.min(bin_ns.saturating_mul(number as i64 + 1));
+            let part = match number == last {
+                true => left,
+                false => (exclusive as f64 * (end - begin) as f64 / (to - from) as f64) as i64,
+            };
+            left -= part;
+            if let Some(bin) = bins.get_mut(number) {
+                *bin = bin.saturating_add(part);
+            }
+        }
+    }
+
+    /// Makes bins so wide that none beyond [`BINS_MAX`] is needed for this end.
+    fn widen(&mut self, end: i64) {
+        while end > self.bin_ns.saturating_mul(BINS_MAX as i64) {
+            self.double();
+        }
+    }
+
+    fn double(&mut self) {
+        self.bin_ns = self.bin_ns.saturating_mul(2);
+        for bins in self.lanes.values_mut() {
+            *bins = bins.chunks(2).map(|pair| pair.iter().fold(0, |a, b| a + b)).collect();
+        }
+    }
+
+    fn longest(&self) -> usize {
+        self.lanes.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    fn begin_earlier(&mut self, start: i64) {
+        let Some(old) = self.start_ns else { return };
+        loop {
+            let shift = old.saturating_sub(start).div_euclid(self.bin_ns) + 1;
+            let fits = shift.saturating_add(self.longest() as i64) <= BINS_MAX as i64;
+            if fits || self.bin_ns > i64::MAX / 4 {
+                for bins in self.lanes.values_mut() {
+                    bins.splice(0..0, std::iter::repeat_n(0, shift.min(BINS_MAX as i64) as usize));
+                }
+                self.start_ns = Some(old.saturating_sub(shift.saturating_mul(self.bin_ns)));
+                return;
+            }
+            self.double();
+        }
+    }
+
+    /// At most this many bins for each lane, all with the same number: where they begin, their width, and the lanes.
+    pub(super) fn finish(mut self, most: usize) -> Option<(i64, i64, BTreeMap<K, Vec<i64>>)> {
+        while self.longest() > most.max(1) {
+            self.double();
+        }
+        let bins = self.longest();
+        self.lanes.values_mut().for_each(|lane| lane.resize(bins, 0));
+        Some((self.start_ns?, self.bin_ns, self.lanes))
+    }
+}
+
+/// Bins of processors: a lane for each, and for each class of work.
+pub(super) type OfCpus = Bins<(u64, bool)>;
+
+impl OfCpus {
+    /// Adds an interrupt.
+    pub(super) fn interrupt(&mut self, row: &Row<'_>) {
+        self.add((row.cpu, row.class == Class::Interrupt), row);
+    }
+
+    /// The result; `None` without an interrupt that has a duration.
+    pub(super) fn timeline(self) -> Option<Timeline> {
+        let most = if self.lanes.len() > MANY_CPUS { BINS_OF_MANY } else { BINS_MAX };
+        let (start_ns, bin_ns, lanes) = self.finish(most)?;
+        let bins = lanes.values().next().map_or(0, Vec::len);
+        let mut cpus: BTreeMap<u64, TimelineCpu> = BTreeMap::new();
+        for ((cpu, is_interrupt), lane) in lanes {
+            let of = cpus.entry(cpu).or_insert_with(|| TimelineCpu {
+                cpu,
+                deferred_ns: vec![0; bins],
+                interrupt_ns: vec![0; bins],
+            });
+            match is_interrupt {
+                true => of.interrupt_ns = lane,
+                false => of.deferred_ns = lane,
+            }
+        }
+        Some(Timeline { start_ns, bin_ns, bins: bins as u64, cpus: cpus.into_values().collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cpu: u64, start_ns: i64, duration: i64) -> Row<'static> {
+        Row {
+            cpu,
+            kind: "dpc",
+            class: Class::Deferred,
+            name: None,
+            device: None,
+            queue: None,
+            thread: None,
+            start_ns,
+            duration_ns: Some(duration),
+            exclusive_ns: Some(duration),
+            delay_ns: None,
+            work: None,
+        }
+    }
+
+    #[test]
+    fn time_is_kept_whatever_the_width() {
+        let mut bins = OfCpus::default();
+        let second = 1_000_000_000;
+        for number in 0..1_000 {
+            bins.interrupt(&row(number % 2, 5 * second + number as i64 * second / 100, 3_000_000));
+        }
+        // One that began before the first.
+        bins.interrupt(&row(0, 5 * second - 7_000_000, 1_000_000));
+        let timeline = bins.timeline().unwrap();
+        assert!(timeline.bins as usize <= BINS_MAX);
+        let sum: i64 = timeline.cpus.iter().flat_map(|cpu| &cpu.deferred_ns).sum();
+        assert_eq!(sum, 1_000 * 3_000_000 + 1_000_000);
+        assert!(timeline.start_ns <= 5 * second - 7_000_000);
+        let covered = timeline.bin_ns * timeline.bins as i64;
+        assert!((10 * second..=21 * second).contains(&covered), "{covered}");
+        let most = timeline.cpus.iter().flat_map(|cpu| &cpu.deferred_ns).max().unwrap();
+        assert!(*most <= timeline.bin_ns);
+    }
+
+    #[test]
+    fn times_at_the_ends_of_the_range_do_not_fail() {
+        let mut bins = OfCpus::default();
+        bins.interrupt(&row(0, 0, i64::MAX));
+        bins.interrupt(&row(0, i64::MIN, 5));
+        bins.interrupt(&row(0, i64::MAX, i64::MAX));
+        assert!(bins.timeline().is_some());
+        assert!(OfCpus::default().timeline().is_none());
+    }
+}
