@@ -5,6 +5,7 @@
 //! counter of what did not fit ([`Report::discarded`]).
 
 mod data;
+pub mod compare;
 mod devices;
 mod findings;
 mod groups;

@@ -2,11 +2,14 @@
 //! the HTML renderer show in their own ways. Nothing here knows how.
 
 mod charts;
+mod processors;
 
 pub(crate) use charts::{
     Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions, Stacked,
     Timeline, TimelineRow, joined,
 };
+
+pub(crate) use processors::{Call, Calls, Cause, Ranks, Strip, StripRow};
 
 use crate::clock::Clock;
 use crate::fields::{Field, Format, field};
@@ -324,6 +327,10 @@ pub(crate) enum Block {
     Curve(Curve),
     Histograms(Histograms),
     Waterfall(Waterfall),
+    Strip(Strip),
+    Calls(Calls),
+    Ranks(Ranks),
+    Cause(Cause),
     Note(String),
     /// A note that must not be overlooked.
     Warn(String),
@@ -356,6 +363,9 @@ impl Block {
                 !curve.lines.iter().flat_map(|(_, points)| points).any(|point| point.1 != 0.0)
             }
             Block::Portions(portions) => portions.parts.is_empty(),
+            Block::Strip(strip) => strip.groups.is_empty(),
+            Block::Calls(calls) => calls.nodes.is_empty(),
+            Block::Ranks(ranks) => ranks.lines.is_empty(),
             Block::Fold(fold) => fold.blocks.is_empty(),
             _ => false,
         }

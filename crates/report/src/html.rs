@@ -6,6 +6,7 @@ mod charts;
 mod findings;
 mod histograms;
 mod plot;
+mod processors;
 mod tables;
 
 use std::fmt::Write;
@@ -163,6 +164,10 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Curve(curve) => plot::curve(out, curve),
         Block::Histograms(chart) => histograms::histograms(out, chart),
         Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
+        Block::Strip(strip) => processors::strip(out, strip),
+        Block::Calls(calls) => processors::calls(out, calls),
+        Block::Ranks(ranks) => processors::ranks(out, ranks),
+        Block::Cause(cause) => processors::cause(out, cause),
         Block::Finding(found, is_open, when) => {
             findings::finding(out, found, when.as_deref(), *is_open);
         }

@@ -1,6 +1,9 @@
 //! The report of a trace of processors: each processor's time, durations by name, devices, coverage.
 
+mod causes;
 mod coverage;
+mod inside;
+mod over_time;
 mod verdict;
 
 use serde_json::{Value, json};
@@ -40,7 +43,12 @@ pub fn processors_json(report: &Report, meta: &Meta) -> Result<Value, serde_json
 }
 
 fn document(report: &Report, meta: &Meta) -> Document {
-    let mut sections = vec![processors(report), interrupts(report)];
+    let mut sections = Vec::new();
+    if !report.findings.is_empty() {
+        sections.push(causes::section(report));
+    }
+    sections.extend([processors(report), interrupts(report)]);
+    sections.extend(inside::section(report));
     if !report.devices.is_empty() {
         sections.push(devices(report));
     }
@@ -90,14 +98,27 @@ fn processors(report: &Report) -> Section {
         columns.push(column(of, "thread_share", 0, |row: &Processor| share(row.thread_share)));
         columns.push(column(of, "idle_share", 0, |row: &Processor| share(row.idle_share)));
     }
+    if rows.iter().any(|row| row.samples.all > 0) {
+        type Number = fn(&Processor) -> u64;
+        let kinds: [(&str, Number); 2] =
+            [("user", |row| row.samples.user), ("kernel", |row| row.samples.kernel)];
+        for (name, value) in kinds {
+            let of_samples = move |row: &Processor| match row.samples.all {
+                0 => Cell::Empty,
+                all => Cell::Share(value(row) as f64 / all as f64),
+            };
+            columns.push(column("sample_counts", name, 1, of_samples).grouped("Of samples"));
+        }
+    }
     columns.push(column(of, "deferred_ns", 1, |row: &Processor| Cell::Duration(row.deferred_ns)));
     columns.push(column(of, "interrupt_ns", 1, |row: &Processor| Cell::Duration(row.interrupt_ns)));
     columns.push(column(of, "interrupts", 2, |row: &Processor| Cell::Count(row.interrupts)));
     let times = Table::new("The time of each CPU", "", rows, columns);
     let times = times.cut(2 * IN_TEXT, IN_PAGE, "SELECT * FROM cpus");
-    let mut blocks = vec![Block::Table(times)];
+    let mut blocks: Vec<_> = over_time::strip(report).map(Block::Strip).into_iter().collect();
+    blocks.push(Block::Table(times));
     if rows.iter().any(|row| row.samples.all > 0) {
-        blocks.push(Block::Table(samples(rows)));
+        blocks.push(Block::fold("What samples hit on each CPU", vec![Block::Table(samples(rows))]));
     }
     Section {
         id: "processors",
@@ -157,7 +178,7 @@ fn interrupts(report: &Report) -> Section {
     if rows.iter().any(|row| row.work.is_some()) {
         columns.push(column(of, "work", 1, |row: &InterruptGroup| Cell::count(row.work)));
     }
-    columns.push(column(of, "cpus", 0, |row: &InterruptGroup| Cell::Text(cpu_list(&row.cpus))));
+    columns.push(column(of, "cpus", 0, |row: &InterruptGroup| Cell::Text(cpus_of(row))));
     let table = Table::new("Durations by name", "", rows, columns);
     let table = table.cut(IN_TEXT, IN_PAGE, "SELECT * FROM interrupts ORDER BY duration_ns DESC");
     let mut blocks = vec![Block::Table(table)];
@@ -173,6 +194,7 @@ fn interrupts(report: &Report) -> Section {
         let sql = "SELECT * FROM interrupts ORDER BY delay_ns DESC NULLS LAST";
         blocks.push(Block::Table(table.cut(IN_TEXT, IN_PAGE, sql)));
     }
+    blocks.extend(over_time::durations(report));
     let limits = report.limits;
     blocks.push(Block::Note(format!(
         "Of {} possible. The limit is {} for deferred work and {} for handlers of interrupts.",
@@ -197,6 +219,10 @@ fn devices(report: &Report) -> Section {
         column(of, "work", 1, |row: &Device| Cell::count(row.work)),
         column(of, "queues", 1, |row: &Device| Cell::some(row.queues)),
         column(of, "busiest_share", 0, |row: &Device| Cell::Share(row.busiest_share)),
+        column(of, "nodes", 1, |row: &Device| match row.nodes.as_slice() {
+            [] => Cell::Empty,
+            nodes => Cell::Text(cpu_list(nodes)),
+        }),
         column(of, "cpus", 0, |row: &Device| {
             let cpus: Vec<_> = row.cpus.iter().map(|one| one.cpu).collect();
             Cell::Text(cpu_list(&cpus))
@@ -210,6 +236,11 @@ fn devices(report: &Report) -> Section {
         help: "On which CPUs the handlers and polls of each device ran: one CPU does the receive work of a device without several queues.",
         blocks: vec![Block::Table(table.cut(IN_TEXT, IN_PAGE, sql))],
     }
+}
+
+/// The processors of a name.
+fn cpus_of(group: &InterruptGroup) -> String {
+    cpu_list(&group.cpus.iter().map(|one| one.cpu).collect::<Vec<_>>())
 }
 
 /// Numbers of processors as ranges: `0–3, 8`.

@@ -2,6 +2,7 @@
 //! width, charts are rows of blocks, there is no colour.
 
 mod charts;
+mod processors;
 mod table;
 
 use std::fmt::{self, Write};
@@ -14,6 +15,7 @@ use crate::{Meta, Report, sections};
 use charts::{
     write_bars, write_curve, write_lines, write_portions, write_timeline, write_waterfall,
 };
+use processors::{write_calls, write_cause, write_strip};
 use table::write_table;
 
 /// Narrower terminals are written to as if they were this wide.
@@ -182,6 +184,10 @@ fn write_blocks(
         let before = out.len();
         match block {
             Block::Fold(fold) => write_blocks(out, &fold.blocks, document, width)?,
+            Block::Cause(cause) => {
+                number += 1;
+                write_cause(out, cause, number, width, false)?;
+            }
             Block::Finding(found, _, when) => {
                 number += 1;
                 out.push_str(&finding_text((found, when.as_deref()), number, width, false));
@@ -215,6 +221,9 @@ fn write_briefly(
             out.push_str(&finding_text((found, when.as_deref()), place + 1, width, true));
             Ok(())
         }
+        Block::Cause(_) if place >= FINDINGS_SHOWN => Ok(()),
+        Block::Cause(cause) => write_cause(out, cause, place + 1, width, true),
+        Block::Strip(strip) => write_strip(out, strip, width, true),
         // The table of steps has its values.
         Block::Curve(_) => Ok(()),
         Block::Facts(_) if document.sections.len() == 1 => write_block(out, block, document, width),
@@ -253,8 +262,11 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
         Block::Portions(portions) => write_portions(out, portions, width),
         Block::Timeline(timeline) => write_timeline(out, timeline, width),
         Block::Lines(lines) => write_lines(out, lines, width),
+        Block::Strip(strip) => write_strip(out, strip, width, false),
+        Block::Calls(calls) => write_calls(out, calls, width),
+        Block::Cause(cause) => write_cause(out, cause, 1, width, false),
         // Tables have them.
-        Block::Histograms(_) | Block::Changes(_) => Ok(()),
+        Block::Ranks(_) | Block::Histograms(_) | Block::Changes(_) => Ok(()),
         Block::Curve(Curve { in_text: false, .. }) => Ok(()),
         Block::Curve(curve) => write_curve(out, curve, width),
         Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width),

@@ -9,6 +9,7 @@ mod command;
 mod endpoint;
 mod pattern;
 mod rows;
+mod traces;
 
 pub use command::{CommandChoice, UnknownCommand};
 pub use endpoint::{Endpoint, EndpointError};

@@ -168,6 +168,8 @@ pub(crate) enum Join {
 #[derive(Clone, Debug)]
 pub(crate) struct Histograms {
     pub(crate) caption: String,
+    /// What is counted by what, in words.
+    pub(crate) unit: &'static str,
     pub(crate) help: String,
     /// Where the bars begin and the last one ends; none for the first without a lower bound, and for the
     /// end of the last without an upper one.

@@ -75,7 +75,7 @@ pub(super) fn times(out: &mut String, chart: &TimesChart) {
 
 /// Histograms one below the other, with one axis.
 pub(super) fn histograms(out: &mut String, chart: &Histograms) {
-    charts::open(out, &chart.caption, "operations by elapsed time, logarithmic", &chart.help);
+    charts::open(out, &chart.caption, &format!("{}, logarithmic", chart.unit), &chart.help);
     out.push_str("<div class=\"histograms\">\n");
     let bars = chart.bounds.len().saturating_sub(1).max(1);
     let name = |place: usize| match chart.bounds.get(place).copied().flatten() {
@@ -104,7 +104,7 @@ pub(super) fn histograms(out: &mut String, chart: &Histograms) {
             out,
             "<div class=\"row\"><span>{}</span><svg role=\"img\"><title>{}</title>{shapes}</svg><b>n {}</b></div>",
             escape(label),
-            escape(&format!("{label}: {} operations by elapsed time", format::count(all))),
+            escape(&format!("{label}: {} {}", format::count(all), chart.unit)),
             format::count(all)
         );
     }

@@ -1,14 +1,16 @@
 //! What a trace of processors says in one sentence, and the numbers next to it.
 
-use smbscope_analysis::processors::{InterruptGroup, Processor, Report};
+use smbscope_analysis::processors::{InterruptGroup, Processor, ProcessorTrouble, Report};
 
-use super::cpu_list;
+use super::{cpu_list, cpus_of};
 use crate::format;
 use crate::verdict::{Tile, Tone, Verdict};
 
 /// A processor with this share of its time in interrupts and deferred work has hardly time for
 /// threads.
 const BAD_SHARE: f64 = 0.5;
+/// Causes that the verdict names.
+const REASONS: usize = 3;
 /// A share that is worth a look.
 const WATCH_SHARE: f64 = 0.25;
 
@@ -61,7 +63,13 @@ pub(super) fn verdict(report: &Report) -> Verdict {
             )
         }
     };
-    let reasons = report.interrupts.first().map(most_time).into_iter().collect();
+    let mut reasons: Vec<_> = report.interrupts.first().map(most_time).into_iter().collect();
+    // Why: what is in the path of received packets, and where the work runs.
+    let causes = report.findings.iter().filter(|one| {
+        use ProcessorTrouble::{FilterInReceivePath, ReceiveOnFewProcessors, TeamInReceivePath};
+        matches!(one.trouble, FilterInReceivePath | TeamInReceivePath | ReceiveOnFewProcessors)
+    });
+    reasons.extend(causes.take(REASONS).map(|one| format!("{}.", one.what)));
     Verdict { tone, sentence, reasons }
 }
 
@@ -77,7 +85,7 @@ fn most_time(group: &InterruptGroup) -> String {
         group.kind,
         format::duration(group.exclusive_ns),
         format::count(group.count),
-        cpu_list(&group.cpus)
+        cpus_of(group)
     )
 }
 

@@ -210,6 +210,7 @@ pub(crate) fn commands(report: &Report) -> Section {
     let mut blocks = vec![
         Block::Table(usage),
         Block::fold("Latency and parts by command", vec![Block::Histograms(Histograms {
+            unit: "operations by elapsed time",
             caption: "Latency by command".to_owned(),
             help: "Operations by elapsed time; each bar spans from 1, 2 or 5 to the next, and the highest bar of each command has full height.".to_owned(),
             bounds: bounds.get(range.start..range.end + 1).unwrap_or(&[]).to_vec(),

@@ -5,7 +5,8 @@
 //! operation that refers to them, so they are held until the input ends ([`RowFilter::release`]), in
 //! bounded number. Without operations, what the rows themselves say decides. Counters, steps and
 //! scenarios of a load run are those of the period; the other conditions do not apply to them.
-//! Referrals and coverage describe the whole input and always stay.
+//! Referrals and coverage describe the whole input and always stay. Tables of processors know the period only
+//! (`traces`).
 
 use std::hash::Hash;
 
@@ -15,7 +16,7 @@ use arrow::datatypes::{Int64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use hashbrown::{HashMap, HashSet};
 
-use super::{Endpoint, Filter};
+use super::{Endpoint, Filter, traces};
 use crate::named_columns::{Numbers, Text};
 use crate::tables::{Connection, Handle, Scenario, Session, Tree};
 use crate::{Part, Table};
@@ -129,8 +130,20 @@ impl RowFilter {
                 rows.retain(|row| self.has_scenario(row));
                 Some(Part::Scenarios(rows))
             }
+            Part::Interrupts(batch) => Some(Part::Interrupts(self.trace_rows(&batch, "start")?)),
+            Part::Samples(batch) => Some(Part::Samples(self.trace_rows(&batch, "time")?)),
+            Part::Switches(batch) => Some(Part::Switches(self.trace_rows(&batch, "time")?)),
+            Part::Traces(mut rows) => {
+                rows.iter_mut().for_each(|row| traces::cut(&self.filter, row));
+                Some(Part::Traces(rows))
+            }
             part => Some(part),
         })
+    }
+
+    /// What the period leaves of a table of processors.
+    fn trace_rows(&self, batch: &RecordBatch, column: &str) -> Result<RecordBatch, ArrowError> {
+        traces::rows(&self.filter, batch, column)
     }
 
     /// Returns what stays of the rows that were held: at the end of the source, or earlier if all
