@@ -35,7 +35,11 @@ pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
 pub use pages::why::{why_json, why_miss, why_text};
 pub use prediction::{prediction_html, profile_html};
-pub use processors::{processors_html, processors_json, processors_text};
+pub use processors::{
+    processors_comparison_html, processors_comparison_json, processors_comparison_text,
+    processors_explain_json, processors_explain_text, processors_html, processors_json,
+    processors_text,
+};
 pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;
@@ -56,6 +60,8 @@ pub struct Meta {
     pub selection: Option<Selection>,
     /// Which part was kept when the inputs were recorded; `None` for all.
     pub recorded: Option<Selection>,
+    /// Which period of a trace of processors it covers, in words; `None` for all.
+    pub period: Option<String>,
     /// How times of day are shown.
     pub clock: Clock,
 }

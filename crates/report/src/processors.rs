@@ -1,11 +1,17 @@
 //! The report of a trace of processors: each processor's time, durations by name, devices, coverage.
 
 mod causes;
+mod comparison;
 mod coverage;
+mod explain;
 mod inside;
 mod over_time;
 mod verdict;
 
+pub use comparison::{
+    processors_comparison_html, processors_comparison_json, processors_comparison_text,
+};
+pub use explain::{processors_explain_json, processors_explain_text};
 use serde_json::{Value, json};
 use smbscope_analysis::processors::{Device, InterruptGroup, Processor, Report};
 
@@ -38,6 +44,7 @@ pub fn processors_json(report: &Report, meta: &Meta) -> Result<Value, serde_json
     if let Some(object) = value.as_object_mut() {
         object.insert("version".to_owned(), json!(meta.version));
         object.insert("inputs".to_owned(), json!(meta.inputs));
+        object.extend(meta.period.iter().map(|period| ("period".to_owned(), json!(period))));
     }
     Ok(value)
 }
@@ -56,11 +63,7 @@ fn document(report: &Report, meta: &Meta) -> Document {
     Document {
         brand: "smbscope report",
         title: meta.inputs.join(", "),
-        span: format!(
-            "{} of {}",
-            format::duration(report.length_ns),
-            verdict::cpus(report.processors.len() as u64)
-        ),
+        span: span(report, meta),
         verdict: verdict::verdict(report),
         tiles: verdict::tiles(report),
         notices: coverage::notices(report),
@@ -70,6 +73,16 @@ fn document(report: &Report, meta: &Meta) -> Document {
         version: meta.version.clone(),
         schema: smbscope_tables::SCHEMA_VERSION,
     }
+}
+
+/// How much the report covers.
+fn span(report: &Report, meta: &Meta) -> String {
+    format!(
+            "{} of {}{}",
+            format::duration(report.length_ns),
+            verdict::cpus(report.processors.len() as u64),
+            meta.period.as_ref().map_or_else(String::new, |period| format!(" ({period})"))
+        )
 }
 
 fn share(share: Option<f64>) -> Cell {

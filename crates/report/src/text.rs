@@ -82,7 +82,11 @@ fn write_brief(out: &mut String, document: &Document, width: usize) -> fmt::Resu
     let shown = document.sections.iter().filter(|section| !section.is_folded());
     let mut parts = Vec::new();
     for section in shown {
-        parts.push((section.title, brief_section(section, document, width)?));
+        let text = brief_section(section, document, width)?;
+        // A title alone says nothing.
+        if text.lines().count() > 2 {
+            parts.push((section.title, text));
+        }
     }
     // The last ones give way until there is room for what was left out, too.
     loop {

@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::Code;
 use crate::filter_options::FilterOptions;
+use crate::trace_options::TraceOptions;
 use crate::format::{RowFormat, TextFormat};
 use crate::options::{Anonymize, Decode, Reading, Verbosity};
 
@@ -211,6 +212,9 @@ pub struct Import {
 /// For a recording from inside a server it also shows the server's time slice by slice: by command,
 /// by share, over time, and for the operations that took longest in the server.
 ///
+/// For a trace of processors (`.etl` of Windows, ftrace, perf) it shows which drivers, interrupts and
+/// softirqs hold which CPUs, since when, and through which calls.
+///
 /// With --change it also shows what a change would bring, like `smbscope predict`: times before and
 /// after by command and scenario, and which parts of the time make up the difference.
 #[derive(Debug, clap::Args)]
@@ -223,7 +227,9 @@ Examples:
   smbscope report run/ --html run.html
   smbscope report run/ --from 14:05 --to 14:10 --share projects --path '**/*.docx'
   smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4
-  smbscope report run/ --change rtt=20ms --html far.html")]
+  smbscope report run/ --change rtt=20ms --html far.html
+  smbscope report flood.etl --html flood.html             # which driver holds which CPUs
+  smbscope report flood.etl --from 20s --to 30s --limit 200us")]
 pub struct Report {
     /// Write a self-contained HTML page to this file instead of text to standard output.
     #[arg(long, value_name = "FILE")]
@@ -248,6 +254,8 @@ pub struct Report {
     pub prediction: crate::commands::predict::args::PredictionArgs,
     #[command(flatten)]
     pub filter: FilterOptions,
+    #[command(flatten)]
+    pub trace: TraceOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]

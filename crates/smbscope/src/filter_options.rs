@@ -17,7 +17,7 @@ use crate::pipeline::period::{Extent, Moment, Period, select};
     next_help_heading = "Filter options (alternatives within an option; all options must hold)"
 )]
 pub struct FilterOptions {
-    /// Include operations from this time on: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
+    /// Include operations (of a trace of processors: interrupts, samples) from this time on: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
     /// append Z or +01:00 for another zone), 90s or +5m (since the start of the recording), or
     /// 'last 5m'.
     #[arg(long, value_name = "TIME")]
@@ -64,10 +64,22 @@ impl FilterOptions {
         select(source, filter, period, verbosity)
     }
 
-    /// Whether nothing is filtered.
-    pub fn is_empty(&self) -> bool {
+    /// Applies the period to a source of traces.
+    ///
+    /// # Errors
+    ///
+    /// A usage error for options about operations.
+    pub fn apply_to_trace(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
         let (filter, period) = self.parts();
-        filter.is_empty() && period == Period::default()
+        if !filter.is_empty() {
+            return Err(Failure::usage(
+                "a trace of processors has no SMB operations: of the filter options only --from and --to apply to it",
+            ));
+        }
+        if period == Period::default() {
+            return Ok(());
+        }
+        select(source, filter, period, verbosity)
     }
 
     /// The filter for what happens from now on; `None` without conditions.

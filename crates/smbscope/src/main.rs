@@ -24,6 +24,7 @@ mod pipeline;
 mod progress;
 mod subprocess;
 mod terminal;
+mod trace_options;
 
 use std::process::ExitCode;
 

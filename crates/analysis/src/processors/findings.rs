@@ -114,12 +114,14 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
     });
     found.extend(long.take(LONG_NAMES).map(|group| long_runs(group, is_windows)));
     found.extend(tracing(report, is_windows));
-    // What holds processors comes first, then causes by what they cost.
+    // What holds processors comes first, then causes by what they cost, then what is a symptom of these.
     found.sort_by_key(|one| {
-        (
-            one.trouble != ProcessorTrouble::LockedProcessors,
-            std::cmp::Reverse(one.cost_ns.unwrap_or(0)),
-        )
+        let rank = match one.trouble {
+            ProcessorTrouble::LockedProcessors => 0,
+            ProcessorTrouble::LongRuns => 2,
+            _ => 1,
+        };
+        (rank, std::cmp::Reverse(one.cost_ns.unwrap_or(0)))
     });
     found
 }

@@ -52,14 +52,16 @@ pub(super) fn strip(out: &mut String, chart: &Strip) {
                 let shade = run.first().map_or(0, |share| level(*share));
                 if shade > 0 {
                     let mean = run.iter().sum::<f64>() / run.len() as f64;
+                    let when = match chart.bin_ns {
+                        0 => String::new(),
+                        _ => format!("{} to {}: ", show_time(at(begin)), show_time(at(end))),
+                    };
                     let _ = write!(
                         shapes,
-                        "<rect x=\"{:.2}%\" width=\"{:.2}%\" height=\"100%\" opacity=\"{:.1}\"><title>{} to {}: {}</title></rect>",
+                        "<rect x=\"{:.2}%\" width=\"{:.2}%\" height=\"100%\" opacity=\"{:.1}\"><title>{when}{}</title></rect>",
                         begin as f64 / bins as f64 * 100.0,
                         run.len() as f64 / bins as f64 * 100.0 + 0.02,
                         f64::from(shade) / SHADES,
-                        show_time(at(begin)),
-                        show_time(at(end)),
                         format::share(mean)
                     );
                 }
@@ -75,6 +77,10 @@ pub(super) fn strip(out: &mut String, chart: &Strip) {
         }
     }
     let whole = at(bins);
+    if whole <= 0.0 {
+        out.push_str("</div></figure>\n");
+        return;
+    }
     out.push_str("<div class=\"row axis\"><span></span><div class=\"ticks\">");
     for tick in ticks::values(whole, Format::Duration).into_iter().filter(|tick| *tick <= whole) {
         let place = tick / whole * 100.0;

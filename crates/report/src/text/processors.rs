@@ -28,7 +28,10 @@ pub fn write_strip(out: &mut String, chart: &Strip, width: usize, brief: bool) -
     }
     let bins = rows.iter().map(|(_, row)| row.shares.len()).max().unwrap_or(0);
     let whole = chart.bin_ns.saturating_mul(bins as i64);
-    writeln!(out, "{}, {}", chart.caption, format::duration(whole))?;
+    match whole {
+        0 => writeln!(out, "{}", chart.caption)?,
+        _ => writeln!(out, "{}, {}", chart.caption, format::duration(whole))?,
+    }
     let label = rows.iter().map(|(_, row)| row.label.chars().count()).max().unwrap_or(0);
     let words = rows.iter().map(|(_, row)| row.words.chars().count()).max().unwrap_or(0);
     let room = width.saturating_sub(label + words + 6).clamp(10, 72);

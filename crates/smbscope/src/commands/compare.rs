@@ -4,6 +4,7 @@
 //! is rendered by `smbscope_report`.
 
 pub mod args;
+mod of_traces;
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
         (format, ..) => Some(format.unwrap_or_default()),
     };
     Output::check(args.out.as_ref(), format.is_some_and(RowFormat::is_binary))?;
-    if args.a == "-" && args.b == "-" {
+    let inputs = [&args.a, &args.b].into_iter().chain(&args.more);
+    if inputs.clone().filter(|input| *input == "-").count() > 1 {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
     }
     let tokenizer = args.anonymize.tokenizer()?;
@@ -39,6 +41,18 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
+    if a.is_trace() || b.is_trace() {
+        let mut sources = vec![(args.a.clone(), a), (args.b.clone(), b)];
+        for input in &args.more {
+            sources.push((input.clone(), open(input)?));
+        }
+        return of_traces::run(args, sources, verbosity);
+    }
+    if !args.more.is_empty() {
+        return Err(Failure::usage(
+            "more than two inputs can be compared only if they are traces of processors",
+        ));
+    }
     args.filter.apply(&mut a, &verbosity)?;
     args.filter.apply(&mut b, &verbosity)?;
     // A file that cannot be written is better known before the work.

@@ -3,6 +3,8 @@
 //! Owns the command and its exit code. `smbscope_analysis::explain` finds the causes,
 //! `smbscope_report::explain` renders them. With `--why` it explains a single operation.
 
+mod of_trace;
+
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -21,6 +23,7 @@ use crate::output::Output;
 use crate::pipeline::diagnose::diagnose;
 use crate::pipeline::why::why;
 use crate::terminal;
+use crate::trace_options::TraceOptions;
 
 /// Columns and lines of a diagnosis that does not go to a terminal.
 const WIDTH: usize = 100;
@@ -36,6 +39,9 @@ const HEIGHT: usize = 40;
 ///
 /// By default the first three findings that explain 5 % or more are shown, shortened to fit the
 /// screen. If there are none, the output says so.
+///
+/// Of a trace of processors (`.etl`, ftrace, perf) it names what holds the CPUs: drivers with long deferred work,
+/// filters and teams in the path of received packets, receive work on too few CPUs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,6 +50,7 @@ Examples:
   smbscope explain run/ --from 'last 5m' --user alice
   smbscope explain capture.pcapng --why 8                 # frame 8: what did it wait for?
   smbscope explain run/ --why op:120
+  smbscope explain flood.etl                              # a trace of the processors
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
@@ -66,6 +73,8 @@ pub struct Args {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub filter: FilterOptions,
+    #[command(flatten)]
+    pub trace: TraceOptions,
     #[command(flatten)]
     pub decode: Decode,
     #[command(flatten)]
@@ -97,6 +106,9 @@ impl From<Sure> for Confidence {
 pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    if source.is_trace() {
+        return of_trace::run(args, &mut source, verbosity);
+    }
     args.filter.apply(&mut source, &verbosity)?;
     if let Some(which) = &args.why {
         return explain_one(args, &mut source, which, verbosity);

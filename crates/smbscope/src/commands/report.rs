@@ -1,11 +1,12 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML. Traces of
 //! processors have a report of their own.
 
+mod of_trace;
+
 use anyhow::Context as _;
 use smbscope_analysis::explain::Explain;
 use smbscope_analysis::summary::{Counted, Options};
 use smbscope_report::{FINDINGS_SHOWN, Meta, TextLook};
-use smbscope_store::source::Source;
 use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
@@ -15,7 +16,6 @@ use crate::format::TextFormat;
 use crate::local_time;
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
-use crate::pipeline;
 use crate::pipeline::forecast::forecast;
 use crate::pipeline::summarize::summarize;
 use crate::terminal;
@@ -29,7 +29,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
     if source.is_trace() {
         let meta = meta(&args.decode.inputs, tokenizer.as_ref());
-        return of_trace(args, &source, meta, verbosity);
+        return of_trace::run(args, &mut source, meta, verbosity);
     }
     args.filter.apply(&mut source, &verbosity)?;
     let mut meta = meta(&args.decode.inputs, tokenizer.as_ref());
@@ -85,41 +85,6 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         TextFormat::Json => {
             let value = smbscope_report::json(&report, &meta).context("report to JSON")?;
             output.text(&format!("{value:#}\n"))?;
-        }
-    }
-    output.finish()
-}
-
-/// The report of a trace of processors.
-fn of_trace(
-    args: &Report,
-    source: &Source,
-    meta: Meta,
-    verbosity: Verbosity,
-) -> anyhow::Result<()> {
-    if !args.filter.is_empty() || !args.prediction.changes.is_empty() || args.step.is_some() {
-        return Err(Failure::usage(
-            "a trace of processors has no SMB operations: filter options, --change and --step do not apply to it",
-        ));
-    }
-    let html = args.html.as_deref().map(Output::file).transpose()?;
-    let report = pipeline::processors::processors(source, &verbosity)?;
-    if let Some(mut output) = html {
-        output.text(&smbscope_report::processors_html(&report, &meta))?;
-        output.finish()?;
-        if args.format.is_none() {
-            return Ok(());
-        }
-    }
-    let mut output = Output::stdout();
-    match args.format.unwrap_or_default() {
-        TextFormat::Text => {
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: args.all };
-            output.text(&smbscope_report::processors_text(&report, &meta, look))?;
-        }
-        TextFormat::Json => {
-            let value = smbscope_report::processors_json(&report, &meta);
-            output.text(&format!("{:#}\n", value.context("report to JSON")?))?;
         }
     }
     output.finish()

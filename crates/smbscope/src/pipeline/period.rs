@@ -167,11 +167,11 @@ pub fn select(
         false => Extent { start: 0, end: Some(0) },
         true => {
             source.spool()?;
-            let mut ends = Ends::default();
+            let mut ends = Ends { of_trace: source.is_trace(), ..Ends::default() };
             pass(source, &mut [&mut ends], monitor)?;
             Extent {
-                start: ends.0.map_or(0, |ends| ends.0),
-                end: ends.0.map(|ends| ends.1).or(Some(0)),
+                start: ends.ends.map_or(0, |ends| ends.0),
+                end: ends.ends.map(|ends| ends.1).or(Some(0)),
             }
         }
     };
@@ -182,26 +182,39 @@ pub fn select(
 
 /// First and last time of the inputs.
 #[derive(Default)]
-struct Ends(Option<(i64, i64)>);
+struct Ends {
+    of_trace: bool,
+    ends: Option<(i64, i64)>,
+}
 
 impl Ends {
     fn add(&mut self, time: i64) {
-        let (first, last) = self.0.unwrap_or((time, time));
-        self.0 = Some((first.min(time), last.max(time)));
+        let (first, last) = self.ends.unwrap_or((time, time));
+        self.ends = Some((first.min(time), last.max(time)));
     }
 }
 
 impl Analysis for Ends {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations, Table::Coverage]
+        match self.of_trace {
+            true => vec![Table::Traces],
+            false => vec![Table::Operations, Table::Coverage],
+        }
     }
 
     fn columns(&self) -> Vec<&'static str> {
-        vec!["request_start", "response_end"]
+        match self.of_trace {
+            true => Vec::new(),
+            false => vec!["request_start", "response_end"],
+        }
     }
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
         match part {
+            Part::Traces(rows) => {
+                let times = rows.iter().flat_map(|row| [row.started_at, row.ended_at]);
+                times.flatten().for_each(|time| self.add(time));
+            }
             Part::Coverage(row) => {
                 row.start.into_iter().chain(row.end).for_each(|time| self.add(time))
             }

@@ -7,8 +7,12 @@ use smbscope_store::{Part, Table};
 use super::pass::{Analysis, Monitor, pass};
 
 /// Adds up the traces of the inputs.
-pub fn processors(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Report> {
-    let mut processors = Processors::new(Limits::default());
+pub fn processors(
+    source: &Source,
+    limits: Limits,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<Report> {
+    let mut processors = Processors::new(limits);
     pass(source, &mut [&mut processors], monitor)?;
     Ok(processors.finish())
 }

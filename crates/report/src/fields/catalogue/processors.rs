@@ -9,6 +9,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("processors", "Where the time of processors goes.", &[], &[
         ("version", "Version", Text, Always, "Version of smbscope."),
         ("inputs", "Inputs", Texts, Always, "Names of the inputs."),
+        ("period", "Period", Text, Optional, "The period that the report covers; absent if it covers all."),
         ("start_ns", "Start", Time, Nullable, "First event, on the clock of the trace."),
         ("length_ns", "Length", Duration, Always, "Time that the traces cover."),
         ("possible_ns", "CPU time", Duration, Always, "The same for all processors together."),

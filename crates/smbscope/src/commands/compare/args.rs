@@ -9,8 +9,9 @@ use crate::cli::PhaseCounted;
 use crate::filter_options::FilterOptions;
 use crate::format::RowFormat;
 use crate::options::{Anonymize, Reading};
+use crate::trace_options::TraceOptions;
 
-/// Compare two recordings.
+/// Compare two recordings, or two or more traces of processors.
 ///
 /// Shows for each command (or share, client, user or scenario) and in total: the elapsed time in A
 /// and in B, the change of its mean in percent with a 95 % confidence interval, the effect size and
@@ -24,6 +25,9 @@ use crate::options::{Anonymize, Reading};
 /// runs with the same workload, seed and scale are compared user by user. Warnings about recordings
 /// that are not comparable come first: another mix of commands, another capture point, other users.
 /// docs/method/compare.md describes the statistics and their limits.
+///
+/// Of traces of processors it shows the CPU time of each driver, interrupt and softirq before and after, whether the
+/// change is larger than the variation within the traces, and from which name to which one time moved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,6 +36,7 @@ Examples:
   smbscope compare monday/ tuesday/ --by share
   smbscope compare before/ after/ --share projects --from 5m --to 10m
   smbscope compare before/ after/ --html change.html
+  smbscope compare flood.etl after.etl
   smbscope compare before/ after/ --format json | jq 'select(.significant)'")]
 pub struct Compare {
     /// Recording before the change: a capture, a dataset or run folder, or `-` for standard input.
@@ -40,6 +45,9 @@ pub struct Compare {
     /// Recording after the change.
     #[arg(value_name = "B")]
     pub b: String,
+    /// Further traces of processors, each compared with A.
+    #[arg(value_name = "C")]
+    pub more: Vec<String>,
     /// How to group operations.
     #[arg(long, value_name = "KEY", default_value = By::default().name(),
         value_parser = one_of(&By::ALL, By::name, help))]
@@ -62,6 +70,9 @@ pub struct Compare {
     /// Which operations of both recordings are compared.
     #[command(flatten)]
     pub filter: FilterOptions,
+    /// How traces of processors are judged.
+    #[command(flatten)]
+    pub trace: TraceOptions,
     /// How the inputs are read.
     #[command(flatten)]
     pub reading: Reading,

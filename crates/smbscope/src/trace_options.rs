@@ -1,0 +1,67 @@
+//! Options about traces of processors, shared by the commands that report on them.
+
+use std::str::FromStr;
+
+use clap::Args;
+use smbscope_analysis::processors::Limits;
+use smbscope_tables::quantity::parse_duration;
+
+/// How traces of processors are judged.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Options for traces of processors")]
+pub struct TraceOptions {
+    /// Durations that should not be exceeded: for deferred work (DPCs, softirqs), and after a comma for
+    /// handlers of interrupts, such as 200us or 200us,50us [default: 100us,25us, Microsoft's guideline
+    /// for drivers].
+    #[arg(long, value_name = "DURATION[,DURATION]")]
+    pub limit: Option<LimitOption>,
+}
+
+/// The value of `--limit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitOption(Limits);
+
+impl FromStr for LimitOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LimitOption, String> {
+        let duration = |text: &str| {
+            let ns = parse_duration(text.trim()).ok().and_then(|ns| i64::try_from(ns).ok());
+            ns.filter(|ns| *ns > 0)
+                .ok_or_else(|| format!("{text}: expected a duration such as 200us, or two: 200us,50us"))
+        };
+        let mut limits = Limits::default();
+        let mut parts = text.split(',');
+        limits.deferred_ns = duration(parts.next().unwrap_or_default())?;
+        if let Some(interrupt) = parts.next() {
+            limits.interrupt_ns = duration(interrupt)?;
+        }
+        match parts.next() {
+            None => Ok(LimitOption(limits)),
+            Some(more) => Err(format!("{more}: expected at most two durations, such as 200us,50us")),
+        }
+    }
+}
+
+impl TraceOptions {
+    /// The limits.
+    pub fn limits(self) -> Limits {
+        self.limit.map_or_else(Limits::default, |limit| limit.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_or_two_durations_are_limits() {
+        let limits = |text: &str| text.parse::<LimitOption>().map(|limit| limit.0);
+        let (deferred_ns, interrupt_ns) = (200_000, Limits::default().interrupt_ns);
+        assert_eq!(limits("200us"), Ok(Limits { deferred_ns, interrupt_ns }));
+        assert_eq!(limits("1ms, 50us"), Ok(Limits { deferred_ns: 1_000_000, interrupt_ns: 50_000 }));
+        for wrong in ["", "fast", "0us", "1us,2us,3us", "1us,"] {
+            assert!(limits(wrong).is_err(), "{wrong}");
+        }
+    }
+}
