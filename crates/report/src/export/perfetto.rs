@@ -1,7 +1,8 @@
 //! A trace for Perfetto (ui.perfetto.dev): a track for each connection, a slice for each operation, and
-//! within it the slices that a probe recorded for it.
+//! within it the slices that a probe recorded for it. For traces of processors, tracks for each processor.
 
 mod packets;
+mod processors;
 mod rows;
 mod tracks;
 
@@ -29,6 +30,8 @@ pub struct PerfettoTrace<W> {
 pub struct Counts {
     pub operations: u64,
     pub slices: u64,
+    /// Interrupts and runs of deferred work.
+    pub interrupts: u64,
     /// Operations whose request or reply is missing.
     pub instants: u64,
     /// Operations that were left out because they have no times of their own.
@@ -38,6 +41,9 @@ pub struct Counts {
 impl Counts {
     /// One line for people; `orphans` is the number of slices whose operation was not found.
     pub fn text(&self, orphans: u64) -> String {
+        if self.interrupts > 0 {
+            return format!("interrupts and deferred work: {}", format::count(self.interrupts));
+        }
         let lines = [
             (self.operations, "operations"),
             (self.slices, "slices within them"),

@@ -1,4 +1,4 @@
-//! `smbscope export`: operations for other programs to show, so far for Perfetto (ui.perfetto.dev).
+//! `smbscope export`: operations, or interrupts of processors, for other programs to show, so far for Perfetto (ui.perfetto.dev).
 
 use std::path::PathBuf;
 
@@ -18,11 +18,14 @@ use crate::pipeline;
 /// slices are nested in the operation. An operation without request or reply is shown as an instant. An
 /// operation that is not the first of a compound has no times of its own; it is shown only if it has
 /// server slices. The number of omitted operations is reported at the end.
+///
+/// Of a trace of processors, each CPU has a track of handlers of interrupts and one of deferred work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   smbscope export --perfetto recording/ --out recording.pftrace
   smbscope export --perfetto recording/ --from 14:05 --to 14:06 --client 10.1.2.3 --out minute.pftrace
+  smbscope export --perfetto flood.etl --from 2s --to 3s --out flood.pftrace
   smbscope export --perfetto capture.pcapng --anonymize > capture.pftrace")]
 pub struct Export {
     /// Write a Perfetto trace (protobuf).
@@ -44,6 +47,18 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), true)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    if source.is_trace() {
+        args.filter.apply_to_trace(&mut source, &verbosity)?;
+        let output = Output::open(args.out.as_ref())?;
+        let watch = output.watch();
+        let mut trace = PerfettoTrace::new(output);
+        pipeline::export::processors_to_perfetto(&source, &mut trace, &verbosity)
+            .map_err(|error| watch.explain(error))?;
+        let (output, counts) = trace.finish();
+        output.finish()?;
+        verbosity.say(&counts.text(0));
+        return Ok(());
+    }
     args.filter.apply(&mut source, &verbosity)?;
     let output = Output::open(args.out.as_ref())?;
     let watch = output.watch();

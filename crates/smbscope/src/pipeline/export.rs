@@ -22,6 +22,36 @@ pub fn to_perfetto<W: Write>(
     Ok(export.slices.orphans()?)
 }
 
+/// Writes the interrupts of traces of processors.
+pub fn processors_to_perfetto<W: Write>(
+    source: &Source,
+    trace: &mut PerfettoTrace<W>,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<()> {
+    pass(source, &mut [&mut Interrupts { trace }], monitor)
+}
+
+struct Interrupts<'a, W> {
+    trace: &'a mut PerfettoTrace<W>,
+}
+
+impl<W: Write> Analysis for Interrupts<'_, W> {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Interrupts]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        if let Part::Interrupts(batch) = part {
+            self.trace.interrupts(batch)?;
+        }
+        Ok(())
+    }
+}
+
 struct Export<'a, W> {
     trace: &'a mut PerfettoTrace<W>,
     slices: SliceFeed,

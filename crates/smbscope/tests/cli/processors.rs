@@ -1,6 +1,11 @@
 //! Traces of processors: `report` and `import` take them, commands about operations say what to do.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
+
+use serde_json::Value;
+use smbscope_testing::flooded_server::{Recording, Stage};
 
 use super::{answer, capture, complaint, folder};
 
@@ -65,12 +70,105 @@ fn a_dataset_of_a_trace_gives_the_same_report() {
 #[test]
 fn commands_about_operations_say_what_a_trace_is() {
     let input = trace("loopback.ftrace.txt");
-    for command in [&["ops"][..], &["explain"], &["export", "--perfetto"], &["compare", &capture()]]
-    {
-        let arguments = command.iter().copied().chain([input.as_str()]);
-        let said = complaint(2, arguments);
-        assert!(said.contains("no SMB operations") && said.contains("report"), "{said}");
+    let said = complaint(2, ["ops", &input]);
+    assert!(said.contains("no SMB operations") && said.contains("report"), "{said}");
+    let said = complaint(2, ["compare", &capture(), &input]);
+    assert!(said.contains("compare like with like"), "{said}");
+    let said = complaint(2, ["compare", &capture(), &capture(), &capture()]);
+    assert!(said.contains("only if they are traces of processors"), "{said}");
+    let said = complaint(2, ["explain", &input, "--why", "8"]);
+    assert!(said.contains("--why does not apply"), "{said}");
+    for command in ["report", "explain"] {
+        let said = complaint(2, [command, &input, "--client", "10.0.0.1"]);
+        assert!(said.contains("only --from and --to"), "{said}");
     }
-    let said = complaint(2, ["report", &input, "--client", "10.0.0.1"]);
-    assert!(said.contains("filter options"), "{said}");
+    let said = complaint(2, ["report", &input, "--limit", "fast"]);
+    assert!(said.contains("expected a duration such as 200us"), "{said}");
+}
+
+#[test]
+fn a_trace_is_exported_with_a_track_for_each_processor() {
+    let (_guard, dir) = folder();
+    let out = dir.join("trace.pftrace");
+    answer(["export", "--perfetto", &trace("flood.etl"), "--out", out.to_str().unwrap()]);
+    let exported = std::fs::read(out).unwrap();
+    let has = |words: &str| exported.windows(words.len()).any(|part| part == words.as_bytes());
+    for words in ["CPU 0 deferred work", "CPU 0 interrupts", "ndis.sys", "exclusive_ns"] {
+        assert!(has(words), "{words}");
+    }
+}
+
+/// The interrupts of a name.
+fn group<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let groups = report["interrupts"].as_array().unwrap();
+    groups.iter().find(|group| group["name"] == name).unwrap()
+}
+
+/// The flooded backup server: the figures of the case study, and its causes one after the other.
+#[test]
+fn the_flooded_backup_server_is_told_as_the_case_study_did() {
+    let (_guard, dir) = folder();
+    let files = Stage::ALL.map(|stage| {
+        let path = dir.join(stage.file_name());
+        let mut out = BufWriter::new(File::create(&path).unwrap());
+        Recording::of(stage).write(&mut out).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let [before, without_team, after] = &files;
+    let causes = |input: &str| -> Vec<String> {
+        let json: Value =
+            serde_json::from_str(&answer(["explain", input, "--format", "json"])).unwrap();
+        let findings = json["findings"].as_array().unwrap();
+        findings.iter().map(|found| found["trouble"].as_str().unwrap().to_owned()).collect()
+    };
+    for (stage, file) in Stage::ALL.into_iter().zip(&files) {
+        let json: Value =
+            serde_json::from_str(&answer(["report", file, "--format", "json"])).unwrap();
+        let (count, ticks) = stage.ndis();
+        let ndis = group(&json, "ndis.sys");
+        assert_eq!((&ndis["count"], &ndis["exclusive_ns"]), (&count.into(), &(ticks * 100).into()));
+        let cpus = ndis["cpus"].as_array().unwrap();
+        let mut cpus: Vec<_> = cpus.iter().map(|one| one["cpu"].as_u64().unwrap()).collect();
+        cpus.sort_unstable();
+        assert_eq!(cpus, [0, 2, 4, 6]);
+        let storage = group(&json, "storport.sys");
+        assert_eq!((&storage["count"], &storage["exclusive_ns"]), (&123_000.into(), &1_000_000_000.into()));
+        assert_eq!((&json["traces"][0]["damaged"], &json["discarded"]), (&0.into(), &0.into()));
+    }
+    let first = "locked-processors";
+    let (team, filter) = ("team-in-receive-path", "filter-in-receive-path");
+    let few = "receive-on-few-processors";
+    assert_eq!(causes(before), [first, few, filter, team, "long-runs"]);
+    assert_eq!(causes(without_team), [first, few, filter, "long-runs"]);
+    assert_eq!(causes(after), [few, "long-runs"]);
+    let text = answer(["report", before]);
+    assert!(text.lines().count() <= 60);
+    let text = text.replace('\n', " ");
+    assert!(text.contains("CPUs 0, 2, 4, 6 spend 92.3 %"), "{text}");
+    assert!(text.contains("pktinspect.sys is between the network adapter and TCP"), "{text}");
+    let said = complaint(7, ["explain", before, "--fail-on", "high"]);
+    assert!(said.contains("Interrupt work holds processors"), "{said}");
+
+    let text = answer(["compare", before, without_team, after]).replace('\n', " ");
+    for words in [
+        "take 1.25 CPUs in C instead of 3.79 CPUs in A",
+        "ndis.sys (dpc): −2.54 CPUs (−69 %), 127,000 runs instead of 163,230",
+        "a run takes 89.8 µs instead of 225 µs",
+        "92 → 94 → 29",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let page = dir.join("change.html");
+    answer(["compare", before, after, "--html", page.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(page).unwrap().contains("Durations of ndis.sys (dpc)"));
+
+    // A fifth of the time has a fifth of the work, and the limit moves what is above it.
+    let part = answer(["report", before, "--format", "json", "--from", "2s", "--to", "4s", "--limit", "500us"]);
+    let part: Value = serde_json::from_str(&part).unwrap();
+    let ndis = group(&part, "ndis.sys");
+    let share = ndis["exclusive_ns"].as_f64().unwrap() / 36.8e9;
+    assert!((0.19..0.21).contains(&share), "{share}");
+    assert_eq!((&part["length_ns"], &ndis["limit_ns"]), (&2_000_000_000_u64.into(), &500_000.into()));
+    assert!(ndis["over_limit"].as_u64().unwrap() < ndis["count"].as_u64().unwrap() / 10);
+    assert!(part["period"].as_str().unwrap().starts_with("from "), "{}", part["period"]);
 }
