@@ -89,11 +89,12 @@
 //! # Floors
 //!
 //! A module uses lower floors only; a test of the workspace asserts that. `rows` (how to read a
-//! batch) is below `stats` (distributions, means, tests), then come [`summary`], [`compare`],
+//! batch) and `evidence` (what findings consist of) are below `stats` (distributions, means, tests), then come [`summary`], [`compare`],
 //! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] on top: it replays a recording to
 //! compute what a remedy would gain.
 
 pub mod compare;
+mod evidence;
 pub mod explain;
 pub mod live;
 pub mod predict;

@@ -4,8 +4,8 @@
 //! Definitions are in docs/method/processors.md. Memory is bounded: a limit for each list, with a
 //! counter of what did not fit ([`Report::discarded`]).
 
-mod data;
 pub mod compare;
+mod data;
 mod devices;
 mod findings;
 mod groups;
@@ -22,11 +22,11 @@ pub use data::{
     CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, PathPart, Processor, Ranked,
     Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
 };
-pub use findings::{Finding, ProcessorTrouble};
-pub use roles::Role;
 use devices::Devices;
+pub use findings::{Finding, ProcessorTrouble};
 use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
+pub use roles::Role;
 use stacks::{Hit, Sampled, StackFrame, Stacks};
 use timeline::OfCpus;
 
@@ -204,13 +204,14 @@ impl Processors {
     /// Takes rows of the table `stacks`: frames of each stack from the innermost outwards.
     pub fn stacks(&mut self, batch: &RecordBatch) {
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
-        let stacks =
-            batch.column_by_name("stack").and_then(|c| c.as_primitive_opt::<UInt64Type>());
+        let stacks = batch.column_by_name("stack").and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let (Some(stacks), Some(recordings)) = (stacks, text("recording")) else { return };
         let [modules, functions] = ["module", "function"].map(text);
         for row in 0..batch.num_rows() {
             let known = |column: Option<&'_ arrow::array::StringArray>| {
-                column.filter(|column| column.is_valid(row)).map(|column| column.value(row).to_owned())
+                column
+                    .filter(|column| column.is_valid(row))
+                    .map(|column| column.value(row).to_owned())
             };
             let (module, function) = (known(modules), known(functions));
             self.stacks.frame(StackFrame {

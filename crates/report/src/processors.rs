@@ -78,11 +78,11 @@ fn document(report: &Report, meta: &Meta) -> Document {
 /// How much the report covers.
 fn span(report: &Report, meta: &Meta) -> String {
     format!(
-            "{} of {}{}",
-            format::duration(report.length_ns),
-            verdict::cpus(report.processors.len() as u64),
-            meta.period.as_ref().map_or_else(String::new, |period| format!(" ({period})"))
-        )
+        "{} of {}{}",
+        format::duration(report.length_ns),
+        verdict::cpus(report.processors.len() as u64),
+        meta.period.as_ref().map_or_else(String::new, |period| format!(" ({period})"))
+    )
 }
 
 fn share(share: Option<f64>) -> Cell {

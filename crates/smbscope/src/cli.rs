@@ -11,9 +11,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::Code;
 use crate::filter_options::FilterOptions;
-use crate::trace_options::TraceOptions;
 use crate::format::{RowFormat, TextFormat};
 use crate::options::{Anonymize, Decode, Reading, Verbosity};
+use crate::trace_options::TraceOptions;
 
 /// Measure and explain the performance of SMB file shares.
 ///

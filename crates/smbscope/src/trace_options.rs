@@ -27,8 +27,9 @@ impl FromStr for LimitOption {
     fn from_str(text: &str) -> Result<LimitOption, String> {
         let duration = |text: &str| {
             let ns = parse_duration(text.trim()).ok().and_then(|ns| i64::try_from(ns).ok());
-            ns.filter(|ns| *ns > 0)
-                .ok_or_else(|| format!("{text}: expected a duration such as 200us, or two: 200us,50us"))
+            ns.filter(|ns| *ns > 0).ok_or_else(|| {
+                format!("{text}: expected a duration such as 200us, or two: 200us,50us")
+            })
         };
         let mut limits = Limits::default();
         let mut parts = text.split(',');
@@ -38,7 +39,9 @@ impl FromStr for LimitOption {
         }
         match parts.next() {
             None => Ok(LimitOption(limits)),
-            Some(more) => Err(format!("{more}: expected at most two durations, such as 200us,50us")),
+            Some(more) => {
+                Err(format!("{more}: expected at most two durations, such as 200us,50us"))
+            }
         }
     }
 }
@@ -59,7 +62,10 @@ mod tests {
         let limits = |text: &str| text.parse::<LimitOption>().map(|limit| limit.0);
         let (deferred_ns, interrupt_ns) = (200_000, Limits::default().interrupt_ns);
         assert_eq!(limits("200us"), Ok(Limits { deferred_ns, interrupt_ns }));
-        assert_eq!(limits("1ms, 50us"), Ok(Limits { deferred_ns: 1_000_000, interrupt_ns: 50_000 }));
+        assert_eq!(
+            limits("1ms, 50us"),
+            Ok(Limits { deferred_ns: 1_000_000, interrupt_ns: 50_000 })
+        );
         for wrong in ["", "fast", "0us", "1us,2us,3us", "1us,"] {
             assert!(limits(wrong).is_err(), "{wrong}");
         }

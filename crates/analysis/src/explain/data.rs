@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+pub use crate::evidence::{Confidence, Figure, Remedy};
+
 /// Smaller shares of the time are not reported as findings ...
 pub const LEAST_SHARE: f64 = 0.05;
 /// ... unless they are events that cost at least this, ns.
@@ -132,18 +134,6 @@ pub struct Owner {
     pub names: Vec<String>,
 }
 
-/// How much evidence there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Confidence {
-    /// Another cause is possible.
-    Low,
-    /// The figures agree, but a part is estimated.
-    Medium,
-    /// It was measured.
-    High,
-}
-
 /// One thing that costs time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
@@ -222,20 +212,6 @@ pub struct Gain {
     pub is_part: bool,
 }
 
-/// A number that supports a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
-    /// Its name, for programs.
-    pub name: &'static str,
-    /// The value, in `unit`.
-    pub value: f64,
-    /// Half of the 95 % interval, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<f64>,
-    /// ns, bytes, bits/s, share (from 0 to 1), or empty for a plain number.
-    pub unit: &'static str,
-}
-
 /// Operations that took a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeClass {
@@ -275,15 +251,6 @@ pub struct Example {
     pub request_frame: Option<u64>,
     /// The frame of its reply.
     pub response_frame: Option<u64>,
-}
-
-/// What to do, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Remedy {
-    /// Where: Samba, Windows, client, application, network ...
-    pub at: &'static str,
-    /// What to do, as exactly as possible.
-    pub action: &'static str,
 }
 
 /// All findings, with totals.

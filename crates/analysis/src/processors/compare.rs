@@ -111,9 +111,11 @@ pub fn compare(reports: &[Report]) -> Comparison {
                 .map(|(group, report)| group.map(|group| side(group, report)))
                 .collect();
             let first = found.first().copied().flatten().zip(reports.first());
-            let changes = found.iter().zip(reports).skip(1).map(|(group, report)| {
-                change(first, group.map(|group| (group, report)))
-            });
+            let changes = found
+                .iter()
+                .zip(reports)
+                .skip(1)
+                .map(|(group, report)| change(first, group.map(|group| (group, report))));
             ComparedGroup {
                 kind: kind.to_owned(),
                 name: name.map(str::to_owned),
@@ -276,8 +278,13 @@ mod tests {
 
     #[test]
     fn time_that_moves_is_said_and_noise_is_not() {
-        let noisy = |mean: i64| -> Vec<i64> { (0..11).map(|n| mean + (n * 7919 % 11 - 5) * 1_000).collect() };
-        let a = report(vec![group("ndis.sys", &noisy(900_000)), group("storport.sys", &noisy(100_000))]);
+        let noisy = |mean: i64| -> Vec<i64> {
+            (0..11).map(|n| mean + (n * 7919 % 11 - 5) * 1_000).collect()
+        };
+        let a = report(vec![
+            group("ndis.sys", &noisy(900_000)),
+            group("storport.sys", &noisy(100_000)),
+        ]);
         let b = report(vec![
             group("ndis.sys", &noisy(300_000)),
             group("mlx5.sys", &noisy(500_000)),

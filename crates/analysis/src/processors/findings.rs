@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::data::{InterruptGroup, PathPart, Processor, Report};
 use super::roles::Role;
-use crate::explain::{Confidence, Figure, Remedy};
+use crate::evidence::{Confidence, Figure, Remedy};
 
 /// A processor with this share of its time in interrupts and deferred work has hardly time for threads.
 pub const LOCKED_SHARE: f64 = 0.5;
@@ -175,10 +175,7 @@ fn locked(report: &Report, is_windows: bool) -> Option<Finding> {
         cost_ns: Some(cost),
         since_ns: since(report, &cpus),
         confidence: Confidence::High,
-        because: format!(
-            "each run was recorded with its beginning and end ({} runs)",
-            most.count
-        ),
+        because: format!("each run was recorded with its beginning and end ({} runs)", most.count),
         figures: vec![
             figure("processors", cpus.len() as f64, ""),
             figure("held_share", cost as f64 / possible.max(1) as f64, "share"),
@@ -280,7 +277,10 @@ fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) ->
             1_000.. => Confidence::High,
             _ => Confidence::Medium,
         },
-        because: format!("{} samples have it in their stacks; its cost is estimated from them", part.samples),
+        because: format!(
+            "{} samples have it in their stacks; its cost is estimated from them",
+            part.samples
+        ),
         since_ns: None,
         figures: vec![
             figure("samples", part.samples as f64, ""),

@@ -98,8 +98,13 @@ const FUNCTIONS: [(&str, Role, &str); 33] = [
 ];
 
 /// Functions that pass received packets to what is above the driver.
-const RECEIVE: [&str; 5] =
-    ["net_rx_action", "__netif_receive_skb", "netif_receive_skb", "napi_gro_receive", "process_backlog"];
+const RECEIVE: [&str; 5] = [
+    "net_rx_action",
+    "__netif_receive_skb",
+    "netif_receive_skb",
+    "napi_gro_receive",
+    "process_backlog",
+];
 
 /// Modules of Linux whose code is a team, a switch or a filter.
 const LINUX_MODULES: [(&str, Role); 5] = [
@@ -153,10 +158,15 @@ mod tests {
         assert_eq!(of_module("NETIO.SYS"), Some(Role::Protocol));
         assert_eq!(of_module("ixn68x64.sys"), None);
         assert_eq!(of_module("[kernel.kallsyms]"), Some(Role::System));
-        assert_eq!(of_module("/lib/modules/6.1/kernel/drivers/net/bonding/bonding.ko"), Some(Role::Team));
+        assert_eq!(
+            of_module("/lib/modules/6.1/kernel/drivers/net/bonding/bonding.ko"),
+            Some(Role::Team)
+        );
         assert_eq!(of_function("nft_do_chain"), Some((Role::Filter, "netfilter")));
         assert_eq!(of_function("tcp_v4_rcv"), Some((Role::Protocol, "TCP/IP")));
-        assert!(is_receive(Some("NDIS.SYS"), None) && is_receive(None, Some("net_rx_action.part.0")));
+        assert!(
+            is_receive(Some("NDIS.SYS"), None) && is_receive(None, Some("net_rx_action.part.0"))
+        );
         assert_eq!(of_function("net_rx_action"), None);
         assert_eq!(short(r"\SystemRoot\drivers\ndis.sys"), "ndis.sys");
     }

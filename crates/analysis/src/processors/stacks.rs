@@ -80,7 +80,8 @@ impl Stacks {
     }
 
     fn name(&mut self, module: Option<&str>, function: Option<&str>) -> Option<u32> {
-        let name: Name = (module.map(|module| roles::short(module).into()), function.map(Into::into));
+        let name: Name =
+            (module.map(|module| roles::short(module).into()), function.map(Into::into));
         if let Some(number) = self.numbers.get(&name) {
             return Some(*number);
         }
@@ -100,11 +101,13 @@ impl Stacks {
             Hit::Deferred => 1,
             Hit::Other => 2,
         };
-        let add = |counts: &mut Counts| counts.iter_mut().skip(place).take(1).for_each(|it| *it += 1);
+        let add =
+            |counts: &mut Counts| counts.iter_mut().skip(place).take(1).for_each(|it| *it += 1);
         if let Some(name) = self.name(sample.module, sample.function) {
             add(self.by_function.entry(name).or_default());
         }
-        let (Some(stack), Some(recording)) = (sample.stack, self.recording(sample.recording)) else {
+        let (Some(stack), Some(recording)) = (sample.stack, self.recording(sample.recording))
+        else {
             return;
         };
         let key = (recording, stack);
@@ -146,9 +149,11 @@ impl Stacks {
     pub(super) fn finish(self) -> (Option<InSamples>, u64) {
         let discarded = self.discarded;
         let sum = |counts: &mut dyn Iterator<Item = &Counts>| {
-            counts.fold([0_u64; 3], |sum, counts| [0, 1, 2].map(|at: usize| {
-                sum.get(at).copied().unwrap_or(0) + counts.get(at).copied().unwrap_or(0)
-            }))
+            counts.fold([0_u64; 3], |sum, counts| {
+                [0, 1, 2].map(|at: usize| {
+                    sum.get(at).copied().unwrap_or(0) + counts.get(at).copied().unwrap_or(0)
+                })
+            })
         };
         let [interrupt, deferred, other] = sum(&mut self.by_function.values());
         if interrupt + deferred + other == 0 {

@@ -141,3 +141,114 @@ fn an_empty_trace_has_no_shares() {
     assert_eq!((report.length_ns, report.start_ns), (0, None));
     assert_eq!((report.interrupts[0].share, report.processors[0].deferred_share), (None, None));
 }
+
+/// A second of four processors with deferred work of ndis.sys on the first, and samples with these stacks, each of
+/// which is a list of modules from the innermost frame outwards.
+fn flooded(share: f64, stacks: &[(u64, &[&str])]) -> Report {
+    let mut processors = Processors::new(Limits::default());
+    let duration = 250_000;
+    let runs = (share * 1e9 / duration as f64) as i64;
+    let rows: Vec<_> = (0..runs)
+        .map(|run| Interrupt {
+            start: run * 1_000_000_000 / runs.max(1),
+            ..interrupt(0, "dpc", "ndis.sys", duration, duration)
+        })
+        .collect();
+    processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
+    let cpus = (0..4).map(|cpu| Cpu { cpu, node: Some(cpu / 2), ..Cpu::default() });
+    processors.cpus(&cpus.collect::<Vec<_>>());
+    let mut samples = Vec::new();
+    let mut frames = Vec::new();
+    for (stack, (count, modules)) in (1..).zip(stacks) {
+        for (depth, module) in (0..).zip(*modules) {
+            frames.push(smbscope_tables::tables::StackFrame {
+                recording: "a".into(),
+                stack,
+                depth,
+                module: Some((*module).into()),
+                ..smbscope_tables::tables::StackFrame::default()
+            });
+        }
+        samples.extend((0..*count).map(|_| Sample {
+            recording: "a".into(),
+            during: Some(Cow::Borrowed("dpc")),
+            module: modules.first().map(|module| (*module).into()),
+            stack: Some(stack),
+            ..Sample::default()
+        }));
+    }
+    processors.stacks(&smbscope_tables::tables::StackFrame::to_batch(&frames).unwrap());
+    processors.samples(&Sample::to_batch(&samples).unwrap());
+    let ended_at = Some(1_000_000_000);
+    processors.traces(&[Trace {
+        started_at: Some(0),
+        ended_at,
+        format: "Windows".into(),
+        ..trace()
+    }]);
+    processors.finish()
+}
+
+fn troubles(report: &Report) -> Vec<ProcessorTrouble> {
+    report.findings.iter().map(|found| found.trouble).collect()
+}
+
+const PLAIN: &[&str] = &["tcpip.sys", "ndis.sys", "nic.sys", "ndis.sys", "ntoskrnl.exe"];
+const FILTERED: &[&str] = &["inspect.sys", "ndis.sys", "nic.sys", "ndis.sys", "ntoskrnl.exe"];
+const TEAMED: &[&str] = &["NdisImPlatform.sys", "ndis.sys", "nic.sys", "ndis.sys", "ntoskrnl.exe"];
+
+#[test]
+fn drivers_between_the_adapter_and_tcp_are_found_and_others_are_not() {
+    let report = flooded(0.9, &[(60, PLAIN), (70, FILTERED), (60, TEAMED), (5, &["storport.sys"])]);
+    let expected = [
+        ProcessorTrouble::LockedProcessors,
+        ProcessorTrouble::ReceiveOnFewProcessors,
+        ProcessorTrouble::FilterInReceivePath,
+        ProcessorTrouble::TeamInReceivePath,
+        ProcessorTrouble::LongRuns,
+    ];
+    assert_eq!(troubles(&report), expected);
+    assert!(report.findings[2].what.starts_with("inspect.sys"), "{}", report.findings[2].what);
+    let samples = report.in_samples.unwrap();
+    let roles: Vec<_> =
+        samples.receive.iter().map(|part| (part.name.as_str(), part.role)).collect();
+    assert!(roles.contains(&("nic.sys", Role::Adapter)), "{roles:?}");
+    assert!(!roles.iter().any(|(name, _)| *name == "storport.sys" || *name == "ntoskrnl.exe"));
+    assert_eq!((samples.deferred, samples.tracing_share), (195, None));
+    // The tree begins with the kernel: all calls but those of storage.
+    assert_eq!((samples.calls[0].name.as_str(), samples.calls[0].samples), ("ntoskrnl.exe", 190));
+    assert_eq!(samples.calls[0].calls[0].calls[0].name, "nic.sys");
+}
+
+#[test]
+fn few_samples_a_cheap_driver_and_a_quiet_server_are_no_findings() {
+    // Ten samples are too few; a driver that is only passed costs nothing.
+    let passed: &[&str] =
+        &["tcpip.sys", "ndis.sys", "inspect.sys", "ndis.sys", "nic.sys", "ndis.sys"];
+    let report = flooded(0.9, &[(10, FILTERED), (400, passed)]);
+    let has = |trouble| troubles(&report).contains(&trouble);
+    assert!(!has(ProcessorTrouble::FilterInReceivePath), "{:?}", report.findings);
+    assert!(has(ProcessorTrouble::LockedProcessors));
+    let quiet = flooded(0.2, &[(400, PLAIN)]);
+    assert_eq!(troubles(&quiet), [ProcessorTrouble::LongRuns]);
+}
+
+#[test]
+fn the_beginning_of_a_flood_is_found() {
+    let mut processors = Processors::new(Limits::default());
+    // From 4 s on to the end, nine tenths.
+    let rows: Vec<_> = (0..6_000)
+        .map(|run| Interrupt {
+            start: 4_000_000_000 + run * 1_000_000,
+            ..interrupt(0, "softirq", "NET_RX", 900_000, 900_000)
+        })
+        .collect();
+    processors.interrupts(&Interrupt::to_batch(&[interrupt(0, "softirq", "TIMER", 5, 5)]).unwrap());
+    processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
+    let ended_at = Some(10_000_000_000);
+    processors.traces(&[Trace { started_at: Some(0), ended_at, ..trace() }]);
+    let report = processors.finish();
+    let since = report.findings[0].since_ns.unwrap();
+    assert!((3_900_000_000..=4_200_000_000).contains(&since), "{since}");
+    assert!(report.findings[0].remedies.iter().all(|one| one.at == "Linux"));
+}

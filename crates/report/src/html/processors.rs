@@ -194,14 +194,17 @@ pub(super) fn ranks(out: &mut String, chart: &Ranks) {
         let power = value.max(1.0).log10();
         if up { power.ceil() } else { power.floor() }
     };
-    let (low, high) = (decade(shortest, false), decade(longest, true).max(decade(shortest, false) + 1.0));
+    let (low, high) =
+        (decade(shortest, false), decade(longest, true).max(decade(shortest, false) + 1.0));
     let wide = decade(most, true).max(1.0);
     let x = |count: f64| count.max(1.0).log10() / wide * 1000.0;
     let y = |ns: f64| 100.0 - (ns.max(1.0).log10() - low) / (high - low) * 100.0;
     out.push_str("<div class=\"lines\">");
     let names = chart.lines.iter().enumerate().map(|(place, (name, _))| (place, name.as_str()));
     legend(out, &names.collect::<Vec<_>>());
-    out.push_str("<div class=\"plot tall\"><div class=\"area\"><div class=\"y\" aria-hidden=\"true\">");
+    out.push_str(
+        "<div class=\"plot tall\"><div class=\"area\"><div class=\"y\" aria-hidden=\"true\">",
+    );
     let mut shapes = String::new();
     for power in low as i32..=high as i32 {
         let at = y(10f64.powi(power));
@@ -211,12 +214,22 @@ pub(super) fn ranks(out: &mut String, chart: &Ranks) {
     }
     for (name, limit) in &chart.limits {
         let at = y(*limit);
-        let _ = write!(shapes, "<path class=\"limit\" d=\"M0 {at:.1}H1000\"><title>{}</title></path>", escape(name));
+        let _ = write!(
+            shapes,
+            "<path class=\"limit\" d=\"M0 {at:.1}H1000\"><title>{}</title></path>",
+            escape(name)
+        );
     }
     for (number, (_, points)) in chart.lines.iter().enumerate() {
         let mut path = String::new();
         for (place, (count, ns)) in points.iter().enumerate() {
-            let _ = write!(path, "{}{:.1} {:.2}", if place == 0 { 'M' } else { 'L' }, x(*count), y(*ns));
+            let _ = write!(
+                path,
+                "{}{:.1} {:.2}",
+                if place == 0 { 'M' } else { 'L' },
+                x(*count),
+                y(*ns)
+            );
         }
         let _ = write!(shapes, "<path class=\"l{number}\" d=\"{path}\"/>");
     }
@@ -233,7 +246,15 @@ pub(super) fn ranks(out: &mut String, chart: &Ranks) {
             95.0.. => " class=\"end\"",
             _ => "",
         };
-        let _ = write!(out, "<i{class} style=\"left:{place:.2}%\">{}</i>", format::count(10u64.pow(power as u32)));
+        let _ = write!(
+            out,
+            "<i{class} style=\"left:{place:.2}%\">{}</i>",
+            format::count(10u64.pow(power as u32))
+        );
     }
-    let _ = write!(out, "</div></div></div><p class=\"more\">Dashed: {}.</p></figure>\n", escape(&limits));
+    let _ = write!(
+        out,
+        "</div></div></div><p class=\"more\">Dashed: {}.</p></figure>\n",
+        escape(&limits)
+    );
 }

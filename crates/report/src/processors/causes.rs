@@ -36,9 +36,9 @@ pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
     };
     Cause {
         title: found.trouble.title(),
-        cost: found.cost_ns.map_or_else(String::new, |cost| {
-            format!("{} of CPU time", format::duration(cost))
-        }),
+        cost: found
+            .cost_ns
+            .map_or_else(String::new, |cost| format!("{} of CPU time", format::duration(cost))),
         what: found.what.clone(),
         rows: vec![
             ("CPUs", cpus),

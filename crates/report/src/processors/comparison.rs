@@ -143,11 +143,19 @@ fn verdict(found: &Comparison) -> Verdict {
     let (tone, sentence) = match (sure.is_empty(), last < first) {
         (true, _) => (
             Tone::Unknown,
-            format!("No significant change: interrupts and deferred work take {} in A, {} in {to}", load(*first), load(*last)),
+            format!(
+                "No significant change: interrupts and deferred work take {} in A, {} in {to}",
+                load(*first),
+                load(*last)
+            ),
         ),
         (false, is_less) => (
             if is_less { Tone::Good } else { Tone::Bad },
-            format!("Interrupts and deferred work take {} in {to} instead of {} in A", load(*last), load(*first)),
+            format!(
+                "Interrupts and deferred work take {} in {to} instead of {} in A",
+                load(*last),
+                load(*first)
+            ),
         ),
     };
     let mut reasons: Vec<_> = sure
@@ -155,7 +163,8 @@ fn verdict(found: &Comparison) -> Verdict {
         .filter(|(_, change)| change.load.abs() >= NAMED_LEAST)
         .take(NAMED)
         .map(|(group, change)| {
-            let mean = |at: usize| group.sides.get(at).and_then(Option::as_ref).and_then(|it| it.mean_ns);
+            let mean =
+                |at: usize| group.sides.get(at).and_then(Option::as_ref).and_then(|it| it.mean_ns);
             let means = match (mean(0), mean(place)) {
                 // Three digits are shown.
                 (Some(a), Some(b)) if format::duration(a) != format::duration(b) => format!(
@@ -165,7 +174,8 @@ fn verdict(found: &Comparison) -> Verdict {
                 ),
                 _ => String::new(),
             };
-            let count = |at: usize| group.sides.get(at).and_then(Option::as_ref).map_or(0, |it| it.count);
+            let count =
+                |at: usize| group.sides.get(at).and_then(Option::as_ref).map_or(0, |it| it.count);
             format!(
                 "{}: {} ({}), {} runs instead of {}{means}.",
                 format::harmless(&title(group)),
@@ -190,7 +200,10 @@ fn verdict(found: &Comparison) -> Verdict {
 
 fn tiles(found: &Comparison, reports: &[Report]) -> Vec<Tile> {
     let most = |report: &Report| {
-        let busy = report.processors.iter().filter_map(|one| Some(one.interrupt_share? + one.deferred_share?));
+        let busy = report
+            .processors
+            .iter()
+            .filter_map(|one| Some(one.interrupt_share? + one.deferred_share?));
         busy.fold(0.0, f64::max)
     };
     found
@@ -226,7 +239,8 @@ fn names(found: &Comparison) -> Section {
     let side = |row: &Row, at: usize| row.sides.get(at).cloned().flatten();
     for at in 0..traces {
         columns.push(column(letter(at), Some("CPU s/s"), 0, true, move |row: &Row| {
-            side(row, at).map_or(Cell::Empty, |side| Cell::Measure(side.load, format!("{:.3}", side.load)))
+            side(row, at)
+                .map_or(Cell::Empty, |side| Cell::Measure(side.load, format!("{:.3}", side.load)))
         }));
     }
     for at in 1..traces {
@@ -296,14 +310,17 @@ fn durations(found: &Comparison, reports: &[Report], inputs: &[String]) -> Secti
         id: "durations",
         title: "Durations",
         help: "The distributions of all traces over each other.",
-        blocks: charts.filter(|block| !matches!(block, Block::Ranks(ranks) if ranks.lines.is_empty())).collect(),
+        blocks: charts
+            .filter(|block| !matches!(block, Block::Ranks(ranks) if ranks.lines.is_empty()))
+            .collect(),
     }
 }
 
 fn processors(found: &Comparison) -> Section {
     type Row = ComparedProcessor;
     let traces = found.all.len();
-    let mut columns = vec![column("CPU", None, 0, true, |row: &Row| Cell::Text(row.cpu.to_string()))];
+    let mut columns =
+        vec![column("CPU", None, 0, true, |row: &Row| Cell::Text(row.cpu.to_string()))];
     if found.processors.iter().any(|row| row.node.is_some()) {
         columns.push(column("Node", None, 2, true, |row: &Row| Cell::count(row.node)));
     }
@@ -312,8 +329,14 @@ fn processors(found: &Comparison) -> Section {
             row.shares.get(at).copied().flatten().map_or(Cell::Empty, Cell::Share)
         }));
     }
-    let table = Table::new("Share of each CPU's time in interrupts and deferred work", "", &found.processors, columns);
-    let most = found.processors.iter().any(|row| row.shares.iter().flatten().any(|share| *share > 0.0));
+    let table = Table::new(
+        "Share of each CPU's time in interrupts and deferred work",
+        "",
+        &found.processors,
+        columns,
+    );
+    let most =
+        found.processors.iter().any(|row| row.shares.iter().flatten().any(|share| *share > 0.0));
     let strip = Strip {
         caption: "Each CPU, trace by trace".to_owned(),
         help: "Dark where a CPU has no time for threads; one field for each trace.".to_owned(),
@@ -328,7 +351,9 @@ fn processors(found: &Comparison) -> Section {
                     words: row
                         .shares
                         .iter()
-                        .map(|share| share.map_or_else(|| "–".to_owned(), |it| format!("{:.0}", 100.0 * it)))
+                        .map(|share| {
+                            share.map_or_else(|| "–".to_owned(), |it| format!("{:.0}", 100.0 * it))
+                        })
                         .collect::<Vec<_>>()
                         .join(" → "),
                     shares: row.shares.iter().map(|share| share.unwrap_or(0.0)).collect(),
@@ -340,7 +365,11 @@ fn processors(found: &Comparison) -> Section {
     if most {
         blocks.push(Block::Strip(strip));
     }
-    blocks.push(Block::Table(table.cut(2 * IN_TEXT, IN_PAGE, "SELECT recording, cpu, sum(exclusive_ns) FROM interrupts GROUP BY 1, 2")));
+    blocks.push(Block::Table(table.cut(
+        2 * IN_TEXT,
+        IN_PAGE,
+        "SELECT recording, cpu, sum(exclusive_ns) FROM interrupts GROUP BY 1, 2",
+    )));
     Section {
         id: "processors",
         title: "Processors",

@@ -30,7 +30,12 @@ pub(super) fn section(report: &Report) -> Option<Section> {
         })
         .titled("Share"),
     ];
-    let table = Table::new("What samples in interrupts and deferred work hit", "", &samples.groups, columns);
+    let table = Table::new(
+        "What samples in interrupts and deferred work hit",
+        "",
+        &samples.groups,
+        columns,
+    );
     let sql = "SELECT module, function, count(*) FROM samples WHERE during IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC";
     blocks.push(Block::Table(table.cut(IN_TEXT, IN_PAGE, sql)));
     if !samples.calls.is_empty() {
@@ -47,7 +52,8 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     }
     blocks.push(Block::Note(match samples.tracing_share {
         Some(share) => format!("Recording the trace took {} of all samples.", format::share(share)),
-        None => "How much of it was recording the trace is not known without names of functions.".to_owned(),
+        None => "How much of it was recording the trace is not known without names of functions."
+            .to_owned(),
     }));
     Some(Section {
         id: "inside",
@@ -79,8 +85,13 @@ fn receive(samples: &InSamples) -> Table {
         column(of, "own_share", 0, |row: &PathPart| Cell::Share(row.own_share)),
         column(of, "samples", 1, |row: &PathPart| Cell::Count(row.samples)),
     ];
-    Table::new("The path of received packets, from the adapter to TCP", "", &samples.receive, columns)
-        .cut(IN_TEXT, IN_PAGE, "SELECT module, count(*) FROM stacks GROUP BY module")
+    Table::new(
+        "The path of received packets, from the adapter to TCP",
+        "",
+        &samples.receive,
+        columns,
+    )
+    .cut(IN_TEXT, IN_PAGE, "SELECT module, count(*) FROM stacks GROUP BY module")
 }
 
 fn call(node: &CallNode, role: &impl Fn(&str) -> &'static str) -> Call {

@@ -42,7 +42,8 @@ pub(super) fn strip(report: &Report) -> Option<Strip> {
     }
     let groups = groups.into_iter().map(|((node, socket), mut rows)| {
         rows.sort_by_key(|(core, cpu, _)| (*core, *cpu));
-        let words = [node.map(|node| format!("NUMA node {node}")), socket.map(|it| format!("socket {it}"))];
+        let words =
+            [node.map(|node| format!("NUMA node {node}")), socket.map(|it| format!("socket {it}"))];
         let name = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         (name, rows.into_iter().map(|(.., row)| row).collect())
     });
@@ -91,13 +92,17 @@ pub(super) fn durations(report: &Report) -> Vec<Block> {
             .map(|(what, ns)| (format!("limit of {what}, {}", format::duration(ns)), ns as f64))
             .to_vec(),
     };
-    vec![Block::Ranks(ranks), Block::fold("Histograms", vec![Block::Histograms(histograms(&shown, name))])]
+    vec![
+        Block::Ranks(ranks),
+        Block::fold("Histograms", vec![Block::Histograms(histograms(&shown, name))]),
+    ]
 }
 
 fn histograms(shown: &[&InterruptGroup], name: impl Fn(&InterruptGroup) -> String) -> Histograms {
     use smbscope_analysis::summary::BOUNDS_NS;
     let counts = |group: &InterruptGroup| group.duration.histogram.clone().unwrap_or_default();
-    let used = |place: &usize| shown.iter().any(|group| counts(group).get(*place).is_some_and(|n| *n > 0));
+    let used =
+        |place: &usize| shown.iter().any(|group| counts(group).get(*place).is_some_and(|n| *n > 0));
     let last = (0..=BOUNDS_NS.len()).rev().find(used).unwrap_or(0);
     let mut bounds = vec![None];
     bounds.extend(BOUNDS_NS.iter().take(last + 1).map(|bound| Some(*bound)));

@@ -15,7 +15,8 @@ const CALL_DEPTH: usize = 24;
 /// A row of shades for each processor; if `brief` only those that are ever busy.
 pub fn write_strip(out: &mut String, chart: &Strip, width: usize, brief: bool) -> fmt::Result {
     const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-    let rows = chart.groups.iter().flat_map(|(group, rows)| rows.iter().map(move |row| (group, row)));
+    let rows =
+        chart.groups.iter().flat_map(|(group, rows)| rows.iter().map(move |row| (group, row)));
     let mut rows: Vec<_> = rows.collect();
     let all = rows.len();
     let most = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
@@ -73,7 +74,8 @@ fn write_call(out: &mut String, node: &Call, all: u64, depth: usize, width: usiz
     }
     let role = if node.role.is_empty() { String::new() } else { format!(" ({})", node.role) };
     let own = node.own_samples as f64 / all.max(1) as f64;
-    let own = if own >= CALL_SHARE { format!("  itself {}", format::share(own)) } else { String::new() };
+    let own =
+        if own >= CALL_SHARE { format!("  itself {}", format::share(own)) } else { String::new() };
     let line = format!(
         "  {:>7}  {}{}{role}{own}",
         format::share(share),

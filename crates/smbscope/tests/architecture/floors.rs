@@ -77,7 +77,7 @@ const FLOORS: &[Floors] = &[
         package: "analysis",
         parent: "",
         floors: &[
-            &["rows"],
+            &["evidence", "rows"],
             &["stats"],
             &["compare", "live", "predict", "processors", "summary"],
             &["explain"],

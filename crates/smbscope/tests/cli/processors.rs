@@ -132,7 +132,10 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
         cpus.sort_unstable();
         assert_eq!(cpus, [0, 2, 4, 6]);
         let storage = group(&json, "storport.sys");
-        assert_eq!((&storage["count"], &storage["exclusive_ns"]), (&123_000.into(), &1_000_000_000.into()));
+        assert_eq!(
+            (&storage["count"], &storage["exclusive_ns"]),
+            (&123_000.into(), &1_000_000_000.into())
+        );
         assert_eq!((&json["traces"][0]["damaged"], &json["discarded"]), (&0.into(), &0.into()));
     }
     let first = "locked-processors";
@@ -163,12 +166,17 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
     assert!(std::fs::read_to_string(page).unwrap().contains("Durations of ndis.sys (dpc)"));
 
     // A fifth of the time has a fifth of the work, and the limit moves what is above it.
-    let part = answer(["report", before, "--format", "json", "--from", "2s", "--to", "4s", "--limit", "500us"]);
+    let part = answer([
+        "report", before, "--format", "json", "--from", "2s", "--to", "4s", "--limit", "500us",
+    ]);
     let part: Value = serde_json::from_str(&part).unwrap();
     let ndis = group(&part, "ndis.sys");
     let share = ndis["exclusive_ns"].as_f64().unwrap() / 36.8e9;
     assert!((0.19..0.21).contains(&share), "{share}");
-    assert_eq!((&part["length_ns"], &ndis["limit_ns"]), (&2_000_000_000_u64.into(), &500_000.into()));
+    assert_eq!(
+        (&part["length_ns"], &ndis["limit_ns"]),
+        (&2_000_000_000_u64.into(), &500_000.into())
+    );
     assert!(ndis["over_limit"].as_u64().unwrap() < ndis["count"].as_u64().unwrap() / 10);
     assert!(part["period"].as_str().unwrap().starts_with("from "), "{}", part["period"]);
 }

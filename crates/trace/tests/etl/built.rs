@@ -1,7 +1,7 @@
 //! Logs of the builder: every layout, clock and compression gives the same events.
 
-use smbscope_testing::etl::{Buffer, Builder, Compression, START_FILETIME, START_NS, wide};
 use super::{duration_ns, interrupts, read, samples};
+use smbscope_testing::etl::{Buffer, Builder, Compression, START_FILETIME, START_NS, wide};
 use smbscope_trace::etl::{Origin, is_etl};
 use smbscope_trace::event::{Event, Image, Kind};
 

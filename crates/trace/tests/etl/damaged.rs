@@ -1,8 +1,8 @@
 //! Damaged logs end with coverage: never with a panic, a hang or a large allocation.
 
-use smbscope_testing::etl::{Builder, Compression};
 use super::{Log, interrupts, read};
 use proptest::prelude::*;
+use smbscope_testing::etl::{Builder, Compression};
 use smbscope_trace::event::Event;
 
 const T: i64 = 1_000_000;

@@ -1,8 +1,8 @@
 //! `tests/traces/flood.etl`, which tests of commands read: it is what the builder makes.
 //! `SMBSCOPE_BLESS=1 cargo test -p smbscope-trace --test etl` writes it again.
 
-use smbscope_testing::etl::{Builder, Compression};
 use super::{duration_ns, interrupts, read};
+use smbscope_testing::etl::{Builder, Compression};
 use smbscope_trace::event::Kind;
 use std::path::Path;
 
