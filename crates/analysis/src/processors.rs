@@ -13,6 +13,7 @@ mod per_cpu;
 mod roles;
 mod stacks;
 mod timeline;
+pub mod waiting;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};

@@ -23,7 +23,11 @@ pub use spec::{Field, Format, Object, Presence};
 /// The objects of a diagnosis; the first is the diagnosis itself.
 pub fn explain_objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
-    ALL.get_or_init(|| findings::OBJECTS.iter().map(made).collect())
+    ALL.get_or_init(|| {
+        let of_traces = processors::OBJECTS.iter();
+        let of_traces = of_traces.filter(|(name, ..)| processors::IN_DIAGNOSES.contains(name));
+        findings::OBJECTS.iter().chain(processors::BESIDE).chain(of_traces).map(made).collect()
+    })
 }
 
 /// The objects of the explanation of one operation; the first is the explanation itself.

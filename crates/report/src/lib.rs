@@ -36,9 +36,9 @@ pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
 pub use pages::why::{why_json, why_miss, why_text};
 pub use prediction::{prediction_html, profile_html};
 pub use processors::{
-    processors_comparison_html, processors_comparison_json, processors_comparison_text,
-    processors_explain_json, processors_explain_text, processors_html, processors_json,
-    processors_text,
+    processors_beside_text, processors_comparison_html, processors_comparison_json,
+    processors_comparison_text, processors_explain_json, processors_explain_text, processors_html,
+    processors_json, processors_text,
 };
 pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;

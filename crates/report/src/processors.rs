@@ -7,6 +7,7 @@ mod explain;
 mod inside;
 mod over_time;
 mod verdict;
+mod waiting;
 
 pub use comparison::{
     processors_comparison_html, processors_comparison_json, processors_comparison_text,
@@ -14,6 +15,7 @@ pub use comparison::{
 pub use explain::{processors_explain_json, processors_explain_text};
 use serde_json::{Value, json};
 use smbscope_analysis::processors::{Device, InterruptGroup, Processor, Report};
+pub use waiting::processors_beside_text;
 
 use crate::document::{Block, Cell, Document, Section, Table, column, distribution};
 use crate::html::page;

@@ -283,7 +283,7 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
 }
 
 /// Text in lines of at most `width`.
-fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
+pub(crate) fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
     let mut used = 0;
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let length = word.chars().count();

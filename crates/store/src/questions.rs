@@ -66,6 +66,7 @@ macro_rules! questions {
 
 const QUESTIONS: &[Question] = questions! {
     "breaks"
+    "busiest-stacks"
     "capacity-curve"
     "chatty-paths"
     "commands-by-scenario"
@@ -78,6 +79,7 @@ const QUESTIONS: &[Question] = questions! {
     "errors"
     "failed-opens"
     "handles-left-open"
+    "interrupt-delays"
     "interrupts-by-cpu"
     "interrupts-by-module"
     "interrupts-over-limit"
@@ -86,6 +88,7 @@ const QUESTIONS: &[Question] = questions! {
     "latency-by-command"
     "latency-by-share"
     "latency-by-user"
+    "nic-queue-spread"
     "operations-of-slow-scenarios"
     "protection"
     "scenario-response-times"

@@ -231,6 +231,17 @@ impl Source {
             })
     }
 
+    /// Whether any input is a trace of processors, or has one.
+    pub fn has_traces(&self) -> bool {
+        self.inputs.iter().any(|input| match input {
+            Input::Trace { .. } => true,
+            Input::Dataset(dataset) => {
+                dataset.manifest().is_some_and(|manifest| manifest.rows(Table::Traces.name()) > 0)
+            }
+            _ => false,
+        })
+    }
+
     /// Makes several passes possible: a stream is imported into a temporary folder, which is
     /// deleted with the source.
     pub fn spool(&mut self) -> Result<()> {

@@ -21,6 +21,7 @@ use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::diagnose::diagnose;
+use crate::pipeline::processors::beside_operations;
 use crate::pipeline::why::why;
 use crate::terminal;
 use crate::trace_options::TraceOptions;
@@ -41,7 +42,9 @@ const HEIGHT: usize = 40;
 /// screen. If there are none, the output says so.
 ///
 /// Of a trace of processors (`.etl`, ftrace, perf) it names what holds the CPUs: drivers with long deferred work,
-/// filters and teams in the path of received packets, receive work on too few CPUs.
+/// filters and teams in the path of received packets, receive work on too few CPUs. With a trace and
+/// operations of the same time (a capture and an `.etl` of one server) it also says which operations
+/// waited while CPUs were held.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +54,7 @@ Examples:
   smbscope explain capture.pcapng --why 8                 # frame 8: what did it wait for?
   smbscope explain run/ --why op:120
   smbscope explain flood.etl                              # a trace of the processors
+  smbscope explain flood.etl flood.pcapng                 # and the operations of that time
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
@@ -113,8 +117,15 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(which) = &args.why {
         return explain_one(args, &mut source, which, verbosity);
     }
+    if source.has_traces() {
+        source.spool()?;
+    }
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
+    let beside = match source.has_traces() {
+        true => Some(beside_operations(&source, args.trace.limits(), &verbosity)?),
+        false => None,
+    };
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
@@ -122,9 +133,18 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
             let look = look(args, (&bold, end));
             let names = names(args, &source);
             output.text(&smbscope_report::explain_text(&diagnosis, &names, look))?;
+            if let Some((report, waiting)) = &beside {
+                let text =
+                    smbscope_report::processors_beside_text(report, waiting.as_ref(), look.width);
+                output.text(&text)?;
+            }
         }
         TextFormat::Json => {
-            let value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
+            let mut value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
+            if let (Some((report, waiting)), Some(object)) = (&beside, value.as_object_mut()) {
+                let beside = serde_json::json!({ "findings": report.findings, "waiting": waiting });
+                object.insert("processors".to_owned(), beside);
+            }
             output.text(&json(value, &source)?)?;
         }
     }

@@ -1,5 +1,6 @@
 //! Where the time of processors goes: a pass over the tables of traces.
 
+use smbscope_analysis::processors::waiting::{COLUMNS, Operations, Waiting};
 use smbscope_analysis::processors::{Limits, Processors, Report};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
@@ -15,6 +16,36 @@ pub fn processors(
     let mut processors = Processors::new(limits);
     pass(source, &mut [&mut processors], monitor)?;
     Ok(processors.finish())
+}
+
+/// A trace next to operations of the same time: what holds the processors, and which operations waited meanwhile.
+pub fn beside_operations(
+    source: &Source,
+    limits: Limits,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<(Report, Option<Waiting>)> {
+    let report = processors(source, limits, monitor)?;
+    let mut operations = Operations::new(&report);
+    pass(source, &mut [&mut operations], monitor)?;
+    let waiting = operations.finish();
+    Ok((report, waiting))
+}
+
+impl Analysis for Operations {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Operations]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.to_vec()
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        if let Part::Operations(batch) = part {
+            self.operations(batch)?;
+        }
+        Ok(())
+    }
 }
 
 impl Analysis for Processors {

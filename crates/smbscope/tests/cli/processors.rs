@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::Value;
+use smbscope_testing::etl::Builder;
 use smbscope_testing::flooded_server::{Recording, Stage};
 
 use super::{answer, capture, complaint, folder};
@@ -179,4 +180,51 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
     );
     assert!(ndis["over_limit"].as_u64().unwrap() < ndis["count"].as_u64().unwrap() / 10);
     assert!(part["period"].as_str().unwrap().starts_with("from "), "{}", part["period"]);
+}
+
+/// A trace of two processors, the first of which is held from `from` for a second, in a log that begins at `start`.
+fn held(start: i64, from: i64) -> Vec<u8> {
+    // Units of 100 ns since 1601.
+    let start_filetime = 116_444_736_000_000_000 + start / 100;
+    let mut builder =
+        Builder { cpus: 2, buffer_bytes: 65_536, start_filetime, ..Builder::default() };
+    let ticks = |ns: i64| builder.start_ticks + (ns - start) / 100;
+    let mut buffer = builder.buffer(0);
+    for run in 0..1_000 {
+        let begin = ticks(from) + run * 10_000;
+        buffer.run(68, begin, begin + 9_000, 0xffff_f800_0000_1000, &[]);
+    }
+    let last = ticks(from + 10_000_000_000);
+    buffer.run(68, last - 10, last, 0xffff_f800_0000_1000, &[]);
+    builder.add(buffer);
+    builder.build()
+}
+
+#[test]
+fn operations_of_the_time_of_a_trace_are_said_to_have_waited() {
+    let (_guard, dir) = folder();
+    let times = answer(["ops", &capture(), "--columns", "request_start", "--format", "csv"]);
+    let first: i64 = times.lines().nth(1).unwrap().parse().unwrap();
+    let explain = |start: i64, from: i64| {
+        let path = dir.join(format!("{start}.etl"));
+        std::fs::write(&path, held(start, from)).unwrap();
+        let path = path.to_str().unwrap().to_owned();
+        let json = answer(["explain", &capture(), &path, "--format", "json"]);
+        let text = answer(["explain", &capture(), &path]);
+        (serde_json::from_str::<Value>(&json).unwrap()["processors"].clone(), text)
+    };
+    let (beside, text) = explain(first - 1_000_000_000, first - 500_000_000);
+    let waiting = &beside["waiting"];
+    assert!(waiting["waited"].as_u64().unwrap() > 0, "{beside}");
+    let commands = waiting["commands"].as_array().unwrap();
+    let sum = commands.iter().map(|one| one["waited_ns"].as_i64().unwrap()).sum::<i64>();
+    assert_eq!(waiting["waited_ns"].as_i64(), Some(sum));
+    assert!(text.contains("Processors at the same time"), "{text}");
+    assert!(text.contains("operations were in flight meanwhile"), "{text}");
+    // A trace of another day.
+    let (beside, text) = explain(first - 86_400_000_000_000, first - 86_400_000_000_000);
+    assert!(beside["waiting"].is_null());
+    assert!(text.contains("have no time in common"), "{text}");
+    // Without a trace nothing is said.
+    assert!(!answer(["explain", &capture()]).contains("Processors"));
 }

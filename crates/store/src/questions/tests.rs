@@ -174,7 +174,14 @@ const LOAD: [&str; 9] = [
 const SERVER: [&str; 2] = ["server", "slow-server"];
 
 /// Questions about traces of processors, and a trace.
-const TRACE: [&str; 3] = ["interrupts-by-cpu", "interrupts-by-module", "interrupts-over-limit"];
+const TRACE: [&str; 6] = [
+    "busiest-stacks",
+    "interrupt-delays",
+    "interrupts-by-cpu",
+    "interrupts-by-module",
+    "interrupts-over-limit",
+    "nic-queue-spread",
+];
 const TRACE_FILE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/loopback.ftrace.txt");
 
@@ -205,6 +212,23 @@ fn questions_about_interrupts_add_up_to_the_rows() {
     let over = of("sum(over_limit)", "interrupts-by-module");
     assert_eq!(of("count(*)", "interrupts-over-limit"), over);
     assert!(over > 0.0);
+    let delays = number("SELECT count(*) FROM interrupts WHERE delay_ns IS NOT NULL");
+    assert_eq!(of("sum(n)", "interrupt-delays"), delays);
+    let longest = number("SELECT max(delay_ns) FROM interrupts");
+    assert_eq!(of("max(delay_ns_max)", "interrupt-delays"), longest);
+    let runs = number("SELECT count(*) FROM interrupts WHERE device IS NOT NULL");
+    assert_eq!(of("coalesce(sum(runs), 0)", "nic-queue-spread"), runs);
+}
+
+#[test]
+fn stacks_are_listed_by_their_samples_from_the_innermost_call_outwards() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/flood.etl");
+    let source = Source::open(&[trace.to_owned()], OpenOptions::default()).unwrap();
+    let engine = Engine::new(source).unwrap();
+    let (rows, text) = answer(&engine, get("busiest-stacks").unwrap());
+    assert_eq!(rows, 1, "{text}");
+    assert!(text.contains("ndis.sys < nic.sys < ntoskrnl.exe"), "{text}");
+    assert!(text.contains("100.0"), "{text}");
 }
 
 #[test]

@@ -147,3 +147,43 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("exclusive_ns", "Time", Duration, Always, "The time of those that have one."),
     ]),
 ];
+
+/// What a diagnosis says about a trace of processors of the same time; with [`IN_DIAGNOSES`].
+#[rustfmt::skip]
+pub(crate) const BESIDE: &[Rows] = &[
+    ("processors_beside", "A trace of processors next to operations of the same time.", &[], &[
+        ("findings", "Findings", List("processor_finding"), Always, "What is wrong with the processors, the most costly first."),
+        ("waiting", "Waiting", Object("waiting"), Nullable, "Operations while processors were held; null if trace and operations have no time in common."),
+    ]),
+    ("waiting", "Operations while interrupt work held processors.", &[], &[
+        ("common_ns", "Common time", Duration, Always, "Time that both the trace and the operations cover."),
+        ("held_ns", "Held time", Duration, Always, "Part of it in which a processor was held."),
+        ("operations", "Operations", Count, Always, "Operations with a time."),
+        ("waited", "Waited", Count, Always, "Operations in flight while a processor was held."),
+        ("waited_ns", "Waiting", Duration, Always, "How long they were in flight in these periods."),
+        ("times", "Times as long", Number, Nullable, "How many times as long operations took while a processor was held; null with too few to compare."),
+        ("times_low", "At least", Number, Nullable, "Lower end of its 95 % interval."),
+        ("times_high", "At most", Number, Nullable, "Upper end of its 95 % interval."),
+        ("commands", "Commands", List("waiting_command"), Always, "By command, most waiting first."),
+        ("examples", "Examples", List("waiting_example"), Always, "The operations that were in flight the longest meanwhile."),
+    ]),
+    ("waiting_command", "Operations of one command, while processors were held and at other times.", &[], &[
+        ("command", "Command", Code, Always, "The command."),
+        ("held", "While held", Count, Always, "Operations in flight while a processor was held."),
+        ("held_mean_ns", "Mean while held", Duration, Nullable, "Their mean time."),
+        ("waited_ns", "Waiting", Duration, Always, "How long they were in flight then."),
+        ("other", "At other times", Count, Always, "Operations at other times within the trace."),
+        ("other_mean_ns", "Mean at other times", Duration, Nullable, "Their mean time."),
+    ]),
+    ("waiting_example", "An operation that was in flight while a processor was held.", &[], &[
+        ("command", "Command", Code, Always, "The command."),
+        ("path", "Path", Text, Nullable, "The path."),
+        ("start_ns", "Start", Time, Always, "When it began."),
+        ("elapsed_ns", "Elapsed", Duration, Always, "How long it took."),
+        ("waited_ns", "Waiting", Duration, Always, "How much of it a processor was held."),
+    ]),
+];
+
+/// Objects of traces that diagnoses contain, too.
+pub(crate) const IN_DIAGNOSES: [&str; 3] =
+    ["processor_finding", "processor_figure", "processor_remedy"];
