@@ -17,7 +17,7 @@ use crate::stats::student;
 const SIGNIFICANT: f64 = 0.05;
 /// Fewest intervals to judge by.
 const INTERVALS_LEAST: usize = 5;
-/// Time moved if as much of a decrease appears elsewhere, and at least so many CPU seconds per second.
+/// Time moved if as much of a decrease appears elsewhere, and at least this many CPU seconds per second.
 const MOVED_SHARE: f64 = 0.3;
 const MOVED_LEAST: f64 = 0.01;
 
