@@ -24,6 +24,7 @@
 pub mod etl;
 pub mod event;
 pub mod ftrace;
+mod linux;
 mod names;
 mod reader;
 pub mod rows;
