@@ -5,7 +5,9 @@ With `truth`, only the truth is written again.
 
 loopback.ftrace.txt: `trace` of tracefs while a process sends UDP packets over loopback.
 loopback.perf.txt: `perf script` of the same load, tracepoints and samples with call chains.
-truth.json: counts and totals of both, by this script, which pairs lines by itself.
+loopback.perf.data: `perf record` of the same load, without records and sections about other programs.
+truth.json: counts and totals of them, by this script, which pairs lines by itself. The lines of
+binary files are those of `perf script`.
 """
 
 import collections
@@ -14,6 +16,7 @@ import os
 import pathlib
 import re
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -29,6 +32,7 @@ EVENTS = [
 ]
 FTRACE_LINES = 420
 PERF_BYTES = 48_000
+DATA_BYTES = 32_000
 
 
 def load(seconds):
@@ -76,8 +80,7 @@ def ftrace():
     (HERE / "loopback.ftrace.txt").write_text("\n".join(head + lines) + "\n")
 
 
-def perf():
-    data = "/dev/shm/smbscope-perf.data"
+def perf_record(data):
     events = [f"{event.replace('/', ':')}" for event in EVENTS if not event.startswith("sched")]
     command = ["perf", "record", "-q", "-a", "-o", data]
     for event in events:
@@ -87,6 +90,11 @@ def perf():
     sender.start()
     subprocess.run(command, check=True)
     sender.join()
+
+
+def perf():
+    data = "/dev/shm/smbscope-perf.data"
+    perf_record(data)
     fields = "comm,pid,tid,cpu,time,period,event"
     command = ["perf", "script", "-i", data, "-F", f"trace:{fields},trace", "-F", f"sw:{fields},ip,sym,dso"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -97,13 +105,72 @@ def perf():
     (HERE / "loopback.perf.txt").write_text(text)
 
 
+def perf_data():
+    """Mappings of the kernel, samples and rounds; descriptions of tracepoints and processors."""
+    name = "/dev/shm/smbscope-perf.data"
+    perf_record(name)
+    data = pathlib.Path(name).read_bytes()
+    os.remove(name)
+    attributes_at, attributes_size, at, size = struct.unpack_from("<4Q", data, 24)
+    end, found = at + size, []
+    while at < end:
+        kind, misc, length = struct.unpack_from("<IHH", data, at)
+        # A sample begins with the number of its event, address, process and thread, and time.
+        time_ns = struct.unpack_from("<Q", data, at + 32)[0] if kind == 9 else 0
+        if kind in (9, 68) or (kind in (1, 10) and misc & 7 == 1):
+            found.append((time_ns, data[at:at + length]))
+        at += length
+    # Samples from the middle of the recording, in the order of the file.
+    samples = sorted(one for one in found if one[0])
+    samples = samples[len(samples) // 2:]
+    window = set()
+    for one in samples:
+        if sum(len(record) for _, record in window) + len(one[1]) > DATA_BYTES:
+            break
+        window.add(one)
+    records = b"".join(one[1] for one in found if not one[0] or one in window)
+    bits = struct.unpack_from("<Q", data, 72)[0]
+    sections, place = {}, end
+    for feature in range(64):
+        if bits >> feature & 1:
+            sections[feature] = struct.unpack_from("<QQ", data, place)
+            place += 16
+    # Of the build ids, that of the kernel.
+    kept = {feature: data[at:at + size] for feature, (at, size) in sections.items() if feature in (1, 7, 13, 14)}
+    at, size = sections[2]
+    while size:
+        _, misc, length = struct.unpack_from("<IHH", data, at)
+        if misc & 7 == 1:
+            kept[2] = kept.get(2, b"") + data[at:at + length]
+        at, size = at + length, size - length
+    head = bytearray(data[:attributes_at + attributes_size])
+    struct.pack_into("<QQ", head, 40, len(head), len(records))
+    struct.pack_into("<4Q", head, 72, sum(1 << feature for feature in kept), 0, 0, 0)
+    table, contents = b"", b""
+    first = len(head) + len(records) + 16 * len(kept)
+    for feature in sorted(kept):
+        table += struct.pack("<QQ", first + len(contents), len(kept[feature]))
+        contents += kept[feature]
+    (HERE / "loopback.perf.data").write_bytes(bytes(head) + records + table + contents)
+
+
+def text_of(path):
+    """The lines of a trace."""
+    if path.suffix == ".txt":
+        return path.read_text()
+    fields = "comm,pid,tid,cpu,time,period,event"
+    command = ["perf", "script", "--ns", "--no-inline", "-i", path]
+    command += ["-F", f"trace:{fields},trace", "-F", f"sw:{fields},ip,sym,dso"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def truth(path):
     """Counts and nanoseconds by name, for each softirq and irq; lines of other kinds."""
     stamp = re.compile(r"\[(\d+)\] .*?(\d+)\.(\d+): +(?:\d+ +)?(?:\w+:)?(\w[\w=,/-]*): ?(.*)")
     begun, names = {}, {}
     count, total, longest = (collections.Counter() for _ in range(3))
     polls, work, samples, frames, switches = 0, 0, 0, 0, 0
-    for line in path.read_text().splitlines():
+    for line in text_of(path).splitlines():
         if line.startswith("#"):
             continue
         if re.match(r"\s+[0-9a-f]+ \S", line) and not stamp.search(line):
@@ -141,7 +208,8 @@ def main():
     if sys.argv[1:] != ["truth"]:
         ftrace()
         perf()
-    files = sorted(HERE.glob("*.txt"))
+        perf_data()
+    files = sorted([*HERE.glob("*.txt"), *HERE.glob("*.data")])
     (HERE / "truth.json").write_text(json.dumps({path.name: truth(path) for path in files}, indent=1) + "\n")
 
 

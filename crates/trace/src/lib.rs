@@ -21,11 +21,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bytes;
 pub mod etl;
 pub mod event;
 pub mod ftrace;
 mod linux;
 mod names;
+pub mod perf;
 mod reader;
 pub mod rows;
 

@@ -6,8 +6,10 @@
 
 pub mod action;
 mod device;
+pub mod format;
 mod pairing;
 pub mod stacks;
+pub mod tracing;
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -11,6 +11,7 @@ use smbscope_tables::{Part, Table};
 use crate::etl;
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
+use crate::perf;
 use crate::rows::Rows;
 
 /// Bytes that are enough to recognise a format.
@@ -32,6 +33,8 @@ pub const TABLES: [Table; 7] = [
 pub enum Format {
     /// Text of tracefs, `trace-cmd report` or `perf script`.
     LinuxText,
+    /// `perf.data` of Linux.
+    Perf,
     /// Event trace log of Windows.
     Etl,
 }
@@ -41,6 +44,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::LinuxText => "Linux trace text",
+            Format::Perf => "perf.data",
             Format::Etl => "Windows event trace log",
         }
     }
@@ -77,6 +81,9 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if etl::is_etl(head) {
         return Some(Format::Etl);
     }
+    if perf::is_perf(head) {
+        return Some(Format::Perf);
+    }
     if head.contains(&0) {
         return None;
     }
@@ -102,11 +109,13 @@ impl Reader {
     pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
         let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let io_error = |error| Error::Io(path.to_owned(), error);
         let events: Box<dyn EventReader + Send> = match format {
             Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
-            Format::Etl => Box::new(
-                etl::Reader::new(file).map_err(|error| Error::Io(path.to_owned(), error.into()))?,
-            ),
+            Format::Perf => Box::new(perf::Reader::new(file).map_err(io_error)?),
+            Format::Etl => {
+                Box::new(etl::Reader::new(file).map_err(|error| io_error(error.into()))?)
+            }
         };
         let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
