@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf).
+"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf, trace-cmd).
 
 With `truth`, only the truth is written again.
 
 loopback.ftrace.txt: `trace` of tracefs while a process sends UDP packets over loopback.
 loopback.perf.txt: `perf script` of the same load, tracepoints and samples with call chains.
 loopback.perf.data: `perf record` of the same load, without records and sections about other programs.
+loopback.v6.dat, loopback.v7.dat: pages of the ring buffers of the same load, which `trace-cmd restore`
+puts into a file, and `trace-cmd convert` into files of version 6, and of version 7 (zstd).
 truth.json: counts and totals of them, by this script, which pairs lines by itself. The lines of
-binary files are those of `perf script`.
+binary files are those of `perf script` and `trace-cmd report`.
 """
 
 import collections
@@ -15,10 +17,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -33,6 +37,7 @@ EVENTS = [
 FTRACE_LINES = 420
 PERF_BYTES = 48_000
 DATA_BYTES = 32_000
+PAGES = 4
 
 
 def load(seconds):
@@ -53,19 +58,24 @@ def anonymous(text):
     return text
 
 
-def ftrace():
+def with_events(events, read):
+    """What `read` returns of an instance that recorded the load."""
     instance = TRACEFS / "instances" / "smbscope"
     instance.mkdir()
     try:
-        for event in EVENTS:
+        for event in events:
             (instance / "events" / event / "enable").write_text("1")
         load(2)
         (instance / "tracing_on").write_text("0")
-        text = (instance / "trace").read_text()
+        return read(instance)
     finally:
-        for event in EVENTS:
+        for event in events:
             (instance / "events" / event / "enable").write_text("0")
         instance.rmdir()
+
+
+def ftrace():
+    text = with_events(EVENTS, lambda instance: (instance / "trace").read_text())
     head = [line for line in text.splitlines() if line.startswith("#")]
     # The count of written entries would say that the rest was lost.
     head = [line for line in head if "entries-in-buffer" not in line]
@@ -154,10 +164,57 @@ def perf_data():
     (HERE / "loopback.perf.data").write_bytes(bytes(head) + records + table + contents)
 
 
+def trace_dat():
+    """With the formats of the recorded events only, and without names of tasks and functions."""
+    # Switches contain the names of programs.
+    events = [event for event in EVENTS if not event.startswith("sched")]
+
+    def pages(instance):
+        found = []
+        for cpu in range(os.cpu_count()):
+            pipe = os.open(instance / f"per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+            found.append(b"")
+            while len(found[cpu]) < PAGES * 4096:
+                try:
+                    page = os.read(pipe, 4096)
+                except BlockingIOError:
+                    break
+                if len(page) < 4096:
+                    break
+                found[cpu] += page
+            os.close(pipe)
+        return found
+
+    found = with_events(events, pages)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        folder = pathlib.Path(folder)
+        for event in events + ["ftrace/function"]:
+            (folder / "events" / event).mkdir(parents=True)
+            shutil.copyfile(TRACEFS / "events" / event / "format", folder / "events" / event / "format")
+        for file in ["events/header_page", "events/header_event", "trace_clock"]:
+            shutil.copyfile(TRACEFS / file, folder / file)
+        for file in ["printk_formats", "saved_cmdlines", "kallsyms"]:
+            (folder / file).write_text("")
+        files = []
+        for cpu, raw in enumerate(found):
+            files.append(folder / f"cpu{cpu}.raw")
+            files[-1].write_bytes(raw)
+        command = ["trace-cmd", "restore", "-c", "-t", folder, "-k", folder / "kallsyms", "-o", folder / "head.dat"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        command = ["trace-cmd", "restore", "-i", folder / "head.dat", "-o", folder / "trace.dat", *files]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for version, options in [("6", []), ("7", ["--compression", "zstd"])]:
+            command = ["trace-cmd", "convert", "-i", folder / "trace.dat", "-o", HERE / f"loopback.v{version}.dat"]
+            subprocess.run([*command, "--file-version", version, *options], check=True, stdout=subprocess.DEVNULL)
+
+
 def text_of(path):
     """The lines of a trace."""
     if path.suffix == ".txt":
         return path.read_text()
+    if path.suffix == ".dat":
+        command = ["trace-cmd", "report", "-t", "-i", path]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     fields = "comm,pid,tid,cpu,time,period,event"
     command = ["perf", "script", "--ns", "--no-inline", "-i", path]
     command += ["-F", f"trace:{fields},trace", "-F", f"sw:{fields},ip,sym,dso"]
@@ -209,7 +266,8 @@ def main():
         ftrace()
         perf()
         perf_data()
-    files = sorted([*HERE.glob("*.txt"), *HERE.glob("*.data")])
+        trace_dat()
+    files = sorted(path for path in HERE.iterdir() if path.suffix in (".txt", ".data", ".dat"))
     (HERE / "truth.json").write_text(json.dumps({path.name: truth(path) for path in files}, indent=1) + "\n")
 
 

@@ -30,5 +30,6 @@ mod names;
 pub mod perf;
 mod reader;
 pub mod rows;
+pub mod trace_dat;
 
 pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise};

@@ -13,6 +13,7 @@ use crate::event::EventReader;
 use crate::ftrace::{self, Text};
 use crate::perf;
 use crate::rows::Rows;
+use crate::trace_dat;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
@@ -35,6 +36,8 @@ pub enum Format {
     LinuxText,
     /// `perf.data` of Linux.
     Perf,
+    /// `trace.dat` of trace-cmd.
+    TraceDat,
     /// Event trace log of Windows.
     Etl,
 }
@@ -45,6 +48,7 @@ impl Format {
         match self {
             Format::LinuxText => "Linux trace text",
             Format::Perf => "perf.data",
+            Format::TraceDat => "trace.dat",
             Format::Etl => "Windows event trace log",
         }
     }
@@ -84,6 +88,9 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if perf::is_perf(head) {
         return Some(Format::Perf);
     }
+    if trace_dat::is_trace_dat(head) {
+        return Some(Format::TraceDat);
+    }
     if head.contains(&0) {
         return None;
     }
@@ -113,6 +120,7 @@ impl Reader {
         let events: Box<dyn EventReader + Send> = match format {
             Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
             Format::Perf => Box::new(perf::Reader::new(file).map_err(io_error)?),
+            Format::TraceDat => Box::new(trace_dat::Reader::new(file).map_err(io_error)?),
             Format::Etl => {
                 Box::new(etl::Reader::new(file).map_err(|error| io_error(error.into()))?)
             }

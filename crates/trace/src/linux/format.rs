@@ -75,7 +75,7 @@ pub fn fields(text: &str) -> Vec<Field> {
     text.lines().filter_map(field).take(FIELDS_MAX).collect()
 }
 
-/// `field:unsigned short common_type;	offset:0;	size:2;	signed:0;`
+/// `field:unsigned short common_type; offset:0; size:2; signed:0;`
 fn field(line: &str) -> Option<Field> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let declaration = parts.next()?.trim();

@@ -27,7 +27,7 @@ pub struct Known {
 }
 
 /// Versions, sizes and byte order, before everything else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Prefix {
     pub version: String,
     pub order: Order,

@@ -40,6 +40,14 @@ pub enum Next<'a> {
     End,
 }
 
+/// Where the body of a decompressed record is.
+struct Place {
+    kind: u32,
+    misc: u16,
+    start: usize,
+    end: usize,
+}
+
 /// Reads records.
 pub struct Stream<R> {
     source: R,
@@ -86,7 +94,7 @@ impl<R: Read> Stream<R> {
     pub fn next(&mut self) -> io::Result<Next<'_>> {
         loop {
             match self.unpacked() {
-                Some(Ok((kind, misc, start, end))) => {
+                Some(Ok(Place { kind, misc, start, end })) => {
                     let body = self.plain.get(start..end).unwrap_or_default();
                     return Ok(Next::Record(Record { kind, misc, body }));
                 }
@@ -219,8 +227,8 @@ impl<R: Read> Stream<R> {
         (!is_stuck).then_some(())
     }
 
-    /// Kind, and place of the next decompressed record.
-    fn unpacked(&mut self) -> Option<Result<(u32, u16, usize, usize), &'static str>> {
+    /// The next decompressed record.
+    fn unpacked(&mut self) -> Option<Result<Place, &'static str>> {
         let bytes = self.plain.get(self.plain_at..)?;
         let size = usize::from(self.order.u16(bytes, 6)?);
         if size < HEADER_BYTES {
@@ -232,7 +240,7 @@ impl<R: Read> Stream<R> {
         let (kind, misc) = (self.order.u32(bytes, 0)?, self.order.u16(bytes, 4)?);
         let start = self.plain_at + HEADER_BYTES;
         self.plain_at += size;
-        Some(Ok((kind, misc, start, self.plain_at)))
+        Some(Ok(Place { kind, misc, start, end: self.plain_at }))
     }
 
     fn forget_packed(&mut self) {
