@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf, trace-cmd).
+"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf, trace-cmd, babeltrace2).
 
 With `truth`, only the truth is written again.
 
@@ -8,8 +8,9 @@ loopback.perf.txt: `perf script` of the same load, tracepoints and samples with 
 loopback.perf.data: `perf record` of the same load, without records and sections about other programs.
 loopback.v6.dat, loopback.v7.dat: pages of the ring buffers of the same load, which `trace-cmd restore`
 puts into a file, and `trace-cmd convert` into files of version 6, and of version 7 (zstd).
+loopback.ctf: the events of loopback.ftrace.txt as LTTng 2.13 would write them, by this script.
 truth.json: counts and totals of them, by this script, which pairs lines by itself. The lines of
-binary files are those of `perf script` and `trace-cmd report`.
+binary files are those of `perf script`, `trace-cmd report` and `babeltrace2`.
 """
 
 import collections
@@ -208,8 +209,118 @@ def trace_dat():
             subprocess.run([*command, "--file-version", version, *options], check=True, stdout=subprocess.DEVNULL)
 
 
+# Numbers of events, those from 31 on with the long header, and their fields.
+CTF_EVENTS = {
+    "irq_softirq_raise": (1, "I:vec"), "irq_softirq_entry": (2, "I:vec"), "irq_softirq_exit": (3, "I:vec"),
+    "irq_handler_entry": (4, "i:irq s:name"), "irq_handler_exit": (5, "i:irq i:ret"),
+    "napi_poll": (6, "Q:napi s:dev_name i:work i:budget"),
+    "x86_irq_vectors_local_timer_entry": (40, "i:vector"), "x86_irq_vectors_local_timer_exit": (41, "i:vector"),
+    "x86_irq_vectors_reschedule_entry": (42, "i:vector"), "x86_irq_vectors_reschedule_exit": (43, "i:vector"),
+    "sched_switch": (44, "c:prev_comm i:prev_tid i:prev_prio q:prev_state c:next_comm i:next_tid i:next_prio"),
+}
+CTF_TYPES = {
+    "I": "integer { size = 32; align = 8; signed = 0; encoding = none; base = 10; } _%s;",
+    "i": "integer { size = 32; align = 8; signed = 1; encoding = none; base = 10; } _%s;",
+    "Q": "integer { size = 64; align = 8; signed = 0; encoding = none; base = 16; } _%s;",
+    "q": "integer { size = 64; align = 8; signed = 1; encoding = none; base = 10; } _%s;",
+    "s": "string _%s;",
+    "c": "integer { size = 8; align = 8; signed = 0; encoding = UTF8; base = 10; } _%s[16];",
+}
+CTF_METADATA = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+typealias integer { size = 64; align = 8; signed = false; } := unsigned long;
+typealias integer { size = 5; align = 1; signed = false; } := uint5_t;
+trace {
+	major = 1; minor = 8; byte_order = le;
+	packet.header := struct { uint32_t magic; uint32_t stream_id; };
+};
+env { domain = "kernel"; kernel_release = "6.18.0"; tracer_name = "lttng-modules"; };
+clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
+typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := uint27_clock_t;
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := uint64_clock_t;
+struct packet_context {
+	uint64_clock_t timestamp_begin; uint64_clock_t timestamp_end;
+	uint64_t content_size; uint64_t packet_size; uint64_t packet_seq_num;
+	unsigned long events_discarded; uint32_t cpu_id;
+};
+struct event_header_compact {
+	enum : uint5_t { compact = 0 ... 30, extended = 31 } id;
+	variant <id> {
+		struct { uint27_clock_t timestamp; } compact;
+		struct { uint32_t id; uint64_clock_t timestamp; } extended;
+	} v;
+} align(8);
+stream { id = 0; event.header := struct event_header_compact; packet.context := struct packet_context; };
+"""
+CTF_PACKET_BYTES = 4096
+SOFTIRQS = "HI TIMER NET_TX NET_RX BLOCK IRQ_POLL TASKLET SCHED HRTIMER RCU".split()
+STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128, "R+": 256}
+
+
+def ctf():
+    metadata, streams = CTF_METADATA, {}
+    for name, (number, fields) in CTF_EVENTS.items():
+        lines = "".join("\t\t" + CTF_TYPES[kind] % field + "\n" for kind, field in (one.split(":") for one in fields.split()))
+        metadata += f'event {{\n\tname = "{name}"; id = {number}; stream_id = 0;\n\tfields := struct {{\n{lines}\t}};\n}};\n'
+    for line in (HERE / "loopback.ftrace.txt").read_text().splitlines():
+        found = re.search(r"\[(\d+)\] \S+ +(\d+)\.(\d+): (\w+): (.*)", line)
+        if line.startswith("#") or not found:
+            continue
+        cpu, seconds, fraction, event, rest = found.groups()
+        time_ns = int(seconds) * 10**9 + int(fraction.ljust(9, "0"))
+        prefix = "irq_" if event.startswith("softirq") else "x86_irq_vectors_"
+        event = event if event in CTF_EVENTS else prefix + event
+        values = dict(re.findall(r"(\w+)=(.*?)(?= \w+=| ==>|$)", rest))
+        values = {key.replace("_pid", "_tid"): value.split(" [")[0] for key, value in values.items()}
+        values |= dict(zip(["dev_name", "work", "budget"], re.findall(r"(?:device|work|budget) (\S+)", rest)))
+        number, fields = CTF_EVENTS[event]
+        body = b""
+        for kind, field in (one.split(":") for one in fields.split()):
+            value = values.get(field, "0")
+            if kind in "sc":
+                body += value.encode()[:15].ljust(16, b"\0") if kind == "c" else value.encode() + b"\0"
+            else:
+                body += struct.pack("<" + kind, STATES.get(value) if field == "prev_state" else int(value) if value.isdigit() else 1)
+        if number < 31:
+            head = struct.pack("<I", number | (time_ns & 0x7ffffff) << 5)
+        else:
+            head = struct.pack("<BIQ", 31, number, time_ns)
+        packets = streams.setdefault(int(cpu), [])
+        if not packets or len(packets[-1][1]) + len(head + body) > CTF_PACKET_BYTES - 64 or time_ns - packets[-1][2] >= 1 << 27:
+            packets.append([time_ns, b"", time_ns])
+        packets[-1][1] += head + body
+        packets[-1][2] = time_ns
+    folder = HERE / "loopback.ctf"
+    folder.mkdir(exist_ok=True)
+    (folder / "metadata").write_text(metadata)
+    for cpu, packets in streams.items():
+        written = b""
+        for number, (begin, body, end) in enumerate(packets):
+            size = 8 + 48 + 4 + len(body)
+            packet = struct.pack("<II6QI", 0xC1FC1FC1, 0, begin, end, 8 * size, 8 * CTF_PACKET_BYTES, number, 0, cpu)
+            written += (packet + body).ljust(CTF_PACKET_BYTES, b"\0")
+        (folder / f"channel0_{cpu}").write_bytes(written)
+
+
+def ctf_lines(text):
+    """Lines of babeltrace2 in the form of tracefs."""
+    for line in text.splitlines():
+        found = re.search(r"timestamp = (\d+)\.(\d+), .*?name = (\w+), .*?cpu_id = (\d+).*?event.fields = \{(.*)\}", line)
+        seconds, fraction, event, cpu, fields = found.groups()
+        event = event.removeprefix("x86_irq_vectors_").replace("irq_softirq", "softirq")
+        fields = re.sub(r'(\w+) = "?([^",]*)"?,?', r"\1=\2", fields).strip()
+        fields = re.sub(r"vec=(\d+)", lambda vec: f"{vec[0]} [action={SOFTIRQS[int(vec[1])]}]", fields)
+        fields = fields.replace("work=", "work ")
+        yield f"x-0 [{cpu}] d... {seconds}.{fraction}: {event}: {fields}"
+
+
 def text_of(path):
     """The lines of a trace."""
+    if path.is_dir():
+        command = ["babeltrace2", "--names=all", "--no-delta", "--clock-seconds", path]
+        return "\n".join(ctf_lines(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
     if path.suffix == ".txt":
         return path.read_text()
     if path.suffix == ".dat":
@@ -267,7 +378,8 @@ def main():
         perf()
         perf_data()
         trace_dat()
-    files = sorted(path for path in HERE.iterdir() if path.suffix in (".txt", ".data", ".dat"))
+        ctf()
+    files = sorted(path for path in HERE.iterdir() if path.suffix in (".txt", ".data", ".dat", ".ctf"))
     (HERE / "truth.json").write_text(json.dumps({path.name: truth(path) for path in files}, indent=1) + "\n")
 
 

@@ -22,6 +22,7 @@
 //! ```
 
 mod bytes;
+pub mod ctf;
 pub mod etl;
 pub mod event;
 pub mod ftrace;
@@ -32,4 +33,4 @@ mod reader;
 pub mod rows;
 pub mod trace_dat;
 
-pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise};
+pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise, recognise_folder};

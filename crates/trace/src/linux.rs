@@ -279,6 +279,21 @@ const TASK_STATES: [(u64, &str); 8] = [
     (0x80, "I"),
 ];
 
+/// The same before that (include/linux/sched.h).
+pub const TASK_STATES_BEFORE_4_14: [(u64, &str); 11] = [
+    (0x001, "S"),
+    (0x002, "D"),
+    (0x004, "T"),
+    (0x008, "t"),
+    (0x010, "X"),
+    (0x020, "Z"),
+    (0x040, "x"),
+    (0x080, "K"),
+    (0x100, "W"),
+    (0x200, "P"),
+    (0x400, "N"),
+];
+
 /// The state as the kernel prints it: its flags, or `R`; `+` if the task was preempted, which is the
 /// bit above all flags.
 pub fn task_state(bits: u64, flags: &[(u64, impl AsRef<str>)]) -> String {

@@ -37,8 +37,9 @@ pub struct Reader<R> {
     stream: Stream<BufReader<R>>,
     queue: Queue,
     converter: Converter,
-    /// Bytes before the records.
+    /// Where the records begin, and bytes of everything else.
     data_at: u64,
+    other_bytes: u64,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -50,12 +51,16 @@ impl<R: Read + Seek> Reader<R> {
     pub fn new(mut source: R) -> io::Result<Reader<R>> {
         let header = Header::read(&mut source)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a perf.data file"))?;
+        let size_bytes = source.seek(SeekFrom::End(0))?;
+        let rest_bytes = size_bytes.saturating_sub(header.data_at);
+        let data_bytes = header.data_bytes.unwrap_or(rest_bytes).min(rest_bytes);
+        let other_bytes = size_bytes - data_bytes;
         source.seek(SeekFrom::Start(header.data_at))?;
         let source = BufReader::with_capacity(1 << 16, source);
         let stream = Stream::new(source, header.order, header.data_bytes);
         let data_at = header.data_at;
         let (queue, converter) = (Queue::default(), Converter::new(header));
-        Ok(Reader { stream, queue, converter, data_at })
+        Ok(Reader { stream, queue, converter, data_at, other_bytes })
     }
 }
 
@@ -95,6 +100,6 @@ impl<R: Read + Seek> EventReader for Reader<R> {
     }
 
     fn read_bytes(&self) -> u64 {
-        self.data_at + self.stream.read_bytes
+        self.other_bytes + self.stream.read_bytes
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use arrow::error::ArrowError;
 use smbscope_tables::{Part, Table};
 
+use crate::ctf;
 use crate::etl;
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
@@ -38,6 +39,8 @@ pub enum Format {
     Perf,
     /// `trace.dat` of trace-cmd.
     TraceDat,
+    /// A folder of LTTng, in the Common Trace Format.
+    Ctf,
     /// Event trace log of Windows.
     Etl,
 }
@@ -49,6 +52,7 @@ impl Format {
             Format::LinuxText => "Linux trace text",
             Format::Perf => "perf.data",
             Format::TraceDat => "trace.dat",
+            Format::Ctf => "Common Trace Format",
             Format::Etl => "Windows event trace log",
         }
     }
@@ -98,6 +102,12 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     ftrace::is_trace(&String::from_utf8_lossy(head)).then_some(Format::LinuxText)
 }
 
+/// Format and size of a folder; `None` if it is not a trace.
+pub fn recognise_folder(path: &Path) -> Option<(Format, u64)> {
+    let folder = ctf::Folder::open(path).ok()?;
+    Some((Format::Ctf, folder.size_bytes()))
+}
+
 /// Reads a trace.
 pub struct Reader {
     events: Box<dyn EventReader + Send>,
@@ -108,23 +118,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file of a format that [`recognise`] found. Its name is that of the recording.
+    /// Opens a file or folder of a format that [`recognise`] or [`recognise_folder`] found. Its name is that of the recording.
     ///
     /// # Errors
     ///
     /// Those of the operating system.
     pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
-        let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let io_error = |error| Error::Io(path.to_owned(), error);
-        let events: Box<dyn EventReader + Send> = match format {
-            Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
-            Format::Perf => Box::new(perf::Reader::new(file).map_err(io_error)?),
-            Format::TraceDat => Box::new(trace_dat::Reader::new(file).map_err(io_error)?),
-            Format::Etl => {
-                Box::new(etl::Reader::new(file).map_err(|error| io_error(error.into()))?)
-            }
-        };
+        let events = open(path, format).map_err(|error| Error::Io(path.to_owned(), error))?;
         let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
         Ok(reader)
@@ -169,6 +170,17 @@ impl Reader {
             });
         }
     }
+}
+
+fn open(path: &Path, format: Format) -> io::Result<Box<dyn EventReader + Send>> {
+    let file = || File::open(path);
+    Ok(match format {
+        Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file()?))),
+        Format::Perf => Box::new(perf::Reader::new(file()?)?),
+        Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
+        Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
+        Format::Etl => Box::new(etl::Reader::new(file()?)?),
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod file;
 mod page;
 mod pages;
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::event::{Coverage, Event, EventReader};
 use crate::linux::format::Record;
@@ -34,7 +34,9 @@ pub struct Reader<R> {
     /// Processors with pages, and the time of their next page.
     cpus: Vec<(u64, Pages)>,
     linux: State,
+    /// Bytes of everything but pages, and of the pages so far.
     read_bytes: u64,
+    size_bytes: u64,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -59,7 +61,11 @@ impl<R: Read + Seek> Reader<R> {
         let compression = file.compression.map(|compression| (compression, file.order));
         let pages = file.cpus.iter().map(|&place| Pages::new(place, file.page_bytes, compression));
         let pages: Vec<_> = pages.collect();
-        let mut reader = Reader { source, file, layout, cpus: Vec::new(), linux, read_bytes: 0 };
+        let size_bytes = source.seek(SeekFrom::End(0))?;
+        let pages_bytes = file.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.length));
+        let read_bytes = size_bytes.saturating_sub(pages_bytes);
+        let mut reader =
+            Reader { source, file, layout, cpus: Vec::new(), linux, read_bytes, size_bytes };
         for mut pages in pages {
             if let Some(time) = reader.load(&mut pages)? {
                 reader.cpus.push((time, pages));
@@ -71,8 +77,9 @@ impl<R: Read + Seek> Reader<R> {
     /// Loads the next page that can be read: its time, or `None` at the end.
     fn load(&mut self, pages: &mut Pages) -> io::Result<Option<u64>> {
         loop {
+            let before = pages.at;
             let next = pages.next(&mut self.source)?;
-            self.read_bytes += pages.page.len() as u64;
+            self.read_bytes = self.read_bytes.saturating_add(pages.at.saturating_sub(before));
             let time = Page::new(&pages.page, self.layout)
                 .and_then(|_| self.layout.order.u64(&pages.page, 0));
             match (next, time) {
@@ -134,10 +141,10 @@ impl<R: Read + Seek> EventReader for Reader<R> {
     }
 
     fn coverage(&self) -> Coverage {
-        Coverage { read_bytes: self.read_bytes, ..self.linux.coverage() }
+        Coverage { read_bytes: self.read_bytes(), ..self.linux.coverage() }
     }
 
     fn read_bytes(&self) -> u64 {
-        self.read_bytes
+        self.read_bytes.min(self.size_bytes)
     }
 }

@@ -22,7 +22,8 @@ pub struct Place {
 pub struct Pages {
     pub cpu: u32,
     page_bytes: usize,
-    at: u64,
+    /// Where the next page or chunk is.
+    pub at: u64,
     end: u64,
     compression: Option<(Compression, Order)>,
     /// Chunks that are not read yet; `None` before their number is known.
@@ -77,10 +78,10 @@ impl Pages {
         }
         source.seek(SeekFrom::Start(self.at))?;
         let read = source.by_ref().take(length).read_to_end(&mut self.page)?;
-        self.at = match read as u64 == length {
-            true => self.at.saturating_add(length),
-            false => self.end,
-        };
+        self.at = self.at.saturating_add(read as u64);
+        if (read as u64) < length {
+            self.end = self.at;
+        }
         Ok(if read as u64 == length { Next::Page } else { Next::Damaged })
     }
 
