@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf).
+"""Records the fixtures of this folder and writes their truth: record.py [truth] (root; tracefs, perf, trace-cmd, babeltrace2).
 
 With `truth`, only the truth is written again.
 
 loopback.ftrace.txt: `trace` of tracefs while a process sends UDP packets over loopback.
 loopback.perf.txt: `perf script` of the same load, tracepoints and samples with call chains.
-truth.json: counts and totals of both, by this script, which pairs lines by itself.
+loopback.perf.data: `perf record` of the same load, without records and sections about other programs.
+loopback.v6.dat, loopback.v7.dat: pages of the ring buffers of the same load, which `trace-cmd restore`
+puts into a file, and `trace-cmd convert` into files of version 6, and of version 7 (zstd).
+loopback.ctf: the events of loopback.ftrace.txt as LTTng 2.13 would write them, by this script.
+truth.json: counts and totals of them, by this script, which pairs lines by itself. The lines of
+binary files are those of `perf script`, `trace-cmd report` and `babeltrace2`.
 """
 
 import collections
@@ -13,9 +18,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -29,6 +37,8 @@ EVENTS = [
 ]
 FTRACE_LINES = 420
 PERF_BYTES = 48_000
+DATA_BYTES = 32_000
+PAGES = 4
 
 
 def load(seconds):
@@ -49,19 +59,24 @@ def anonymous(text):
     return text
 
 
-def ftrace():
+def with_events(events, read):
+    """What `read` returns of an instance that recorded the load."""
     instance = TRACEFS / "instances" / "smbscope"
     instance.mkdir()
     try:
-        for event in EVENTS:
+        for event in events:
             (instance / "events" / event / "enable").write_text("1")
         load(2)
         (instance / "tracing_on").write_text("0")
-        text = (instance / "trace").read_text()
+        return read(instance)
     finally:
-        for event in EVENTS:
+        for event in events:
             (instance / "events" / event / "enable").write_text("0")
         instance.rmdir()
+
+
+def ftrace():
+    text = with_events(EVENTS, lambda instance: (instance / "trace").read_text())
     head = [line for line in text.splitlines() if line.startswith("#")]
     # The count of written entries would say that the rest was lost.
     head = [line for line in head if "entries-in-buffer" not in line]
@@ -76,8 +91,7 @@ def ftrace():
     (HERE / "loopback.ftrace.txt").write_text("\n".join(head + lines) + "\n")
 
 
-def perf():
-    data = "/dev/shm/smbscope-perf.data"
+def perf_record(data):
     events = [f"{event.replace('/', ':')}" for event in EVENTS if not event.startswith("sched")]
     command = ["perf", "record", "-q", "-a", "-o", data]
     for event in events:
@@ -87,6 +101,11 @@ def perf():
     sender.start()
     subprocess.run(command, check=True)
     sender.join()
+
+
+def perf():
+    data = "/dev/shm/smbscope-perf.data"
+    perf_record(data)
     fields = "comm,pid,tid,cpu,time,period,event"
     command = ["perf", "script", "-i", data, "-F", f"trace:{fields},trace", "-F", f"sw:{fields},ip,sym,dso"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -97,13 +116,229 @@ def perf():
     (HERE / "loopback.perf.txt").write_text(text)
 
 
+def perf_data():
+    """Mappings of the kernel, samples and rounds; descriptions of tracepoints and processors."""
+    name = "/dev/shm/smbscope-perf.data"
+    perf_record(name)
+    data = pathlib.Path(name).read_bytes()
+    os.remove(name)
+    attributes_at, attributes_size, at, size = struct.unpack_from("<4Q", data, 24)
+    end, found = at + size, []
+    while at < end:
+        kind, misc, length = struct.unpack_from("<IHH", data, at)
+        # A sample begins with the number of its event, address, process and thread, and time.
+        time_ns = struct.unpack_from("<Q", data, at + 32)[0] if kind == 9 else 0
+        if kind in (9, 68) or (kind in (1, 10) and misc & 7 == 1):
+            found.append((time_ns, data[at:at + length]))
+        at += length
+    # Samples from the middle of the recording, in the order of the file.
+    samples = sorted(one for one in found if one[0])
+    samples = samples[len(samples) // 2:]
+    window = set()
+    for one in samples:
+        if sum(len(record) for _, record in window) + len(one[1]) > DATA_BYTES:
+            break
+        window.add(one)
+    records = b"".join(one[1] for one in found if not one[0] or one in window)
+    bits = struct.unpack_from("<Q", data, 72)[0]
+    sections, place = {}, end
+    for feature in range(64):
+        if bits >> feature & 1:
+            sections[feature] = struct.unpack_from("<QQ", data, place)
+            place += 16
+    # Of the build ids, that of the kernel.
+    kept = {feature: data[at:at + size] for feature, (at, size) in sections.items() if feature in (1, 7, 13, 14)}
+    at, size = sections[2]
+    while size:
+        _, misc, length = struct.unpack_from("<IHH", data, at)
+        if misc & 7 == 1:
+            kept[2] = kept.get(2, b"") + data[at:at + length]
+        at, size = at + length, size - length
+    head = bytearray(data[:attributes_at + attributes_size])
+    struct.pack_into("<QQ", head, 40, len(head), len(records))
+    struct.pack_into("<4Q", head, 72, sum(1 << feature for feature in kept), 0, 0, 0)
+    table, contents = b"", b""
+    first = len(head) + len(records) + 16 * len(kept)
+    for feature in sorted(kept):
+        table += struct.pack("<QQ", first + len(contents), len(kept[feature]))
+        contents += kept[feature]
+    (HERE / "loopback.perf.data").write_bytes(bytes(head) + records + table + contents)
+
+
+def trace_dat():
+    """With the formats of the recorded events only, and without names of tasks and functions."""
+    # Switches contain the names of programs.
+    events = [event for event in EVENTS if not event.startswith("sched")]
+
+    def pages(instance):
+        found = []
+        for cpu in range(os.cpu_count()):
+            pipe = os.open(instance / f"per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+            found.append(b"")
+            while len(found[cpu]) < PAGES * 4096:
+                try:
+                    page = os.read(pipe, 4096)
+                except BlockingIOError:
+                    break
+                if len(page) < 4096:
+                    break
+                found[cpu] += page
+            os.close(pipe)
+        return found
+
+    found = with_events(events, pages)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        folder = pathlib.Path(folder)
+        for event in events + ["ftrace/function"]:
+            (folder / "events" / event).mkdir(parents=True)
+            shutil.copyfile(TRACEFS / "events" / event / "format", folder / "events" / event / "format")
+        for file in ["events/header_page", "events/header_event", "trace_clock"]:
+            shutil.copyfile(TRACEFS / file, folder / file)
+        for file in ["printk_formats", "saved_cmdlines", "kallsyms"]:
+            (folder / file).write_text("")
+        files = []
+        for cpu, raw in enumerate(found):
+            files.append(folder / f"cpu{cpu}.raw")
+            files[-1].write_bytes(raw)
+        command = ["trace-cmd", "restore", "-c", "-t", folder, "-k", folder / "kallsyms", "-o", folder / "head.dat"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        command = ["trace-cmd", "restore", "-i", folder / "head.dat", "-o", folder / "trace.dat", *files]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for version, options in [("6", []), ("7", ["--compression", "zstd"])]:
+            command = ["trace-cmd", "convert", "-i", folder / "trace.dat", "-o", HERE / f"loopback.v{version}.dat"]
+            subprocess.run([*command, "--file-version", version, *options], check=True, stdout=subprocess.DEVNULL)
+
+
+# Numbers of events, those from 31 on with the long header, and their fields.
+CTF_EVENTS = {
+    "irq_softirq_raise": (1, "I:vec"), "irq_softirq_entry": (2, "I:vec"), "irq_softirq_exit": (3, "I:vec"),
+    "irq_handler_entry": (4, "i:irq s:name"), "irq_handler_exit": (5, "i:irq i:ret"),
+    "napi_poll": (6, "Q:napi s:dev_name i:work i:budget"),
+    "x86_irq_vectors_local_timer_entry": (40, "i:vector"), "x86_irq_vectors_local_timer_exit": (41, "i:vector"),
+    "x86_irq_vectors_reschedule_entry": (42, "i:vector"), "x86_irq_vectors_reschedule_exit": (43, "i:vector"),
+    "sched_switch": (44, "c:prev_comm i:prev_tid i:prev_prio q:prev_state c:next_comm i:next_tid i:next_prio"),
+}
+CTF_TYPES = {
+    "I": "integer { size = 32; align = 8; signed = 0; encoding = none; base = 10; } _%s;",
+    "i": "integer { size = 32; align = 8; signed = 1; encoding = none; base = 10; } _%s;",
+    "Q": "integer { size = 64; align = 8; signed = 0; encoding = none; base = 16; } _%s;",
+    "q": "integer { size = 64; align = 8; signed = 1; encoding = none; base = 10; } _%s;",
+    "s": "string _%s;",
+    "c": "integer { size = 8; align = 8; signed = 0; encoding = UTF8; base = 10; } _%s[16];",
+}
+CTF_METADATA = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+typealias integer { size = 64; align = 8; signed = false; } := unsigned long;
+typealias integer { size = 5; align = 1; signed = false; } := uint5_t;
+trace {
+	major = 1; minor = 8; byte_order = le;
+	packet.header := struct { uint32_t magic; uint32_t stream_id; };
+};
+env { domain = "kernel"; kernel_release = "6.18.0"; tracer_name = "lttng-modules"; };
+clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
+typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := uint27_clock_t;
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := uint64_clock_t;
+struct packet_context {
+	uint64_clock_t timestamp_begin; uint64_clock_t timestamp_end;
+	uint64_t content_size; uint64_t packet_size; uint64_t packet_seq_num;
+	unsigned long events_discarded; uint32_t cpu_id;
+};
+struct event_header_compact {
+	enum : uint5_t { compact = 0 ... 30, extended = 31 } id;
+	variant <id> {
+		struct { uint27_clock_t timestamp; } compact;
+		struct { uint32_t id; uint64_clock_t timestamp; } extended;
+	} v;
+} align(8);
+stream { id = 0; event.header := struct event_header_compact; packet.context := struct packet_context; };
+"""
+CTF_PACKET_BYTES = 4096
+SOFTIRQS = "HI TIMER NET_TX NET_RX BLOCK IRQ_POLL TASKLET SCHED HRTIMER RCU".split()
+STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128, "R+": 256}
+
+
+def ctf():
+    metadata, streams = CTF_METADATA, {}
+    for name, (number, fields) in CTF_EVENTS.items():
+        lines = "".join("\t\t" + CTF_TYPES[kind] % field + "\n" for kind, field in (one.split(":") for one in fields.split()))
+        metadata += f'event {{\n\tname = "{name}"; id = {number}; stream_id = 0;\n\tfields := struct {{\n{lines}\t}};\n}};\n'
+    for line in (HERE / "loopback.ftrace.txt").read_text().splitlines():
+        found = re.search(r"\[(\d+)\] \S+ +(\d+)\.(\d+): (\w+): (.*)", line)
+        if line.startswith("#") or not found:
+            continue
+        cpu, seconds, fraction, event, rest = found.groups()
+        time_ns = int(seconds) * 10**9 + int(fraction.ljust(9, "0"))
+        prefix = "irq_" if event.startswith("softirq") else "x86_irq_vectors_"
+        event = event if event in CTF_EVENTS else prefix + event
+        values = dict(re.findall(r"(\w+)=(.*?)(?= \w+=| ==>|$)", rest))
+        values = {key.replace("_pid", "_tid"): value.split(" [")[0] for key, value in values.items()}
+        values |= dict(zip(["dev_name", "work", "budget"], re.findall(r"(?:device|work|budget) (\S+)", rest)))
+        number, fields = CTF_EVENTS[event]
+        body = b""
+        for kind, field in (one.split(":") for one in fields.split()):
+            value = values.get(field, "0")
+            if kind in "sc":
+                body += value.encode()[:15].ljust(16, b"\0") if kind == "c" else value.encode() + b"\0"
+            else:
+                body += struct.pack("<" + kind, STATES.get(value) if field == "prev_state" else int(value) if value.isdigit() else 1)
+        if number < 31:
+            head = struct.pack("<I", number | (time_ns & 0x7ffffff) << 5)
+        else:
+            head = struct.pack("<BIQ", 31, number, time_ns)
+        packets = streams.setdefault(int(cpu), [])
+        if not packets or len(packets[-1][1]) + len(head + body) > CTF_PACKET_BYTES - 64 or time_ns - packets[-1][2] >= 1 << 27:
+            packets.append([time_ns, b"", time_ns])
+        packets[-1][1] += head + body
+        packets[-1][2] = time_ns
+    folder = HERE / "loopback.ctf"
+    folder.mkdir(exist_ok=True)
+    (folder / "metadata").write_text(metadata)
+    for cpu, packets in streams.items():
+        written = b""
+        for number, (begin, body, end) in enumerate(packets):
+            size = 8 + 48 + 4 + len(body)
+            packet = struct.pack("<II6QI", 0xC1FC1FC1, 0, begin, end, 8 * size, 8 * CTF_PACKET_BYTES, number, 0, cpu)
+            written += (packet + body).ljust(CTF_PACKET_BYTES, b"\0")
+        (folder / f"channel0_{cpu}").write_bytes(written)
+
+
+def ctf_lines(text):
+    """Lines of babeltrace2 in the form of tracefs."""
+    for line in text.splitlines():
+        found = re.search(r"timestamp = (\d+)\.(\d+), .*?name = (\w+), .*?cpu_id = (\d+).*?event.fields = \{(.*)\}", line)
+        seconds, fraction, event, cpu, fields = found.groups()
+        event = event.removeprefix("x86_irq_vectors_").replace("irq_softirq", "softirq")
+        fields = re.sub(r'(\w+) = "?([^",]*)"?,?', r"\1=\2", fields).strip()
+        fields = re.sub(r"vec=(\d+)", lambda vec: f"{vec[0]} [action={SOFTIRQS[int(vec[1])]}]", fields)
+        fields = fields.replace("work=", "work ")
+        yield f"x-0 [{cpu}] d... {seconds}.{fraction}: {event}: {fields}"
+
+
+def text_of(path):
+    """The lines of a trace."""
+    if path.is_dir():
+        command = ["babeltrace2", "--names=all", "--no-delta", "--clock-seconds", path]
+        return "\n".join(ctf_lines(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    if path.suffix == ".txt":
+        return path.read_text()
+    if path.suffix == ".dat":
+        command = ["trace-cmd", "report", "-t", "-i", path]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    fields = "comm,pid,tid,cpu,time,period,event"
+    command = ["perf", "script", "--ns", "--no-inline", "-i", path]
+    command += ["-F", f"trace:{fields},trace", "-F", f"sw:{fields},ip,sym,dso"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def truth(path):
     """Counts and nanoseconds by name, for each softirq and irq; lines of other kinds."""
     stamp = re.compile(r"\[(\d+)\] .*?(\d+)\.(\d+): +(?:\d+ +)?(?:\w+:)?(\w[\w=,/-]*): ?(.*)")
     begun, names = {}, {}
     count, total, longest = (collections.Counter() for _ in range(3))
     polls, work, samples, frames, switches = 0, 0, 0, 0, 0
-    for line in path.read_text().splitlines():
+    for line in text_of(path).splitlines():
         if line.startswith("#"):
             continue
         if re.match(r"\s+[0-9a-f]+ \S", line) and not stamp.search(line):
@@ -141,7 +376,10 @@ def main():
     if sys.argv[1:] != ["truth"]:
         ftrace()
         perf()
-    files = sorted(HERE.glob("*.txt"))
+        perf_data()
+        trace_dat()
+        ctf()
+    files = sorted(path for path in HERE.iterdir() if path.suffix in (".txt", ".data", ".dat", ".ctf"))
     (HERE / "truth.json").write_text(json.dumps({path.name: truth(path) for path in files}, indent=1) + "\n")
 
 

@@ -1,28 +1,23 @@
 //! Text traces of Linux: `trace` and `trace_pipe` of tracefs, `trace-cmd report`, `perf script`.
 //!
-//! Owns what the events mean (include/trace/events/irq.h, napi.h, sched.h, ipi.h;
-//! arch/x86/include/asm/trace/irq_vectors.h). [`line`](mod@line) reads a line, [`pairing`] pairs
-//! beginnings and ends, [`stack`] reads chains of calls.
+//! [`line`](mod@line) reads a line, [`stack`] reads chains of calls; what the events mean is in
+//! [`linux`].
 
-mod device;
 mod line;
-mod pairing;
 mod stack;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
-use crate::event::{Coverage, Cpu, Event, EventReader, Frame, Interrupt, Kind, Sample, Switch};
-use crate::names::Names;
+use crate::event::{Coverage, Event, EventReader, Frame, Sample};
+use crate::linux::action::Action;
+use crate::linux::stacks::FRAMES_MAX;
+use crate::linux::{self, Fields, Head, is_clock, is_sampled};
 
 use line::Line;
-use pairing::{Begin, Pairing};
-use stack::Stacks;
 
 /// Longer lines are damaged.
 pub(crate) const LINE_BYTES_MAX: usize = 65_536;
-/// Most processors that are listed.
-const CPUS_MAX: usize = 8192;
 /// Lines of a head that are looked at, to recognise a trace.
 const LINES_LOOKED_AT: usize = 100;
 
@@ -75,12 +70,8 @@ impl<R: BufRead> EventReader for Text<R> {
 /// What is known between two lines.
 #[derive(Debug, Default)]
 struct State {
-    coverage: Coverage,
+    linux: linux::State,
     lines: u64,
-    names: Names,
-    pairing: Pairing,
-    stacks: Stacks,
-    cpus: HashMap<u32, ()>,
     /// A sample whose frames follow.
     sample: Option<(Sample, Vec<Frame>)>,
 }
@@ -122,12 +113,12 @@ impl State {
         let Some(text) = text else { return self.damaged("") };
         let trimmed = text.trim();
         if let Some((_, frames)) = &mut self.sample {
-            if let Some(frame) = stack::frame(text, &mut self.names)
+            if let Some(frame) = stack::frame(text, &mut self.linux.names)
                 && Line::parse(text).is_none()
             {
-                match frames.len() < stack::FRAMES_MAX {
+                match frames.len() < FRAMES_MAX {
                     true => frames.push(frame),
-                    false => self.coverage.limited += 1,
+                    false => self.linux.coverage.limited += 1,
                 }
                 return;
             }
@@ -137,9 +128,7 @@ impl State {
             return self.heading(trimmed);
         }
         if let Some((cpu, count)) = lost(text) {
-            let lost = &mut self.coverage.events_lost;
-            *lost = Some(lost.unwrap_or(0).saturating_add(count));
-            return self.pairing.lost(cpu);
+            return self.linux.lost(Some(cpu), count);
         }
         match Line::parse(text) {
             Some(line) => self.event(&line, sink),
@@ -150,24 +139,17 @@ impl State {
     /// The trace ends.
     fn finish(&mut self, sink: &mut dyn FnMut(Event)) {
         self.end_sample(sink);
-        self.pairing.finish();
+        self.linux.finish();
     }
 
     /// What was read so far.
     fn coverage(&self) -> Coverage {
-        Coverage {
-            starts_unmatched: self.pairing.starts_unmatched,
-            ends_unmatched: self.pairing.ends_unmatched,
-            stacks_discarded: self.stacks.discarded,
-            names_discarded: self.names.discarded(),
-            limited: self.coverage.limited + self.pairing.limited,
-            ..self.coverage.clone()
-        }
+        self.linux.coverage()
     }
 
     fn heading(&mut self, text: &str) {
         if text.starts_with("cpus=") {
-            "trace-cmd report".clone_into(&mut self.coverage.format);
+            "trace-cmd report".clone_into(&mut self.linux.coverage.format);
         }
         // # entries-in-buffer/entries-written: 2000/2150   #P:4
         let Some(counts) = text.strip_prefix("# entries-in-buffer/entries-written:") else {
@@ -179,25 +161,22 @@ impl State {
         }) else {
             return;
         };
-        let lost = &mut self.coverage.events_lost;
+        let lost = &mut self.linux.coverage.events_lost;
         *lost = Some(lost.unwrap_or(0).saturating_add(written.saturating_sub(kept)));
     }
 
     fn damaged(&mut self, text: &str) {
-        self.coverage.damaged += 1;
-        if self.coverage.first_damaged.is_none() {
+        let lines = self.lines;
+        self.linux.damaged(|| {
             let start: String = text.chars().take(80).filter(|c| !c.is_control()).collect();
             let what = if start.is_empty() { "too long, or not text" } else { &start };
-            self.coverage.first_damaged = Some(format!("line {}: {what}", self.lines));
-        }
+            format!("line {lines}: {what}")
+        });
     }
 
     fn event(&mut self, line: &Line<'_>, sink: &mut dyn FnMut(Event)) {
-        let coverage = &mut self.coverage;
-        coverage.events += 1;
-        coverage.start_ns =
-            Some(coverage.start_ns.map_or(line.time_ns, |start| start.min(line.time_ns)));
-        coverage.end_ns = Some(coverage.end_ns.map_or(line.time_ns, |end| end.max(line.time_ns)));
+        self.linux.count(line.cpu, line.time_ns, sink);
+        let coverage = &mut self.linux.coverage;
         if coverage.format.is_empty() {
             let format = if line.is_perf { "perf script" } else { "ftrace" };
             format.clone_into(&mut coverage.format);
@@ -206,126 +185,21 @@ impl State {
             // Lines between the events say which were lost; perf script prints none.
             coverage.events_lost.get_or_insert(0);
         }
-        if self.cpus.len() < CPUS_MAX && self.cpus.insert(line.cpu, ()).is_none() {
-            sink(Event::Cpu(Cpu { cpu: line.cpu, ..Cpu::default() }));
-        }
-        if self.interrupt(line, sink) {
-            return;
-        }
-        match line.event {
-            "napi_poll" => self.poll(line, sink),
-            "sched_switch" => self.switch(line, sink),
-            event if line.is_perf && is_sampled(event) => self.begin_sample(line),
-            _ => self.coverage.events_other += 1,
-        }
-    }
-
-    /// Beginnings and ends of handlers; false for other events.
-    fn interrupt(&mut self, line: &Line<'_>, sink: &mut dyn FnMut(Event)) -> bool {
-        let (kind, is_begin, vector) = match line.event {
-            "softirq_raise" => {
-                match line.number("vec") {
-                    Some(vector) => self.pairing.raise(line.cpu, vector, line.time_ns),
-                    None => self.damaged(line.fields),
-                }
-                return true;
+        if let Some(action) = Action::of(line.event) {
+            let head = Head { cpu: line.cpu, time_ns: line.time_ns, thread: line.thread };
+            let fields = Printed { line, action };
+            if self.linux.event(head, action, &fields, sink).is_err() {
+                self.damaged(line.fields);
             }
-            "softirq_entry" => (Kind::Softirq, true, line.number("vec")),
-            "softirq_exit" => (Kind::Softirq, false, line.number("vec")),
-            "irq_handler_entry" => (Kind::Irq, true, line.number("irq")),
-            "irq_handler_exit" => (Kind::Irq, false, line.number("irq")),
-            "ipi_entry" => (Kind::Ipi, true, Some(0)),
-            "ipi_exit" => (Kind::Ipi, false, Some(0)),
-            event => match vector_event(event) {
-                Some((kind, is_begin)) => (kind, is_begin, line.number("vector")),
-                None => return false,
-            },
-        };
-        if vector.is_none() {
-            self.damaged(line.fields);
-            return true;
+        } else if line.is_perf && is_sampled(line.event) {
+            self.begin_sample(line);
+        } else {
+            self.linux.other();
         }
-        if is_begin {
-            let name = match line.event {
-                "softirq_entry" => line.text("action", "]"),
-                "irq_handler_entry" => line.text("name", "\n").map(without_frame),
-                "ipi_entry" => Some(line.fields.trim_matches(['(', ')'])),
-                event => event.strip_suffix("_entry"),
-            };
-            let (device, queue) = match line.event {
-                "irq_handler_entry" => device::of_handler(name.unwrap_or_default()),
-                _ => (None, None),
-            };
-            let name = name.and_then(|name| self.names.intern(name));
-            let device = device.and_then(|device| self.names.intern(device));
-            let (thread, start_ns) = (line.thread, line.time_ns);
-            self.pairing
-                .begin(line.cpu, Begin { kind, vector, name, device, queue, thread, start_ns });
-        } else if let Some(interrupt) = self.pairing.end(line.cpu, kind, vector, line.time_ns) {
-            sink(Event::Interrupt(interrupt));
-        }
-        true
-    }
-
-    /// `napi poll on napi struct POINTER for device NAME work N budget N`, at the poll's end.
-    fn poll(&mut self, line: &Line<'_>, sink: &mut dyn FnMut(Event)) {
-        let after = |word: &str| {
-            let mut words = line.fields.split_ascii_whitespace();
-            words.find(|found| *found == word).and_then(|_| words.next())
-        };
-        let Some(device) = after("device") else { return self.damaged(line.fields) };
-        let number = |word| after(word).and_then(|number| number.parse().ok());
-        // The backlog of a processor has no device.
-        let name = if device == "(no_device)" { "backlog" } else { device };
-        let name = self.names.intern(name);
-        sink(Event::Interrupt(Interrupt {
-            cpu: line.cpu,
-            kind: Kind::NapiPoll,
-            vector: None,
-            routine: None,
-            device: name.clone().filter(|_| device != "(no_device)"),
-            name,
-            queue: None,
-            thread: line.thread,
-            start_ns: None,
-            end_ns: line.time_ns,
-            raised_ns: None,
-            work: number("work"),
-            budget: number("budget"),
-        }));
-    }
-
-    /// `prev_comm=A prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=B next_pid=2 next_prio=120`,
-    /// or of trace-cmd `A:1 [120] S ==> B:2 [120]`.
-    fn switch(&mut self, line: &Line<'_>, sink: &mut dyn FnMut(Event)) {
-        let fields = match line.number("next_pid") {
-            Some(new) => line.number("prev_pid").map(|old| {
-                let state = line.field("prev_state");
-                let names =
-                    [line.text("prev_comm", " prev_pid="), line.text("next_comm", " next_pid=")];
-                (old, names[0], state, new, names[1])
-            }),
-            None => short_switch(line.fields),
-        };
-        let Some((old_thread, old_name, state, new_thread, new_name)) = fields else {
-            return self.damaged(line.fields);
-        };
-        let mut intern = |name: Option<&str>| name.and_then(|name| self.names.intern(name));
-        sink(Event::Switch(Switch {
-            time_ns: line.time_ns,
-            cpu: line.cpu,
-            old_thread,
-            old_name: intern(old_name),
-            old_state: intern(state),
-            new_thread,
-            new_name: intern(new_name),
-        }));
     }
 
     fn begin_sample(&mut self, line: &Line<'_>) {
-        // The clocks count nanoseconds.
-        let is_clock = line.event.starts_with("cpu-clock") || line.event.starts_with("task-clock");
-        let weight = line.period.filter(|_| is_clock).and_then(|period| i64::try_from(period).ok());
+        let weight = line.period.filter(|_| is_clock(line.event));
         let sample = Sample {
             time_ns: line.time_ns,
             cpu: line.cpu,
@@ -333,37 +207,76 @@ impl State {
             thread: line.thread,
             address: None,
             stack: None,
-            during: self.pairing.sampled(line.cpu),
-            weight_ns: weight,
+            during: self.linux.sampled(line.cpu),
+            weight_ns: weight.and_then(|period| i64::try_from(period).ok()),
         };
         // Without call chains the frame is on the same line.
-        let frames = stack::frame(line.fields, &mut self.names).into_iter().collect();
+        let frames = stack::frame(line.fields, &mut self.linux.names).into_iter().collect();
         self.sample = Some((sample, frames));
     }
 
     fn end_sample(&mut self, sink: &mut dyn FnMut(Event)) {
-        let Some((mut sample, frames)) = self.sample.take() else { return };
-        sample.address = frames.first().map(|frame| frame.address);
-        sample.during = sample.during.or_else(|| stack::during(&frames));
-        if !frames.is_empty()
-            && let Some((id, is_new)) = self.stacks.number(&frames)
-        {
-            sample.stack = Some(id);
-            if is_new {
-                sink(Event::Stack { id, frames });
-            }
+        if let Some((sample, frames)) = self.sample.take() {
+            self.linux.sample(sample, frames, sink);
         }
-        sink(Event::Sample(sample));
     }
 }
 
-/// Whether `perf` samples processors by this event: a clock, or cycles. Terms can follow
-/// (`cpu-clock/freq=99/`), or it can belong to one kind of cores (`cpu_core/cycles/`).
-fn is_sampled(event: &str) -> bool {
-    let event =
-        event.strip_prefix("cpu_core/").or(event.strip_prefix("cpu_atom/")).unwrap_or(event);
-    let name = event.split('/').next().unwrap_or(event);
-    matches!(name, "cpu-clock" | "task-clock" | "cycles" | "cpu-cycles")
+/// Fields as the kernel prints them (`print fmt` of `events/*/format`).
+struct Printed<'a> {
+    line: &'a Line<'a>,
+    action: Action,
+}
+
+impl Printed<'_> {
+    /// `napi poll on napi struct POINTER for device NAME work N budget N`
+    fn after(&self, word: &str) -> Option<&str> {
+        let mut words = self.line.fields.split_ascii_whitespace();
+        words.find(|found| *found == word).and_then(|_| words.next())
+    }
+
+    /// `prev_comm=A prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=B next_pid=2 next_prio=120`,
+    /// or of trace-cmd `A:1 [120] S ==> B:2 [120]`.
+    fn of_switch(&self, name: &str) -> Option<&str> {
+        if self.line.number("next_pid").is_some() {
+            return match name {
+                "prev_comm" => self.line.text(name, " prev_pid="),
+                "next_comm" => self.line.text(name, " next_pid="),
+                _ => self.line.field(name),
+            };
+        }
+        let (old, new) = self.line.fields.split_once(" ==> ")?;
+        let side = if name.starts_with("prev_") { old } else { new };
+        let (task, rest) = side.rsplit_once(" [")?;
+        let (comm, pid) = task.rsplit_once(':')?;
+        match name {
+            "prev_comm" | "next_comm" => Some(comm.trim()),
+            "prev_pid" | "next_pid" => Some(pid),
+            _ => Some(rest.split_once(']').map_or("", |(_, state)| state.trim())),
+        }
+    }
+}
+
+impl Fields for Printed<'_> {
+    fn number(&self, name: &str) -> Option<u64> {
+        match self.action {
+            Action::Switch => line::number(self.of_switch(name)?).map(u64::from),
+            Action::Poll => self.after(name)?.parse().ok(),
+            _ => self.line.number(name).map(u64::from),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let text = match (self.action, name) {
+            (Action::Switch, _) => self.of_switch(name),
+            (Action::Poll, "dev_name") => self.after("device"),
+            (_, "action") => self.line.text(name, "]"),
+            (_, "name") => self.line.text(name, "\n").map(without_frame),
+            (_, "reason") => Some(self.line.fields.trim_matches(['(', ')'])),
+            _ => None,
+        };
+        text.map(Cow::Borrowed)
+    }
 }
 
 /// `perf script` can print the address, function and module of a tracepoint after its fields.
@@ -373,41 +286,6 @@ fn without_frame(text: &str) -> &str {
         Some((name, rest)) if rest.split(' ').next().is_some_and(is_address) => name,
         _ => text,
     }
-}
-
-/// Interrupts of the local APIC (x86): a kind, and whether it is the beginning.
-fn vector_event(event: &str) -> Option<(Kind, bool)> {
-    let (name, is_begin) = match event.strip_suffix("_entry") {
-        Some(name) => (name, true),
-        None => (event.strip_suffix("_exit")?, false),
-    };
-    let kind = match name {
-        "reschedule" | "call_function" | "call_function_single" | "irq_work" => Kind::Ipi,
-        "local_timer"
-        | "spurious_apic"
-        | "error_apic"
-        | "x86_platform_ipi"
-        | "thermal_apic"
-        | "threshold_apic"
-        | "deferred_error_apic" => Kind::Irq,
-        _ => return None,
-    };
-    Some((kind, is_begin))
-}
-
-type Fields<'a> = (u32, Option<&'a str>, Option<&'a str>, u32, Option<&'a str>);
-
-fn short_switch(fields: &str) -> Option<Fields<'_>> {
-    let (old, new) = fields.split_once(" ==> ")?;
-    let side = |text| -> Option<(&str, u32, &str)> {
-        let (task, rest) = str::rsplit_once(text, " [")?;
-        let (name, pid) = task.rsplit_once(':')?;
-        let state = rest.split_once(']').map_or("", |(_, state)| state.trim());
-        Some((name.trim(), pid.parse().ok()?, state))
-    };
-    let (old_name, old, state) = side(old)?;
-    let (new_name, new, _) = side(new)?;
-    Some((old, Some(old_name), Some(state), new, Some(new_name)))
 }
 
 #[cfg(test)]

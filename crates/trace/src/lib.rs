@@ -21,11 +21,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bytes;
+pub mod ctf;
 pub mod etl;
 pub mod event;
 pub mod ftrace;
+mod linux;
 mod names;
+pub mod perf;
 mod reader;
 pub mod rows;
+pub mod trace_dat;
 
-pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise};
+pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise, recognise_folder};

@@ -2,16 +2,19 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use arrow::error::ArrowError;
 use smbscope_tables::{Part, Table};
 
+use crate::ctf;
 use crate::etl;
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
+use crate::perf;
 use crate::rows::Rows;
+use crate::trace_dat;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
@@ -32,6 +35,12 @@ pub const TABLES: [Table; 7] = [
 pub enum Format {
     /// Text of tracefs, `trace-cmd report` or `perf script`.
     LinuxText,
+    /// `perf.data` of Linux.
+    Perf,
+    /// `trace.dat` of trace-cmd.
+    TraceDat,
+    /// A folder of LTTng, in the Common Trace Format.
+    Ctf,
     /// Event trace log of Windows.
     Etl,
 }
@@ -41,6 +50,9 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::LinuxText => "Linux trace text",
+            Format::Perf => "perf.data",
+            Format::TraceDat => "trace.dat",
+            Format::Ctf => "Common Trace Format",
             Format::Etl => "Windows event trace log",
         }
     }
@@ -77,11 +89,23 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if etl::is_etl(head) {
         return Some(Format::Etl);
     }
+    if perf::is_perf(head) {
+        return Some(Format::Perf);
+    }
+    if trace_dat::is_trace_dat(head) {
+        return Some(Format::TraceDat);
+    }
     if head.contains(&0) {
         return None;
     }
     // The head can end within a character.
     ftrace::is_trace(&String::from_utf8_lossy(head)).then_some(Format::LinuxText)
+}
+
+/// Format and size of a folder; `None` if it is not a trace.
+pub fn recognise_folder(path: &Path) -> Option<(Format, u64)> {
+    let folder = ctf::Folder::open(path).ok()?;
+    Some((Format::Ctf, folder.size_bytes()))
 }
 
 /// Reads a trace.
@@ -94,20 +118,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file of a format that [`recognise`] found. Its name is that of the recording.
+    /// Opens a file or folder of a format that [`recognise`] or [`recognise_folder`] found. Its name is that of the recording.
     ///
     /// # Errors
     ///
     /// Those of the operating system.
     pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
-        let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let events: Box<dyn EventReader + Send> = match format {
-            Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file))),
-            Format::Etl => Box::new(
-                etl::Reader::new(file).map_err(|error| Error::Io(path.to_owned(), error.into()))?,
-            ),
-        };
+        let events = open(path, format).map_err(|error| Error::Io(path.to_owned(), error))?;
         let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
         Ok(reader)
@@ -152,6 +170,17 @@ impl Reader {
             });
         }
     }
+}
+
+fn open(path: &Path, format: Format) -> io::Result<Box<dyn EventReader + Send>> {
+    let file = || File::open(path);
+    Ok(match format {
+        Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file()?))),
+        Format::Perf => Box::new(perf::Reader::new(file()?)?),
+        Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
+        Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
+        Format::Etl => Box::new(etl::Reader::new(file()?)?),
+    })
 }
 
 #[cfg(test)]

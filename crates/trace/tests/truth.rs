@@ -1,4 +1,4 @@
-//! Counts and totals of text traces equal those of independent programs: `tests/traces/record.py` for
+//! Counts and totals of traces equal those of independent programs: `tests/traces/record.py` for
 //! the fixtures, lines counted here for the traces of other people (`SMBSCOPE_SHARED`, else
 //! `../shared`; skipped where they are absent).
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use smbscope_tables::Part;
 use smbscope_tables::tables::{Interrupt, Sample, StackFrame, Switch, Trace};
-use smbscope_trace::{Reader, recognise};
+use smbscope_trace::{Reader, recognise, recognise_folder};
 
 #[derive(Default)]
 struct Rows {
@@ -22,8 +22,13 @@ struct Rows {
 }
 
 fn read(path: &Path) -> Rows {
-    let head = std::fs::read(path).unwrap();
-    let format = recognise(&head[..head.len().min(smbscope_trace::HEAD_BYTES)]).unwrap();
+    let format = match path.is_dir() {
+        true => recognise_folder(path).unwrap().0,
+        false => {
+            let head = std::fs::read(path).unwrap();
+            recognise(&head[..head.len().min(smbscope_trace::HEAD_BYTES)]).unwrap()
+        }
+    };
     let mut reader = Reader::open(path, format, 50).unwrap();
     let mut rows = Rows::default();
     while let Some(part) = reader.next_part().unwrap() {

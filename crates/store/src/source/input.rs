@@ -61,6 +61,9 @@ impl Input {
         let path = PathBuf::from(name);
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path))?;
         if metadata.is_dir() {
+            if let Some((format, size_bytes)) = trace::recognise_folder(&path) {
+                return Ok(Input::Trace { path, size_bytes, format });
+            }
             return Dataset::open(&path).map(Input::Dataset);
         }
         if !metadata.is_file() {

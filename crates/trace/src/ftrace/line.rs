@@ -83,7 +83,8 @@ fn after<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-fn number(text: &str) -> Option<u32> {
+/// Digits as a number.
+pub fn number(text: &str) -> Option<u32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }

@@ -1,6 +1,7 @@
 //! Whole text traces in the forms of each tool.
 
 use super::*;
+use crate::event::Kind;
 
 fn read(text: &str) -> (Vec<Event>, Coverage) {
     let mut reader = State::default();

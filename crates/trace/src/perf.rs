@@ -1,0 +1,105 @@
+//! `perf.data`: what `perf record` writes to a file or a pipe.
+//!
+//! [`header`] reads header, attributes and feature sections, [`stream`] the records, which
+//! [`queue`] puts in the order of their times. [`sample`] knows the body of a sample, [`features`] a
+//! few sections, and [`convert`] makes [`Event`]s; what tracepoints mean is in [`crate::linux`].
+//!
+//! Why not the crate linux-perf-data (0.13): it allocates by lengths of the file, loses all records
+//! of a file that is cut, and does not read tracepoints from a pipe.
+
+mod convert;
+mod features;
+mod header;
+mod queue;
+mod sample;
+mod stream;
+
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use crate::event::{Coverage, Event, EventReader};
+use convert::Converter;
+use header::Header;
+use queue::Queue;
+use stream::{Next, Stream};
+
+/// Marks that a round of `perf record` has ended.
+const FINISHED_ROUND: u32 = 68;
+/// Records of a step.
+const STEP_RECORDS: usize = 1024;
+
+/// Whether a file that begins with `head` is `perf.data`.
+pub fn is_perf(head: &[u8]) -> bool {
+    header::order_and_size(head).is_some()
+}
+
+/// Reads `perf.data`.
+pub struct Reader<R> {
+    stream: Stream<BufReader<R>>,
+    queue: Queue,
+    converter: Converter,
+    /// Where the records begin, and bytes of everything else.
+    data_at: u64,
+    other_bytes: u64,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Reads everything but the records.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system, and `InvalidData` if it is not `perf.data`.
+    pub fn new(mut source: R) -> io::Result<Reader<R>> {
+        let header = Header::read(&mut source)?
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a perf.data file"))?;
+        let size_bytes = source.seek(SeekFrom::End(0))?;
+        let rest_bytes = size_bytes.saturating_sub(header.data_at);
+        let data_bytes = header.data_bytes.unwrap_or(rest_bytes).min(rest_bytes);
+        let other_bytes = size_bytes - data_bytes;
+        source.seek(SeekFrom::Start(header.data_at))?;
+        let source = BufReader::with_capacity(1 << 16, source);
+        let stream = Stream::new(source, header.order, header.data_bytes);
+        let data_at = header.data_at;
+        let (queue, converter) = (Queue::default(), Converter::new(header));
+        Ok(Reader { stream, queue, converter, data_at, other_bytes })
+    }
+}
+
+impl<R: Read + Seek> EventReader for Reader<R> {
+    fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool> {
+        let (queue, converter) = (&mut self.queue, &mut self.converter);
+        for _ in 0..STEP_RECORDS {
+            let record = match self.stream.next()? {
+                Next::Record(record) => record,
+                Next::Damaged(what) => {
+                    let place = self.data_at + self.stream.read_bytes;
+                    converter.linux.damaged(|| format!("{what} before byte {place}"));
+                    continue;
+                }
+                Next::End => {
+                    queue.finish(|attribute, record| converter.record(attribute, record, sink));
+                    converter.finish(queue.late, sink);
+                    return Ok(false);
+                }
+            };
+            match converter.key(record) {
+                Some((attribute, time)) => queue.push(time, attribute, record),
+                None if record.kind == FINISHED_ROUND => {
+                    queue.round(|attribute, record| converter.record(attribute, record, sink));
+                }
+                None => converter.user_record(record),
+            }
+            if queue.is_full() {
+                queue.relieve(|attribute, record| converter.record(attribute, record, sink));
+            }
+        }
+        Ok(true)
+    }
+
+    fn coverage(&self) -> Coverage {
+        Coverage { read_bytes: self.read_bytes(), ..self.converter.coverage() }
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.other_bytes + self.stream.read_bytes
+    }
+}

@@ -1,0 +1,272 @@
+//! Records of `perf.data` to events.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::features::{self, KERNEL, hexadecimal, is_of_kernel};
+use super::header::{Attribute, Attributes, Header, Source};
+use super::sample::{Sample, addresses};
+use super::stream::{self, Record};
+use crate::bytes::{Order, until_zero};
+use crate::event::{self, Coverage, Event, Frame, Image};
+use crate::linux::format;
+use crate::linux::stacks::FRAMES_MAX;
+use crate::linux::tracing::{self, Tracing};
+use crate::linux::{Head, State};
+
+/// Kinds of records (`enum perf_event_type`), from 64 on of `perf` (`tools/lib/perf/include`).
+const MMAP: u32 = 1;
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
+const USER_MIN: u32 = 64;
+const HEADER_ATTR: u32 = 64;
+const BUILD_ID: u32 = 67;
+const HEADER_FEATURE: u32 = 80;
+/// A mapping with a build id instead of the numbers of the file.
+const MMAP_BUILD_ID: u16 = 1 << 14;
+
+/// Names of clocks (`include/uapi/linux/time.h`).
+const CLOCKS: [(u32, &str); 5] = [
+    (0, "CLOCK_REALTIME"),
+    (1, "CLOCK_MONOTONIC"),
+    (4, "CLOCK_MONOTONIC_RAW"),
+    (7, "CLOCK_BOOTTIME"),
+    (11, "CLOCK_TAI"),
+];
+
+/// Makes events.
+#[derive(Debug)]
+pub struct Converter {
+    pub linux: State,
+    order: Order,
+    attributes: Attributes,
+    tracing: Tracing,
+    features: BTreeMap<u64, Vec<u8>>,
+    build_ids: HashMap<String, String>,
+}
+
+impl Converter {
+    pub fn new(header: Header) -> Converter {
+        let mut converter = Converter {
+            linux: State::default(),
+            order: header.order,
+            attributes: header.attributes,
+            tracing: Tracing::default(),
+            features: BTreeMap::new(),
+            build_ids: HashMap::new(),
+        };
+        "perf.data".clone_into(&mut converter.linux.coverage.format);
+        converter.linux.coverage.events_lost = Some(0);
+        if let Some(what) = header.damaged {
+            converter.linux.damaged(|| what.to_owned());
+        }
+        for (feature, section) in header.features {
+            converter.feature(feature, section);
+        }
+        converter
+    }
+
+    /// Coverage, without the bytes read.
+    pub fn coverage(&self) -> Coverage {
+        let clock = self.attributes.all.first().map(|attribute| match attribute.clock {
+            None => "perf".to_owned(),
+            Some(clock) => match CLOCKS.into_iter().find(|&(known, _)| known == clock) {
+                Some((_, name)) => name.to_owned(),
+                None => format!("clock {clock}"),
+            },
+        });
+        let coverage = self.linux.coverage();
+        Coverage { clock, limited: coverage.limited + self.attributes.limited, ..coverage }
+    }
+
+    /// Attribute and time by which a record is put in order; `None` if it is used at once.
+    pub fn key(&self, record: Record<'_>) -> Option<(usize, u64)> {
+        if record.kind >= USER_MIN {
+            return None;
+        }
+        let is_sample = record.kind == SAMPLE;
+        let Some(found) = self.attributes.find(is_sample, record.body, self.order) else {
+            // Records that `perf` makes by itself belong to no event.
+            return Some((usize::from(u16::MAX), 0));
+        };
+        let layout = self.attributes.all.get(found)?.layout;
+        let time = match is_sample {
+            true => layout.sample(record.body, self.order).and_then(|sample| sample.time),
+            false => layout.trailer(record.body, self.order).time,
+        };
+        Some((found, time.unwrap_or(0)))
+    }
+
+    /// A record that `perf` wrote about the recording.
+    pub fn user_record(&mut self, record: Record<'_>) {
+        let (order, body) = (self.order, record.body);
+        match record.kind {
+            HEADER_ATTR => {
+                let length = order.u32(body, 4).unwrap_or(0) as usize;
+                let ids = body.get(length..).unwrap_or_default();
+                match Attribute::parse(body, order) {
+                    Some(attribute) => self.attributes.add(attribute, ids, order),
+                    None => self.linux.damaged(|| "attributes".to_owned()),
+                }
+            }
+            stream::TRACING_DATA => self.feature(features::TRACING_DATA, body.to_vec()),
+            HEADER_FEATURE => {
+                if let (Some(feature), Some(section)) = (order.u64(body, 0), body.get(8..)) {
+                    self.feature(feature, section.to_vec());
+                }
+            }
+            BUILD_ID => {
+                let size = (body.len() + 8) as u16;
+                let header = [&record.kind.to_le_bytes()[..], &[0; 4]].concat();
+                let mut section = [&header[..], body].concat();
+                let (misc, size) = match order {
+                    Order::Little => (record.misc.to_le_bytes(), size.to_le_bytes()),
+                    Order::Big => (record.misc.to_be_bytes(), size.to_be_bytes()),
+                };
+                section.splice(4..8, [misc, size].concat());
+                self.build_ids.extend(features::build_ids(&section, order));
+            }
+            _ => {}
+        }
+    }
+
+    fn feature(&mut self, feature: u64, section: Vec<u8>) {
+        match feature {
+            features::TRACING_DATA => self.tracing_data(&section),
+            features::BUILD_ID => self.build_ids = features::build_ids(&section, self.order),
+            feature if features::USED.contains(&feature) => {
+                self.features.insert(feature, section);
+            }
+            _ => {}
+        }
+    }
+
+    fn tracing_data(&mut self, mut section: &[u8]) {
+        let source = &mut section;
+        // Reading from memory does not fail.
+        let whole = match tracing::prefix(source) {
+            Ok(Some(prefix)) => self.tracing.read(source, prefix.order).ok().flatten(),
+            _ => None,
+        };
+        if whole.is_none() {
+            self.linux.damaged(|| "description of the tracepoints".to_owned());
+        }
+    }
+
+    /// A record of the kernel.
+    pub fn record(&mut self, attribute: usize, record: Record<'_>, sink: &mut dyn FnMut(Event)) {
+        let attribute = self.attributes.all.get(attribute).copied();
+        let layout = attribute.map(|attribute| attribute.layout).unwrap_or_default();
+        let trailer = layout.trailer(record.body, self.order);
+        match record.kind {
+            SAMPLE => {
+                let sample = layout.sample(record.body, self.order);
+                let (Some(attribute), Some(sample)) = (attribute, sample) else {
+                    return self.linux.damaged(|| "a sample".to_owned());
+                };
+                self.sample(attribute, sample, sink);
+            }
+            LOST => {
+                let count = self.order.u64(record.body, 8).unwrap_or(0);
+                self.linux.lost(trailer.cpu, count);
+            }
+            LOST_SAMPLES => {
+                let count = self.order.u64(record.body, 0).unwrap_or(0);
+                self.linux.lost(trailer.cpu, count);
+            }
+            MMAP | MMAP2 if is_of_kernel(record.misc) => {
+                if let Some(image) = self.image(record, trailer.time) {
+                    sink(Event::Image(image));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, attribute: Attribute, one: Sample<'_>, sink: &mut dyn FnMut(Event)) {
+        let time_ns = one.time.and_then(|time| i64::try_from(time).ok());
+        let (Some(time_ns), Some(cpu)) = (time_ns, one.cpu) else {
+            let what = "samples without time or processor (perf record -a has both)";
+            return self.linux.damaged(|| what.to_owned());
+        };
+        self.linux.count(cpu, time_ns, sink);
+        let is_clock = match attribute.source {
+            Source::Tracepoint(id) => return self.tracepoint(id, cpu, time_ns, one, sink),
+            Source::Other => return self.linux.other(),
+            Source::Clock => true,
+            Source::Cycles => false,
+        };
+        let period = one.period.or(attribute.period).filter(|_| is_clock);
+        let frame = |address| Frame { address, function: None, module: None };
+        let frames: Vec<_> = addresses(one.chain, self.order).map(frame).take(FRAMES_MAX).collect();
+        let sample = event::Sample {
+            time_ns,
+            cpu,
+            process: one.process,
+            thread: one.thread,
+            address: one.address,
+            stack: None,
+            during: self.linux.sampled(cpu),
+            weight_ns: period.and_then(|period| i64::try_from(period).ok()),
+        };
+        self.linux.sample(sample, frames, sink);
+    }
+
+    fn tracepoint(
+        &mut self,
+        id: u16,
+        cpu: u32,
+        time_ns: i64,
+        sample: Sample<'_>,
+        sink: &mut dyn FnMut(Event),
+    ) {
+        let Some(known) = self.tracing.events.get(&id) else { return self.linux.other() };
+        let head = Head { cpu, time_ns, thread: sample.thread };
+        let fields = format::Record { format: &known.format, bytes: sample.raw, order: self.order };
+        if self.linux.event(head, known.action, &fields, sink).is_err() {
+            self.linux.damaged(|| format!("{} at {time_ns} ns", known.format.name));
+        }
+    }
+
+    /// A mapping of the kernel or of a module.
+    fn image(&mut self, record: Record<'_>, time: Option<u64>) -> Option<Image> {
+        let (order, body) = (self.order, record.body);
+        // Process and thread, address, length, offset in the file; then the file.
+        let (base, size_bytes) = (order.u64(body, 8)?, order.u64(body, 16)?);
+        let (name_at, mut build_id) = match record.kind {
+            MMAP => (32, None),
+            _ => (64, None),
+        };
+        if record.kind == MMAP2 && record.misc & MMAP_BUILD_ID != 0 {
+            let length = usize::from(*body.get(32)?);
+            build_id = body.get(36..56)?.get(..length).map(hexadecimal);
+        }
+        let name = String::from_utf8_lossy(until_zero(body.get(name_at..)?));
+        // `[kernel.kallsyms]_text` says where it begins.
+        let name = if name.starts_with(KERNEL) { KERNEL } else { &*name };
+        let symbols = build_id.or_else(|| self.build_ids.get(name).cloned());
+        Some(Image {
+            time_ns: time.filter(|&time| time != 0).and_then(|time| i64::try_from(time).ok()),
+            base,
+            size_bytes,
+            name: self.linux.names.intern(name)?,
+            process: 0,
+            symbols: symbols.map(Arc::from),
+        })
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self, late: u64, sink: &mut dyn FnMut(Event)) {
+        if late > 0 {
+            self.linux.coverage.damaged += late;
+            let first = &mut self.linux.coverage.first_damaged;
+            first.get_or_insert_with(|| "records that are older than their round".to_owned());
+        }
+        for cpu in features::cpus(&self.features, self.order) {
+            sink(Event::Cpu(cpu));
+        }
+        self.linux.finish();
+    }
+}

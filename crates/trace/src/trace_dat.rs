@@ -1,0 +1,150 @@
+//! `trace.dat`: what `trace-cmd record` writes, versions 6 and 7.
+//!
+//! [`file`](mod@file) reads everything but the events, [`pages`] the pages of each processor,
+//! [`page`] their records; what tracepoints mean is in [`crate::linux`]. Pages of all processors are
+//! read in the order of their beginnings, so that rows are nearly in the order of time, and of one
+//! processor exactly.
+
+mod clock;
+mod compression;
+mod file;
+mod page;
+mod pages;
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use crate::event::{Coverage, Event, EventReader};
+use crate::linux::format::Record;
+use crate::linux::{Fields as _, Head, State, tracing};
+use file::File;
+use page::{Layout, Page};
+use pages::{Next, Pages};
+
+/// Whether a file that begins with `head` is `trace.dat`.
+pub fn is_trace_dat(head: &[u8]) -> bool {
+    head.starts_with(tracing::MAGIC)
+}
+
+/// Reads `trace.dat`.
+#[derive(Debug)]
+pub struct Reader<R> {
+    source: R,
+    file: File,
+    layout: Layout,
+    /// Processors with pages, and the time of their next page.
+    cpus: Vec<(u64, Pages)>,
+    linux: State,
+    /// Bytes of everything but pages, and of the pages so far.
+    read_bytes: u64,
+    size_bytes: u64,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Reads everything but the events.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    pub fn new(mut source: R) -> io::Result<Reader<R>> {
+        let file = File::read(&mut source)?;
+        let mut linux = State::default();
+        linux.coverage.format = format!("trace.dat version {}", file.version);
+        linux.coverage.clock.clone_from(&file.clock.name);
+        linux.coverage.events_lost = Some(0);
+        for &what in &file.damaged {
+            linux.damaged(|| what.to_owned());
+        }
+        if !file.clock.is_time() {
+            linux.damaged(|| "times are cycles or counts, not nanoseconds".to_owned());
+        }
+        let layout = Layout::new(file.order, &file.tracing.page);
+        let compression = file.compression.map(|compression| (compression, file.order));
+        let pages = file.cpus.iter().map(|&place| Pages::new(place, file.page_bytes, compression));
+        let pages: Vec<_> = pages.collect();
+        let size_bytes = source.seek(SeekFrom::End(0))?;
+        let pages_bytes = file.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.length));
+        let read_bytes = size_bytes.saturating_sub(pages_bytes);
+        let mut reader =
+            Reader { source, file, layout, cpus: Vec::new(), linux, read_bytes, size_bytes };
+        for mut pages in pages {
+            if let Some(time) = reader.load(&mut pages)? {
+                reader.cpus.push((time, pages));
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Loads the next page that can be read: its time, or `None` at the end.
+    fn load(&mut self, pages: &mut Pages) -> io::Result<Option<u64>> {
+        loop {
+            let before = pages.at;
+            let next = pages.next(&mut self.source)?;
+            self.read_bytes = self.read_bytes.saturating_add(pages.at.saturating_sub(before));
+            let time = Page::new(&pages.page, self.layout)
+                .and_then(|_| self.layout.order.u64(&pages.page, 0));
+            match (next, time) {
+                (Next::End, _) => return Ok(None),
+                (Next::Page, Some(time)) => return Ok(Some(time)),
+                _ => {
+                    let cpu = pages.cpu;
+                    self.linux.damaged(|| format!("a page of CPU {cpu}"));
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, cpu: u32, time: u64, bytes: &[u8], sink: &mut dyn FnMut(Event)) {
+        let time_ns = self.file.clock.nanoseconds(time);
+        let (Some(id), Some(time_ns)) = (self.layout.order.u16(bytes, 0), time_ns) else {
+            return self.linux.damaged(|| format!("a record of CPU {cpu}"));
+        };
+        self.linux.count(cpu, time_ns, sink);
+        let Some(known) = self.file.tracing.events.get(&id) else { return self.linux.other() };
+        let fields = Record { format: &known.format, bytes, order: self.layout.order };
+        let thread = fields.number("common_pid").and_then(|thread| u32::try_from(thread).ok());
+        let head = Head { cpu, time_ns, thread };
+        if self.linux.event(head, known.action, &fields, sink).is_err() {
+            self.linux.damaged(|| format!("{} at {time_ns} ns", known.format.name));
+        }
+    }
+}
+
+impl<R: Read + Seek> EventReader for Reader<R> {
+    fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool> {
+        let earliest = self.cpus.iter().enumerate().min_by_key(|(_, (time, _))| *time);
+        let Some((place, _)) = earliest else {
+            let lost = self.linux.coverage.events_lost.unwrap_or(0);
+            self.linux.coverage.events_lost = Some(lost.max(self.file.lost));
+            self.linux.finish();
+            return Ok(false);
+        };
+        let (_, mut pages) = self.cpus.swap_remove(place);
+        let bytes = std::mem::take(&mut pages.page);
+        if let Some(mut page) = Page::new(&bytes, self.layout) {
+            if let Some(lost) = page.lost {
+                // The kernel does not always say how many.
+                self.linux.lost(Some(pages.cpu), lost.max(1));
+            }
+            for (time, record) in page.by_ref() {
+                self.record(pages.cpu, time, record, sink);
+            }
+            if page.is_damaged {
+                let cpu = pages.cpu;
+                self.linux.damaged(|| format!("a record of CPU {cpu}"));
+            }
+        }
+        pages.page = bytes;
+        if let Some(time) = self.load(&mut pages)? {
+            self.cpus.push((time, pages));
+        }
+        Ok(true)
+    }
+
+    fn coverage(&self) -> Coverage {
+        Coverage { read_bytes: self.read_bytes(), ..self.linux.coverage() }
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.read_bytes.min(self.size_bytes)
+    }
+}

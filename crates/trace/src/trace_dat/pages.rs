@@ -1,0 +1,124 @@
+//! Pages of one processor, one after the other, plain or in compressed chunks.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::compression::Compression;
+use crate::bytes::{Order, read_block, read_number};
+
+/// Largest page of the ring buffer (`buffer_subbuf_size_kb`), and largest chunk of compressed pages.
+pub const PAGE_BYTES_MAX: u32 = 1 << 20;
+const CHUNK_BYTES_MAX: u64 = 4 << 20;
+
+/// Where the pages of a processor are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub cpu: u32,
+    pub at: u64,
+    pub length: u64,
+}
+
+/// Pages of a processor that are not read yet.
+#[derive(Debug)]
+pub struct Pages {
+    pub cpu: u32,
+    page_bytes: usize,
+    /// Where the next page or chunk is.
+    pub at: u64,
+    end: u64,
+    compression: Option<(Compression, Order)>,
+    /// Chunks that are not read yet; `None` before their number is known.
+    chunks_left: Option<u64>,
+    chunk: Vec<u8>,
+    chunk_at: usize,
+    /// The current page.
+    pub page: Vec<u8>,
+}
+
+/// What the next page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Page,
+    Damaged,
+    End,
+}
+
+impl Pages {
+    pub fn new(place: Place, page_bytes: u32, compression: Option<(Compression, Order)>) -> Pages {
+        Pages {
+            cpu: place.cpu,
+            page_bytes: page_bytes as usize,
+            at: place.at,
+            end: place.at.saturating_add(place.length),
+            compression,
+            chunks_left: None,
+            chunk: Vec::new(),
+            chunk_at: 0,
+            page: Vec::new(),
+        }
+    }
+
+    /// Reads the next page. A page that is cut at the end of the file is damaged.
+    pub fn next(&mut self, source: &mut (impl Read + Seek)) -> io::Result<Next> {
+        self.page.clear();
+        if self.compression.is_some() {
+            if self.chunk_at >= self.chunk.len() {
+                match self.read_chunk(source)? {
+                    Next::Page => {}
+                    other => return Ok(other),
+                }
+            }
+            let end = self.chunk_at.saturating_add(self.page_bytes).min(self.chunk.len());
+            self.page.extend_from_slice(self.chunk.get(self.chunk_at..end).unwrap_or_default());
+            self.chunk_at = end;
+            return Ok(Next::Page);
+        }
+        let length = (self.page_bytes as u64).min(self.end.saturating_sub(self.at));
+        if length == 0 {
+            return Ok(Next::End);
+        }
+        source.seek(SeekFrom::Start(self.at))?;
+        let read = source.by_ref().take(length).read_to_end(&mut self.page)?;
+        self.at = self.at.saturating_add(read as u64);
+        if (read as u64) < length {
+            self.end = self.at;
+        }
+        Ok(if read as u64 == length { Next::Page } else { Next::Damaged })
+    }
+
+    fn read_chunk(&mut self, source: &mut (impl Read + Seek)) -> io::Result<Next> {
+        let Some((compression, order)) = self.compression else { return Ok(Next::End) };
+        if self.at >= self.end && self.chunks_left.is_none() {
+            return Ok(Next::End);
+        }
+        source.seek(SeekFrom::Start(self.at))?;
+        let left = match self.chunks_left {
+            Some(left) => left,
+            None => {
+                self.at = self.at.saturating_add(4);
+                read_number::<4>(source, order)?.unwrap_or(0)
+            }
+        };
+        self.chunks_left = left.checked_sub(1).or(Some(0));
+        if left == 0 {
+            return Ok(Next::End);
+        }
+        let packed_bytes = read_number::<4>(source, order)?;
+        let plain_bytes = read_number::<4>(source, order)?;
+        let (Some(packed_bytes), Some(plain_bytes)) = (packed_bytes, plain_bytes) else {
+            self.chunks_left = Some(0);
+            return Ok(Next::Damaged);
+        };
+        self.at = self.at.saturating_add(8).saturating_add(packed_bytes);
+        let packed = read_block(source, packed_bytes, CHUNK_BYTES_MAX)?;
+        self.chunk_at = 0;
+        let is_whole = packed.is_some_and(|packed| {
+            plain_bytes <= CHUNK_BYTES_MAX
+                && compression.unpack(&packed, plain_bytes, &mut self.chunk)
+        });
+        if !is_whole {
+            self.chunk.clear();
+            return Ok(Next::Damaged);
+        }
+        Ok(if self.chunk.is_empty() { Next::Damaged } else { Next::Page })
+    }
+}

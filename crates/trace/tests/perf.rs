@@ -1,0 +1,176 @@
+//! `perf.data` in its forms: plain, compressed, from a pipe, with losses, and damaged. The counts of the
+//! fixture are compared in `truth.rs`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Cursor;
+use std::path::Path;
+
+use smbscope_trace::event::{Coverage, Event, EventReader as _};
+use smbscope_trace::{Format, perf, recognise};
+
+const HEADER_BYTES: usize = 104;
+
+fn fixture() -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
+    std::fs::read(folder.join("loopback.perf.data")).unwrap()
+}
+
+fn read(bytes: Vec<u8>) -> (Vec<Event>, Coverage) {
+    let mut reader = perf::Reader::new(Cursor::new(bytes)).unwrap();
+    let mut events = Vec::new();
+    while reader.step(&mut |event| events.push(event)).unwrap() {}
+    (events, reader.coverage())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+/// Attributes with their numbers, records, and feature sections.
+struct Parts {
+    attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    records: Vec<Vec<u8>>,
+    features: Vec<(u64, Vec<u8>)>,
+}
+
+fn parts(file: &[u8]) -> Parts {
+    let size = u64_at(file, 16);
+    let (attributes_at, attributes_bytes) = (u64_at(file, 24), u64_at(file, 32));
+    let attributes = file[attributes_at..attributes_at + attributes_bytes].chunks(size);
+    let attributes = attributes.map(|bytes| {
+        let (at, length) = (u64_at(bytes, size - 16), u64_at(bytes, size - 8));
+        (bytes[..size - 16].to_vec(), file[at..at + length].to_vec())
+    });
+    let (mut at, end) = (u64_at(file, 40), u64_at(file, 40) + u64_at(file, 48));
+    let mut records = Vec::new();
+    while at < end {
+        let length = usize::from(u16::from_le_bytes([file[at + 6], file[at + 7]]));
+        records.push(file[at..at + length].to_vec());
+        at += length;
+    }
+    let bits = u64_at(file, 72);
+    let features = (0..64).filter(|feature| bits >> feature & 1 == 1).enumerate();
+    let features = features.map(|(place, feature)| {
+        let (at, length) = (u64_at(file, end + 16 * place), u64_at(file, end + 16 * place + 8));
+        (feature, file[at..at + length].to_vec())
+    });
+    Parts { attributes: attributes.collect(), records, features: features.collect() }
+}
+
+fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+    let size = (8 + body.len()) as u16;
+    [&kind.to_le_bytes()[..], &[0, 0], &size.to_le_bytes(), body].concat()
+}
+
+/// As `perf record -o -` writes it.
+fn pipe(parts: &Parts) -> Vec<u8> {
+    let mut bytes = b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec();
+    for (attribute, ids) in &parts.attributes {
+        bytes.extend(record(64, &[&attribute[..], ids].concat()));
+    }
+    for (feature, section) in &parts.features {
+        match feature {
+            1 => {
+                bytes.extend(record(66, &(section.len() as u32).to_le_bytes()));
+                bytes.extend_from_slice(section);
+            }
+            2 => bytes.extend([&[67, 0, 0, 0], &section[4..]].concat()),
+            _ => bytes.extend(record(80, &[&feature.to_le_bytes()[..], section].concat())),
+        }
+    }
+    bytes.extend(parts.records.concat());
+    bytes
+}
+
+#[test]
+fn processors_and_the_kernel_are_known() {
+    assert_eq!(recognise(&fixture()[..1024]), Some(Format::Perf));
+    let (events, coverage) = read(fixture());
+    let images: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Image(image) => Some(image),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((images.len(), &*images[0].name, images[0].process), (1, "[kernel.kallsyms]", 0));
+    assert_eq!(images[0].symbols.as_ref().unwrap().len(), 40);
+    let is_placed = |event: &&Event| match event {
+        Event::Cpu(cpu) => cpu.node == Some(0) && cpu.core.is_some() && cpu.thread.is_some(),
+        _ => false,
+    };
+    assert_eq!(events.iter().filter(is_placed).count(), 2);
+    assert_eq!((coverage.damaged, coverage.events_lost), (0, Some(0)));
+    assert_eq!(coverage.clock.as_deref(), Some("perf"));
+}
+
+#[test]
+fn a_pipe_and_compression_give_the_same_events() {
+    let (expected, _) = read(fixture());
+    let mut parts = parts(&fixture());
+    let (events, coverage) = read(pipe(&parts));
+    assert_eq!((events.len(), coverage.damaged), (expected.len(), 0));
+    assert_eq!(events, expected);
+    let packed = zstd::encode_all(&parts.records.concat()[..], 3).unwrap();
+    parts.records = packed.chunks(5_000).map(|piece| record(81, piece)).collect();
+    let (events, coverage) = read(pipe(&parts));
+    assert_eq!((events, coverage.damaged), (expected, 0));
+}
+
+#[test]
+fn lost_events_end_what_is_open() {
+    let mut parts = parts(&fixture());
+    // One of the numbers of each event names the attribute.
+    let id = u64_at(&parts.attributes[0].1, 0) as u64;
+    let all = read(pipe(&parts)).0.len();
+    let middle = parts.records[parts.records.len() / 2].clone();
+    let time = u64_at(&middle, 8 + 24) as u64;
+    // Number and count; process and thread, time, number, processor.
+    let lost = |cpu: u64| [id, 7, 0, time, id, cpu, id].map(u64::to_le_bytes).concat();
+    for cpu in [0, 1] {
+        parts.records.push(record(2, &lost(cpu)));
+    }
+    let (events, coverage) = read(pipe(&parts));
+    assert_eq!(coverage.events_lost, Some(14));
+    assert!(events.len() <= all);
+}
+
+#[test]
+fn a_file_that_is_cut_keeps_its_samples() {
+    let file = fixture();
+    let data_at = u64_at(&file, 40);
+    let (mut most, mut damaged) = (0, 0);
+    for length in (HEADER_BYTES..file.len()).step_by(97) {
+        let (_, coverage) = read(file[..length].to_vec());
+        assert!(coverage.read_bytes <= length.max(data_at) as u64, "{coverage:?}");
+        assert!(coverage.first_damaged.is_some(), "{length}");
+        (most, damaged) = (most.max(coverage.events), damaged + 1);
+    }
+    assert!(most > 400 && damaged > 400, "{most}, {damaged}");
+    // `perf record` that was killed leaves no length.
+    let mut killed = file[..file.len() / 2].to_vec();
+    killed[48..56].fill(0);
+    let (_, coverage) = read(killed);
+    assert!(coverage.events > 100);
+    assert!(coverage.first_damaged.unwrap().contains("did not end"));
+}
+
+#[test]
+fn any_byte_changed_ends_with_coverage() {
+    let file = fixture();
+    let piped = pipe(&parts(&file));
+    for (bytes, step) in [(file, 199), (piped, 211)] {
+        for at in (16..bytes.len()).step_by(step).chain(16..HEADER_BYTES) {
+            for value in [0, 0x7f, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                let length = changed.len() as u64;
+                let (_, coverage) = read(changed);
+                assert!(coverage.events <= length / 8);
+            }
+        }
+    }
+    assert!(perf::Reader::new(Cursor::new(b"PERFILE2".to_vec())).is_err());
+    assert!(!perf::is_perf(b"PERFFILE\x68\0\0\0\0\0\0\0"));
+}
