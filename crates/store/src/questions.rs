@@ -79,6 +79,7 @@ const QUESTIONS: &[Question] = questions! {
     "failed-opens"
     "handles-left-open"
     "interrupts-by-cpu"
+    "interrupts-by-function"
     "interrupts-by-module"
     "interrupts-over-limit"
     "io-sizes"

@@ -27,5 +27,7 @@ pub mod ftrace;
 mod names;
 mod reader;
 pub mod rows;
+pub mod symbols;
 
 pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise};
+pub use symbols::Symbols;

@@ -12,6 +12,7 @@ use crate::etl;
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
 use crate::rows::Rows;
+use crate::symbols::Symbols;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
@@ -53,6 +54,8 @@ pub enum Error {
     Io(PathBuf, std::io::Error),
     /// Rows could not be converted.
     Arrow(ArrowError),
+    /// A file with symbols that cannot be used, and why.
+    Symbols(PathBuf, &'static str),
 }
 
 impl std::fmt::Display for Error {
@@ -60,6 +63,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Error::Arrow(error) => write!(f, "rows could not be converted: {error}"),
+            Error::Symbols(path, what) => write!(f, "{}: {what}", path.display()),
         }
     }
 }
@@ -95,11 +99,17 @@ pub struct Reader {
 
 impl Reader {
     /// Opens a file of a format that [`recognise`] found. Its name is that of the recording.
+    /// Functions that the trace does not name come from `symbols`.
     ///
     /// # Errors
     ///
     /// Those of the operating system.
-    pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
+    pub fn open(
+        path: &Path,
+        format: Format,
+        symbols: &Symbols,
+        batch_rows: usize,
+    ) -> Result<Reader, Error> {
         let file = File::open(path).map_err(|error| Error::Io(path.to_owned(), error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let events: Box<dyn EventReader + Send> = match format {
@@ -110,6 +120,7 @@ impl Reader {
         };
         let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
+        reader.rows.use_symbols(symbols.clone(), format == Format::Etl);
         Ok(reader)
     }
 

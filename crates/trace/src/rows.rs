@@ -1,7 +1,7 @@
 //! Events of any reader to rows of the processors' tables.
 //!
 //! Owns what is derived from single events: the exclusive duration (`exclusive`), and the module of
-//! an address (`modules`).
+//! an address and its function (`modules`).
 
 mod exclusive;
 mod modules;
@@ -16,8 +16,9 @@ use smbscope_tables::Part;
 use smbscope_tables::tables::{self, StackFrame};
 
 use crate::event::{Coverage, Cpu, Event, Frame, Image, Interrupt, Kind, Sample, StackId, Switch};
+use crate::symbols::Symbols;
 use exclusive::Exclusive;
-use modules::Modules;
+use modules::{Modules, Place};
 
 /// Most processors of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
@@ -64,6 +65,11 @@ impl Rows {
             counts: [0; 3],
             limited: 0,
         }
+    }
+
+    /// Names functions by `symbols` where the trace has only addresses.
+    pub fn use_symbols(&mut self, symbols: Symbols, is_windows: bool) {
+        self.modules.use_symbols(symbols, is_windows);
     }
 
     /// Takes one event.
@@ -117,6 +123,7 @@ impl Rows {
     pub fn finish(&mut self, coverage: Coverage) -> Result<Vec<Part>, ArrowError> {
         let mut parts = self.take()?;
         let [interrupts, samples, switches] = self.counts;
+        let used = self.modules.used();
         let trace = tables::Trace {
             recording: self.recording.to_string(),
             format: coverage.format,
@@ -137,8 +144,11 @@ impl Rows {
             samples,
             switches,
             stacks_discarded: coverage.stacks_discarded,
-            names_discarded: coverage.names_discarded,
+            names_discarded: coverage.names_discarded + self.modules.names_discarded(),
             limited: coverage.limited + self.limited + self.modules.discarded(),
+            symbol_files: used.files,
+            symbol_files_damaged: used.damaged,
+            first_symbol_file_damaged: used.first_damaged.as_deref().map(str::to_owned),
         };
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
@@ -190,16 +200,15 @@ impl Rows {
             let nested = self.exclusive.entry(one.cpu).or_default();
             nested.end(start, one.end_ns)
         });
-        let located = one.routine.and_then(|routine| self.modules.find(routine));
-        let (module, routine_offset) = located.unzip();
+        let place = one.routine.map(|routine| self.modules.find(routine)).unwrap_or_default();
         self.counts[0] += 1;
         self.interrupts.push(tables::Interrupt {
             recording: self.recording.clone(),
             cpu: u64::from(one.cpu),
             kind: Cow::Borrowed(one.kind.name()),
-            name: one.name.or(module),
+            name: one.name.or(place.module),
             routine: one.routine,
-            routine_offset,
+            routine_offset: place.offset,
             vector: one.vector.map(u64::from),
             device: one.device,
             queue: one.queue.map(u64::from),
@@ -210,6 +219,7 @@ impl Rows {
             delay_ns: one.start_ns.zip(one.raised_ns).map(|(start, raised)| start - raised),
             work: one.work.map(u64::from),
             budget: one.budget.map(u64::from),
+            function: place.function,
         });
     }
 
@@ -219,7 +229,9 @@ impl Rows {
         }
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
         let (function, module) = innermost.unwrap_or_default();
-        let located = || self.modules.find(one.address?).map(|(module, _)| module);
+        let is_known = function.is_some() && module.is_some();
+        let address = one.address.filter(|_| !is_known);
+        let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
         self.counts[1] += 1;
         self.samples.push(tables::Sample {
             recording: self.recording.clone(),
@@ -229,8 +241,8 @@ impl Rows {
             thread: one.thread.map(u64::from),
             during: one.during.map(Kind::name).map(Cow::Borrowed),
             address: one.address,
-            function,
-            module: module.or_else(located),
+            function: function.or(place.function),
+            module: module.or(place.module),
             stack: one.stack,
             weight_ns: one.weight_ns,
         });
@@ -248,14 +260,18 @@ impl Rows {
             }
         }
         for (depth, frame) in frames.into_iter().enumerate() {
-            let located = || self.modules.find(frame.address).map(|(module, _)| module);
+            let place = match depth {
+                _ if frame.function.is_some() && frame.module.is_some() => Place::default(),
+                0 => self.modules.find(frame.address),
+                _ => self.modules.find_caller(frame.address),
+            };
             self.stacks.push(StackFrame {
                 recording: self.recording.clone(),
                 stack: id,
                 depth: depth as u64,
                 address: frame.address,
-                function: frame.function,
-                module: frame.module.or_else(located),
+                function: frame.function.or(place.function),
+                module: frame.module.or(place.module),
             });
         }
     }
@@ -279,7 +295,7 @@ impl Rows {
 
     fn image(&mut self, one: &Image) {
         if one.process == 0 {
-            self.modules.add(one.base, one.size_bytes, &one.name);
+            self.modules.add(one.base, one.size_bytes, &one.name, one.symbols.clone());
         }
         self.images.push(tables::Image {
             recording: self.recording.to_string(),
