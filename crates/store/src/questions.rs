@@ -78,6 +78,7 @@ const QUESTIONS: &[Question] = questions! {
     "errors"
     "failed-opens"
     "handles-left-open"
+    "idle-states"
     "interrupts-by-cpu"
     "interrupts-by-function"
     "interrupts-by-module"

@@ -18,12 +18,14 @@ use crate::symbols::Symbols;
 pub const HEAD_BYTES: usize = 16_384;
 
 /// The tables that a trace has.
-pub const TABLES: [Table; 7] = [
+pub const TABLES: [Table; 9] = [
     Table::Interrupts,
     Table::Samples,
     Table::Stacks,
     Table::Switches,
     Table::Cpus,
+    Table::Devices,
+    Table::Power,
     Table::Images,
     Table::Traces,
 ];

@@ -15,13 +15,17 @@ use arrow::error::ArrowError;
 use smbscope_tables::Part;
 use smbscope_tables::tables::{self, StackFrame};
 
-use crate::event::{Coverage, Cpu, Event, Frame, Image, Interrupt, Kind, Sample, StackId, Switch};
+use crate::event::{
+    Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
+};
 use crate::symbols::Symbols;
 use exclusive::Exclusive;
 use modules::{Modules, Place};
 
 /// Most processors of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
+/// Most devices.
+const DEVICES_MAX: usize = 65_536;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
@@ -38,6 +42,8 @@ pub struct Rows {
     stacks: Vec<StackFrame>,
     switches: Vec<tables::Switch>,
     images: Vec<tables::Image>,
+    devices: Vec<tables::Device>,
+    power: Vec<tables::Power>,
     cpus: BTreeMap<u32, tables::Cpu>,
     exclusive: HashMap<u32, Exclusive>,
     modules: Modules,
@@ -58,6 +64,8 @@ impl Rows {
             stacks: Vec::new(),
             switches: Vec::new(),
             images: Vec::new(),
+            devices: Vec::new(),
+            power: Vec::new(),
             cpus: BTreeMap::new(),
             exclusive: HashMap::new(),
             modules: Modules::default(),
@@ -81,13 +89,16 @@ impl Rows {
             Event::Switch(switch) => self.switch(switch),
             Event::Image(image) => self.image(&image),
             Event::Cpu(cpu) => self.cpu(&cpu),
+            Event::Device(device) => self.device(&device),
+            Event::Power(power) => self.power(&power),
         }
     }
 
     /// Whether there are enough rows for [`Rows::take`].
     pub fn is_full(&self) -> bool {
         let longest = self.interrupts.len().max(self.samples.len()).max(self.stacks.len());
-        longest.max(self.switches.len()).max(self.images.len()) >= self.batch_rows
+        let longest = longest.max(self.switches.len()).max(self.images.len());
+        longest.max(self.power.len()) >= self.batch_rows
     }
 
     /// The rows so far.
@@ -112,6 +123,7 @@ impl Rows {
         batch!(self.interrupts, tables::Interrupt, Part::Interrupts);
         batch!(self.samples, tables::Sample, Part::Samples);
         batch!(self.switches, tables::Switch, Part::Switches);
+        batch!(self.power, tables::Power, Part::Power);
         Ok(parts)
     }
 
@@ -153,6 +165,9 @@ impl Rows {
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
             parts.push(Part::Cpus(cpus));
+        }
+        if !self.devices.is_empty() {
+            parts.push(Part::Devices(std::mem::take(&mut self.devices)));
         }
         parts.push(Part::Traces(vec![trace]));
         Ok(parts)
@@ -210,7 +225,7 @@ impl Rows {
             routine: one.routine,
             routine_offset: place.offset,
             vector: one.vector.map(u64::from),
-            device: one.device,
+            device: one.device.or(place.device),
             queue: one.queue.map(u64::from),
             thread: one.thread.map(u64::from),
             start: one.start_ns.unwrap_or(one.end_ns),
@@ -290,6 +305,39 @@ impl Rows {
             old_state: one.old_state,
             new_thread: u64::from(one.new_thread),
             new_name: one.new_name,
+        });
+    }
+
+    fn device(&mut self, one: &Device) {
+        if self.devices.len() >= DEVICES_MAX {
+            self.limited += 1;
+            return;
+        }
+        self.modules.add_device(one);
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        self.devices.push(tables::Device {
+            recording: self.recording.to_string(),
+            name: text(&one.name),
+            instance: one.instance.to_string(),
+            class: text(&one.class),
+            driver: text(&one.driver),
+            filters: text(&one.filters),
+            irq: one.irq.map(i64::from),
+            affinity: one.affinity,
+        });
+    }
+
+    fn power(&mut self, one: &Power) {
+        if self.known_cpu(one.cpu).is_none() {
+            return;
+        }
+        self.power.push(tables::Power {
+            recording: self.recording.clone(),
+            time: one.time_ns,
+            cpu: u64::from(one.cpu),
+            kind: Cow::Borrowed(one.kind.name()),
+            value: one.value,
+            duration_ns: one.duration_ns,
         });
     }
 

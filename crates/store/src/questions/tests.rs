@@ -174,7 +174,8 @@ const LOAD: [&str; 9] = [
 const SERVER: [&str; 2] = ["server", "slow-server"];
 
 /// Questions about traces of processors, and a trace.
-const TRACE: [&str; 4] = [
+const TRACE: [&str; 5] = [
+    "idle-states",
     "interrupts-by-cpu",
     "interrupts-by-function",
     "interrupts-by-module",

@@ -1,8 +1,9 @@
 //! Which module of the kernel an address belongs to, and which function.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::event::Device;
 use crate::names::Names;
 use crate::symbols::{Found, Functions, Symbols};
 
@@ -20,6 +21,8 @@ pub struct Modules {
     symbols: Symbols,
     /// Functions of the kernel by their addresses, not by modules.
     kernel: Option<Arc<Functions>>,
+    /// The device that the driver of a module serves; `None` if it serves several.
+    devices: HashMap<String, Option<Arc<str>>>,
     names: Names,
     used: Used,
 }
@@ -29,6 +32,7 @@ struct Module {
     size_bytes: u64,
     name: Arc<str>,
     symbols: Option<Arc<str>>,
+    device: Option<Arc<str>>,
     /// Read when the first address is in it; `None` if there are none.
     functions: Option<Option<Arc<Functions>>>,
 }
@@ -40,6 +44,8 @@ pub struct Place {
     /// Offset in the module.
     pub offset: Option<u64>,
     pub function: Option<Arc<str>>,
+    /// The device that the module serves.
+    pub device: Option<Arc<str>>,
 }
 
 /// Files with symbols that were read, and those that could not be.
@@ -65,8 +71,19 @@ impl Modules {
             self.discarded += 1;
             return;
         }
-        let name = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
-        self.by_base.insert(base, Module { size_bytes, name, symbols, functions: None });
+        let name: Arc<str> = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
+        let device = self.devices.get(driver(&name).as_str()).cloned().flatten();
+        self.by_base.insert(base, Module { size_bytes, name, symbols, device, functions: None });
+    }
+
+    /// Remembers the device of a driver. Its modules are added later.
+    pub fn add_device(&mut self, device: &Device) {
+        let (Some(service), Some(name)) = (&device.driver, &device.name) else { return };
+        let devices = &mut self.devices;
+        devices
+            .entry(driver(service))
+            .and_modify(|known| *known = None)
+            .or_insert_with(|| Some(name.clone()));
     }
 
     /// Module and function of an instruction.
@@ -76,6 +93,7 @@ impl Modules {
         if let Some((base, module)) = module.filter(|(base, it)| address - **base < it.size_bytes) {
             let offset = address - base;
             place.module = Some(module.name.clone());
+            place.device.clone_from(&module.device);
             place.offset = Some(offset);
             let (symbols, used) = (&self.symbols, &mut self.used);
             let functions = module.functions.get_or_insert_with(|| {
@@ -125,6 +143,12 @@ impl Modules {
     pub fn used(&self) -> &Used {
         &self.used
     }
+}
+
+/// Name of a driver by its service or its file; as a rule they differ in the extension only.
+fn driver(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    name.strip_suffix(".sys").map_or(name.clone(), str::to_owned)
 }
 
 #[cfg(test)]
