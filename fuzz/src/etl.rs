@@ -47,8 +47,10 @@ pub fn buffer() -> Vec<u8> {
         (11, 10),
         (11, 13),
         (11, 21),
+        (11, 22),
         (11, 24),
         (11, 27),
+        (11, 35),
     ] {
         let mut record = vec![3, 0, 17, 0xc0, 96, 0, opcode, group, 100, 0, 0, 0, 0, 0, 0, 0];
         record.extend((0..80).map(|at| if at % 4 == 0 { 1 + at / 16 } else { 0 }));

@@ -1,5 +1,5 @@
-//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`) and
-//! text traces (`*.txt`) are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), text
+//! traces (`*.txt`) and PDB files are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
 // The macro adds code after the exit.
 #![allow(unreachable_code)]
@@ -195,6 +195,7 @@ fn make() {
         "keys",
         "trace",
         "etl",
+        "pdb",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -214,6 +215,11 @@ fn make() {
             let text = std::fs::read(&path).expect("the trace can be read");
             for lines in text.chunks(BYTES) {
                 seeds.add("trace", &[], lines);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "pdb") {
+            let file = std::fs::read(&path).expect("the file can be read");
+            if file.len() <= 2 * BYTES {
+                seeds.add("pdb", &[], &file);
             }
         } else {
             seeds.capture(&path);

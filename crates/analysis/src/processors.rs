@@ -12,16 +12,17 @@ mod groups;
 mod per_cpu;
 mod roles;
 mod stacks;
+mod symbols;
 mod timeline;
 pub mod waiting;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
-use smbscope_tables::tables::{Cpu, Trace};
+use smbscope_tables::tables::{Cpu, Image, Trace};
 
 pub use data::{
-    CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, PathPart, Processor, Ranked,
-    Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
+    CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, MissingSymbols, PathPart,
+    Processor, Ranked, Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
 };
 use devices::Devices;
 pub use findings::{Finding, ProcessorTrouble};
@@ -29,6 +30,7 @@ use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
 pub use roles::Role;
 use stacks::{Hit, Sampled, StackFrame, Stacks};
+use symbols::Symbols;
 use timeline::OfCpus;
 
 /// Which of a processor's times an interrupt or deferred work belongs to.
@@ -59,6 +61,7 @@ pub struct Processors {
     devices: Devices,
     bins: OfCpus,
     stacks: Stacks,
+    symbols: Symbols,
 }
 
 /// One row of the table `interrupts`, as the parts of this analysis read it.
@@ -89,6 +92,7 @@ impl Processors {
             devices: Devices::default(),
             bins: OfCpus::default(),
             stacks: Stacks::default(),
+            symbols: Symbols::default(),
         }
     }
 
@@ -102,8 +106,14 @@ impl Processors {
         rows.iter().for_each(|row| self.processors.place(row));
     }
 
+    /// Takes rows of the table `images`.
+    pub fn images(&mut self, rows: &[Image]) {
+        self.symbols.images(rows);
+    }
+
     /// Takes rows of the table `interrupts`.
     pub fn interrupts(&mut self, batch: &RecordBatch) {
+        self.symbols.interrupts(batch);
         let number =
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let signed =
@@ -164,6 +174,7 @@ impl Processors {
 
     /// Takes rows of the table `samples`.
     pub fn samples(&mut self, batch: &RecordBatch) {
+        self.symbols.samples(batch);
         let number =
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
@@ -204,6 +215,7 @@ impl Processors {
 
     /// Takes rows of the table `stacks`: frames of each stack from the innermost outwards.
     pub fn stacks(&mut self, batch: &RecordBatch) {
+        self.symbols.stacks(batch);
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
         let stacks = batch.column_by_name("stack").and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let (Some(stacks), Some(recordings)) = (stacks, text("recording")) else { return };
@@ -244,6 +256,7 @@ impl Processors {
             device.nodes.dedup();
         }
         let (in_samples, stacks_discarded) = self.stacks.finish();
+        let (symbols_missing, modules_discarded) = self.symbols.finish();
         let mut report = Report {
             findings: Vec::new(),
             start_ns: starts.min(),
@@ -252,10 +265,12 @@ impl Processors {
             discarded: processors.discarded
                 + groups_discarded
                 + devices_discarded
-                + stacks_discarded,
+                + stacks_discarded
+                + modules_discarded,
             processors: processors.rows,
             interrupts: groups,
             devices,
+            symbols_missing,
             limits: self.limits,
             timeline: self.bins.timeline(),
             in_samples,

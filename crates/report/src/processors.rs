@@ -6,6 +6,7 @@ mod coverage;
 mod explain;
 mod inside;
 mod over_time;
+mod symbols;
 mod verdict;
 mod waiting;
 

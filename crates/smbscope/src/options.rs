@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use smbscope_capture as capture;
+use smbscope_store::Symbols;
 use smbscope_store::source::{OpenOptions, Source};
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::column::Sensitivity;
@@ -40,6 +41,10 @@ pub struct Reading {
     /// are visible to other users of this machine and stay in the shell's history.
     #[arg(long = "key", value_name = "ID,KEY")]
     pub key: Vec<String>,
+    /// Name functions in traces of processors by the PDB files in this folder (a symbol store, or
+    /// the files themselves), or by this copy of /proc/kallsyms. Can be given several times.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub symbols: Vec<PathBuf>,
     /// Number of decoding threads; 0 uses one per processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -107,7 +112,8 @@ impl Reading {
             threads: self.threads,
             ..capture::Options::default()
         };
-        Ok(Source::open(inputs, OpenOptions { decode, tokenizer })?)
+        let symbols = Symbols::open(&self.symbols).map_err(smbscope_store::Error::from)?;
+        Ok(Source::open(inputs, OpenOptions { decode, tokenizer, symbols })?)
     }
 
     fn keys(&self) -> anyhow::Result<Vec<KeyEntry>> {

@@ -92,6 +92,9 @@ impl From<crate::trace::Error> for Error {
         match error {
             crate::trace::Error::Io(path, error) => Error::io(&path)(error),
             crate::trace::Error::Arrow(error) => Error::Arrow(error),
+            crate::trace::Error::Symbols(path, what) => {
+                Error::NotRecognised { path, what: what.to_owned() }
+            }
         }
     }
 }

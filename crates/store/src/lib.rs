@@ -98,3 +98,4 @@ use smbscope_trace as trace;
 
 pub use error::{Error, Result};
 pub use smbscope_tables::{Part, Table};
+pub use smbscope_trace::Symbols;

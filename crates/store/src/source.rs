@@ -23,6 +23,7 @@ use crate::Table;
 use crate::capture;
 use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
+use crate::trace;
 
 pub use input::Input;
 pub use parts::{Filtered, Parts, Progress};
@@ -35,6 +36,8 @@ pub struct OpenOptions {
     pub decode: capture::Options,
     /// Replaces names by tokens in everything that the source returns.
     pub tokenizer: Option<Tokenizer>,
+    /// Names functions in traces that have only addresses.
+    pub symbols: trace::Symbols,
 }
 
 /// What a pass yields.
@@ -258,7 +261,7 @@ impl Source {
             .map_err(Error::io(&temporary))?;
         let stream: Vec<_> = self.inputs.iter().skip(place).take(1).collect();
         // Names are not replaced here: the source replaces them when the folder is read.
-        let options = OpenOptions { decode: self.options.decode.clone(), tokenizer: None };
+        let options = OpenOptions { tokenizer: None, ..self.options.clone() };
         let parts = Parts::new(&stream, &options, &Request::all(), None)?;
         import(parts, dir.path(), &stream)?;
         if let Some(input) = self.inputs.get_mut(place) {

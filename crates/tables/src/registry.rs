@@ -16,8 +16,8 @@ use arrow::error::ArrowError;
 use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
-    Connection, Counter, Coverage, Cpu, Handle, Image, Interrupt, Referral, Sample, Scenario,
-    Session, Slice, StackFrame, Step, Switch, Trace, Tree,
+    Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interrupt, Power, Referral, Sample,
+    Scenario, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -183,6 +183,10 @@ registry! {
         "Context switches of processors.";
     Cpus: rows of Cpu, time None, pass 5,
         "Processors of a trace, and where they are in the machine.";
+    Devices: rows of Device, time None, pass 5,
+        "Devices that interrupt, and network adapters.";
+    Power: batch of Power, time Some("time"), pass 5,
+        "Idle states and frequencies of processors.";
     Images: rows of Image, time Some("loaded_at"), pass 5,
         "Code of the kernel, of drivers and of programs in memory.";
     Traces: rows of Trace, time Some("started_at"), pass 5,

@@ -345,9 +345,17 @@ impl Buffer {
     }
 
     pub fn switch(&mut self, ticks: i64, old_thread: u32, new_thread: u32, old_state: u8) {
-        let mut fields = new_thread.to_le_bytes().to_vec();
-        fields.extend(old_thread.to_le_bytes());
-        fields.extend([8, 8, 0, 0, 1, 0, old_state, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        self.any_switch(ticks, [new_thread, old_thread], 0, old_state);
+    }
+
+    /// A switch from the idle thread of a processor, which was in an idle state before.
+    pub fn switch_from_idle(&mut self, ticks: i64, new_thread: u32, idle_state: u8) {
+        self.any_switch(ticks, [new_thread, 0], idle_state, 2);
+    }
+
+    fn any_switch(&mut self, ticks: i64, threads: [u32; 2], idle_state: u8, old_state: u8) {
+        let mut fields = threads.map(u32::to_le_bytes).concat();
+        fields.extend([8, 8, idle_state, 0, 1, 0, old_state, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         self.perfinfo(5, 36, ticks, &fields);
     }
 

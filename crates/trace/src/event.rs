@@ -2,7 +2,7 @@
 //!
 //! A reader converts times to nanoseconds on one clock for the whole trace, and pairs the beginning
 //! of an interrupt with its end. It yields the interrupts of a processor in the order of their
-//! ends, an image before the events with addresses in it, and a stack before the sample that names
+//! ends, an image and a device before the events with addresses in its driver, and a stack before the sample that names
 //! it. Everything else may come in any order.
 
 use std::io;
@@ -170,6 +170,51 @@ pub struct Cpu {
     pub mhz: Option<u32>,
 }
 
+/// A device that interrupts, or a network adapter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Device {
+    pub name: Option<Arc<str>>,
+    /// Which device of the machine it is: bus, vendor, model and place.
+    pub instance: Arc<str>,
+    pub class: Option<Arc<str>>,
+    /// The service whose driver serves it.
+    pub driver: Option<Arc<str>>,
+    /// Further drivers above and below that driver.
+    pub filters: Option<Arc<str>>,
+    /// Negative for message-signalled interrupts.
+    pub irq: Option<i32>,
+    pub affinity: Option<u64>,
+}
+
+/// What the table `power` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PowerKind {
+    /// The number of an idle state.
+    CState,
+    /// kHz.
+    Frequency,
+}
+
+impl PowerKind {
+    /// Its name in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            PowerKind::CState => "c_state",
+            PowerKind::Frequency => "frequency",
+        }
+    }
+}
+
+/// A stay of a processor in an idle state, or a change of its frequency.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Power {
+    pub time_ns: i64,
+    pub cpu: u32,
+    pub kind: PowerKind,
+    pub value: u64,
+    pub duration_ns: Option<i64>,
+}
+
 /// What a reader yields.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -183,6 +228,8 @@ pub enum Event {
     Switch(Switch),
     Image(Image),
     Cpu(Cpu),
+    Device(Device),
+    Power(Power),
 }
 
 /// What was read, lost and not understood. A counter that the format does not have is `None`.

@@ -31,6 +31,8 @@ mod names;
 pub mod perf;
 mod reader;
 pub mod rows;
+pub mod symbols;
 pub mod trace_dat;
 
 pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise, recognise_folder};
+pub use symbols::Symbols;

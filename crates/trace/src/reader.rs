@@ -14,18 +14,21 @@ use crate::event::EventReader;
 use crate::ftrace::{self, Text};
 use crate::perf;
 use crate::rows::Rows;
+use crate::symbols::Symbols;
 use crate::trace_dat;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
 
 /// The tables that a trace has.
-pub const TABLES: [Table; 7] = [
+pub const TABLES: [Table; 9] = [
     Table::Interrupts,
     Table::Samples,
     Table::Stacks,
     Table::Switches,
     Table::Cpus,
+    Table::Devices,
+    Table::Power,
     Table::Images,
     Table::Traces,
 ];
@@ -65,6 +68,8 @@ pub enum Error {
     Io(PathBuf, std::io::Error),
     /// Rows could not be converted.
     Arrow(ArrowError),
+    /// A file with symbols that cannot be used, and why.
+    Symbols(PathBuf, &'static str),
 }
 
 impl std::fmt::Display for Error {
@@ -72,6 +77,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Error::Arrow(error) => write!(f, "rows could not be converted: {error}"),
+            Error::Symbols(path, what) => write!(f, "{}: {what}", path.display()),
         }
     }
 }
@@ -119,15 +125,22 @@ pub struct Reader {
 
 impl Reader {
     /// Opens a file or folder of a format that [`recognise`] or [`recognise_folder`] found. Its name is that of the recording.
+    /// Functions that the trace does not name come from `symbols`.
     ///
     /// # Errors
     ///
     /// Those of the operating system.
-    pub fn open(path: &Path, format: Format, batch_rows: usize) -> Result<Reader, Error> {
+    pub fn open(
+        path: &Path,
+        format: Format,
+        symbols: &Symbols,
+        batch_rows: usize,
+    ) -> Result<Reader, Error> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let events = open(path, format).map_err(|error| Error::Io(path.to_owned(), error))?;
         let mut reader = Reader::new(events, &name, batch_rows);
         path.clone_into(&mut reader.path);
+        reader.rows.use_symbols(symbols.clone(), format == Format::Etl);
         Ok(reader)
     }
 

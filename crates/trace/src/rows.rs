@@ -1,7 +1,7 @@
 //! Events of any reader to rows of the processors' tables.
 //!
 //! Owns what is derived from single events: the exclusive duration (`exclusive`), and the module of
-//! an address (`modules`).
+//! an address and its function (`modules`).
 
 mod exclusive;
 mod modules;
@@ -15,12 +15,17 @@ use arrow::error::ArrowError;
 use smbscope_tables::Part;
 use smbscope_tables::tables::{self, StackFrame};
 
-use crate::event::{Coverage, Cpu, Event, Frame, Image, Interrupt, Kind, Sample, StackId, Switch};
+use crate::event::{
+    Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
+};
+use crate::symbols::Symbols;
 use exclusive::Exclusive;
-use modules::Modules;
+use modules::{Modules, Place};
 
 /// Most processors of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
+/// Most devices.
+const DEVICES_MAX: usize = 65_536;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
@@ -37,6 +42,8 @@ pub struct Rows {
     stacks: Vec<StackFrame>,
     switches: Vec<tables::Switch>,
     images: Vec<tables::Image>,
+    devices: Vec<tables::Device>,
+    power: Vec<tables::Power>,
     cpus: BTreeMap<u32, tables::Cpu>,
     exclusive: HashMap<u32, Exclusive>,
     modules: Modules,
@@ -57,6 +64,8 @@ impl Rows {
             stacks: Vec::new(),
             switches: Vec::new(),
             images: Vec::new(),
+            devices: Vec::new(),
+            power: Vec::new(),
             cpus: BTreeMap::new(),
             exclusive: HashMap::new(),
             modules: Modules::default(),
@@ -64,6 +73,11 @@ impl Rows {
             counts: [0; 3],
             limited: 0,
         }
+    }
+
+    /// Names functions by `symbols` where the trace has only addresses.
+    pub fn use_symbols(&mut self, symbols: Symbols, is_windows: bool) {
+        self.modules.use_symbols(symbols, is_windows);
     }
 
     /// Takes one event.
@@ -75,13 +89,16 @@ impl Rows {
             Event::Switch(switch) => self.switch(switch),
             Event::Image(image) => self.image(&image),
             Event::Cpu(cpu) => self.cpu(&cpu),
+            Event::Device(device) => self.device(&device),
+            Event::Power(power) => self.power(&power),
         }
     }
 
     /// Whether there are enough rows for [`Rows::take`].
     pub fn is_full(&self) -> bool {
         let longest = self.interrupts.len().max(self.samples.len()).max(self.stacks.len());
-        longest.max(self.switches.len()).max(self.images.len()) >= self.batch_rows
+        let longest = longest.max(self.switches.len()).max(self.images.len());
+        longest.max(self.power.len()) >= self.batch_rows
     }
 
     /// The rows so far.
@@ -106,6 +123,7 @@ impl Rows {
         batch!(self.interrupts, tables::Interrupt, Part::Interrupts);
         batch!(self.samples, tables::Sample, Part::Samples);
         batch!(self.switches, tables::Switch, Part::Switches);
+        batch!(self.power, tables::Power, Part::Power);
         Ok(parts)
     }
 
@@ -117,6 +135,7 @@ impl Rows {
     pub fn finish(&mut self, coverage: Coverage) -> Result<Vec<Part>, ArrowError> {
         let mut parts = self.take()?;
         let [interrupts, samples, switches] = self.counts;
+        let used = self.modules.used();
         let trace = tables::Trace {
             recording: self.recording.to_string(),
             format: coverage.format,
@@ -137,12 +156,18 @@ impl Rows {
             samples,
             switches,
             stacks_discarded: coverage.stacks_discarded,
-            names_discarded: coverage.names_discarded,
+            names_discarded: coverage.names_discarded + self.modules.names_discarded(),
             limited: coverage.limited + self.limited + self.modules.discarded(),
+            symbol_files: used.files,
+            symbol_files_damaged: used.damaged,
+            first_symbol_file_damaged: used.first_damaged.as_deref().map(str::to_owned),
         };
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
             parts.push(Part::Cpus(cpus));
+        }
+        if !self.devices.is_empty() {
+            parts.push(Part::Devices(std::mem::take(&mut self.devices)));
         }
         parts.push(Part::Traces(vec![trace]));
         Ok(parts)
@@ -190,18 +215,17 @@ impl Rows {
             let nested = self.exclusive.entry(one.cpu).or_default();
             nested.end(start, one.end_ns)
         });
-        let located = one.routine.and_then(|routine| self.modules.find(routine));
-        let (module, routine_offset) = located.unzip();
+        let place = one.routine.map(|routine| self.modules.find(routine)).unwrap_or_default();
         self.counts[0] += 1;
         self.interrupts.push(tables::Interrupt {
             recording: self.recording.clone(),
             cpu: u64::from(one.cpu),
             kind: Cow::Borrowed(one.kind.name()),
-            name: one.name.or(module),
+            name: one.name.or(place.module),
             routine: one.routine,
-            routine_offset,
+            routine_offset: place.offset,
             vector: one.vector.map(u64::from),
-            device: one.device,
+            device: one.device.or(place.device),
             queue: one.queue.map(u64::from),
             thread: one.thread.map(u64::from),
             start: one.start_ns.unwrap_or(one.end_ns),
@@ -210,6 +234,7 @@ impl Rows {
             delay_ns: one.start_ns.zip(one.raised_ns).map(|(start, raised)| start - raised),
             work: one.work.map(u64::from),
             budget: one.budget.map(u64::from),
+            function: place.function,
         });
     }
 
@@ -219,7 +244,9 @@ impl Rows {
         }
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
         let (function, module) = innermost.unwrap_or_default();
-        let located = || self.modules.find(one.address?).map(|(module, _)| module);
+        let is_known = function.is_some() && module.is_some();
+        let address = one.address.filter(|_| !is_known);
+        let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
         self.counts[1] += 1;
         self.samples.push(tables::Sample {
             recording: self.recording.clone(),
@@ -229,8 +256,8 @@ impl Rows {
             thread: one.thread.map(u64::from),
             during: one.during.map(Kind::name).map(Cow::Borrowed),
             address: one.address,
-            function,
-            module: module.or_else(located),
+            function: function.or(place.function),
+            module: module.or(place.module),
             stack: one.stack,
             weight_ns: one.weight_ns,
         });
@@ -248,14 +275,18 @@ impl Rows {
             }
         }
         for (depth, frame) in frames.into_iter().enumerate() {
-            let located = || self.modules.find(frame.address).map(|(module, _)| module);
+            let place = match depth {
+                _ if frame.function.is_some() && frame.module.is_some() => Place::default(),
+                0 => self.modules.find(frame.address),
+                _ => self.modules.find_caller(frame.address),
+            };
             self.stacks.push(StackFrame {
                 recording: self.recording.clone(),
                 stack: id,
                 depth: depth as u64,
                 address: frame.address,
-                function: frame.function,
-                module: frame.module.or_else(located),
+                function: frame.function.or(place.function),
+                module: frame.module.or(place.module),
             });
         }
     }
@@ -277,9 +308,42 @@ impl Rows {
         });
     }
 
+    fn device(&mut self, one: &Device) {
+        if self.devices.len() >= DEVICES_MAX {
+            self.limited += 1;
+            return;
+        }
+        self.modules.add_device(one);
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        self.devices.push(tables::Device {
+            recording: self.recording.to_string(),
+            name: text(&one.name),
+            instance: one.instance.to_string(),
+            class: text(&one.class),
+            driver: text(&one.driver),
+            filters: text(&one.filters),
+            irq: one.irq.map(i64::from),
+            affinity: one.affinity,
+        });
+    }
+
+    fn power(&mut self, one: &Power) {
+        if self.known_cpu(one.cpu).is_none() {
+            return;
+        }
+        self.power.push(tables::Power {
+            recording: self.recording.clone(),
+            time: one.time_ns,
+            cpu: u64::from(one.cpu),
+            kind: Cow::Borrowed(one.kind.name()),
+            value: one.value,
+            duration_ns: one.duration_ns,
+        });
+    }
+
     fn image(&mut self, one: &Image) {
         if one.process == 0 {
-            self.modules.add(one.base, one.size_bytes, &one.name);
+            self.modules.add(one.base, one.size_bytes, &one.name, one.symbols.clone());
         }
         self.images.push(tables::Image {
             recording: self.recording.to_string(),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use smbscope_tables::Part;
 use smbscope_tables::tables::{Interrupt, Sample, StackFrame, Switch, Trace};
-use smbscope_trace::{Reader, recognise, recognise_folder};
+use smbscope_trace::{Reader, Symbols, recognise, recognise_folder};
 
 #[derive(Default)]
 struct Rows {
@@ -29,7 +29,7 @@ fn read(path: &Path) -> Rows {
             recognise(&head[..head.len().min(smbscope_trace::HEAD_BYTES)]).unwrap()
         }
     };
-    let mut reader = Reader::open(path, format, 50).unwrap();
+    let mut reader = Reader::open(path, format, &Symbols::default(), 50).unwrap();
     let mut rows = Rows::default();
     while let Some(part) = reader.next_part().unwrap() {
         match part {

@@ -42,6 +42,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// What samples hit in interrupts and deferred work; null without samples.
     pub in_samples: Option<InSamples>,
+    /// Files that would name functions, those of the modules with the most time first.
+    pub symbols_missing: Vec<MissingSymbols>,
     pub traces: Vec<Trace>,
     /// Rows left out because a list was full.
     pub discarded: u64,
@@ -236,4 +238,18 @@ pub struct DeviceCpu {
     pub cpu: u64,
     pub count: u64,
     pub exclusive_ns: i64,
+}
+
+/// A PDB file that is missing: no function of its module has a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MissingSymbols {
+    pub module: String,
+    /// Where a symbol server has it: `NAME/GUIDAGE/NAME`.
+    pub file: String,
+    /// Time of its interrupts and deferred work.
+    pub exclusive_ns: i64,
+    /// Time that the samples in it represent.
+    pub sampled_ns: i64,
+    /// Frames of stacks in it.
+    pub frames: u64,
 }

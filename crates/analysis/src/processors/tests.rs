@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use smbscope_tables::tables::{Interrupt, Sample, Switch};
+use smbscope_tables::tables::{Image, Interrupt, Sample, StackFrame, Switch};
 
 use super::*;
 
@@ -251,4 +251,51 @@ fn the_beginning_of_a_flood_is_found() {
     let since = report.findings[0].since_ns.unwrap();
     assert!((3_900_000_000..=4_200_000_000).contains(&since), "{since}");
     assert!(report.findings[0].remedies.iter().all(|one| one.at == "Linux"));
+}
+
+#[test]
+fn missing_pdb_files_are_those_of_modules_without_any_function() {
+    let mut processors = Processors::new(Limits::default());
+    let image = |process, name: &str, symbols: &str| Image {
+        process,
+        name: name.into(),
+        symbols: Some(symbols.into()),
+        ..Image::default()
+    };
+    processors.images(&[
+        image(0, "ndis.sys", "ndis.pdb/AA1"),
+        image(0, "nic.sys", "nic.pdb/BB2"),
+        image(0, "tcpip.sys", "tcpip.pdb/CC1"),
+        image(0, "nt.exe", "nt.pdb/DD1"),
+        image(0, "quiet.sys", "quiet.pdb/EE1"),
+        image(7, "program.exe", "program.pdb/FF1"),
+        image(0, "vmlinux", "0123456789abcdef"),
+    ]);
+    let run = |name: &str, function: Option<&str>, time| Interrupt {
+        routine_offset: Some(16),
+        function: function.map(Into::into),
+        ..interrupt(0, "dpc", name, time, time)
+    };
+    let rows = [
+        run("nic.sys", None, 5),
+        run("ndis.sys", None, 9_000),
+        run("tcpip.sys", None, 50_000),
+        run("tcpip.sys", Some("Receive"), 1),
+        // A softirq can have the name of a module.
+        interrupt(0, "softirq", "quiet.sys", 1, 1),
+    ];
+    processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
+    let sample = |module: &str| Sample {
+        module: Some(module.into()),
+        weight_ns: Some(1_000),
+        ..Sample::default()
+    };
+    let rows = [sample("nic.sys"), sample("vmlinux"), sample("program.exe")];
+    processors.samples(&Sample::to_batch(&rows).unwrap());
+    let frame = StackFrame { module: Some("nt.exe".into()), ..StackFrame::default() };
+    processors.stacks(&StackFrame::to_batch(&[frame]).unwrap());
+    let missing = processors.finish().symbols_missing;
+    let files: Vec<_> = missing.iter().map(|one| one.file.as_str()).collect();
+    assert_eq!(files, ["ndis.pdb/AA1/ndis.pdb", "nic.pdb/BB2/nic.pdb", "nt.pdb/DD1/nt.pdb"]);
+    assert_eq!((missing[1].exclusive_ns, missing[1].sampled_ns, missing[2].frames), (5, 1_000, 1));
 }

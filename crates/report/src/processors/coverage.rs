@@ -3,6 +3,7 @@
 use smbscope_analysis::processors::Report;
 use smbscope_tables::tables::Trace;
 
+use super::symbols;
 use crate::document::{Block, Cell, Fact, Facts, Section, fact};
 use crate::format;
 
@@ -18,18 +19,20 @@ pub(super) fn notices(report: &Report) -> Vec<Block> {
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<_> =
         parts.map(|(count, what)| format!("{what}: {}", format::count(*count))).collect();
-    match parts.is_empty() {
-        true => Vec::new(),
-        false => vec![Block::Warn(format!(
+    let lost = match parts.is_empty() {
+        true => None,
+        false => Some(Block::Warn(format!(
             "Part of the trace is missing ({}): times are too low. The section Coverage has all counters.",
             parts.join(", ")
-        ))],
-    }
+        ))),
+    };
+    lost.into_iter().chain(symbols::notice(report)).collect()
 }
 
 pub(super) fn section(report: &Report) -> Section {
     let mut blocks: Vec<_> = report.traces.iter().map(|trace| Block::Facts(facts(trace))).collect();
     blocks.extend(missing(report).into_iter().map(Block::Note));
+    blocks.extend(symbols::table(report));
     Section {
         id: "coverage",
         title: "Coverage",
@@ -75,10 +78,15 @@ fn facts(trace: &Trace) -> Facts {
         ("stacks_discarded", trace.stacks_discarded),
         ("names_discarded", trace.names_discarded),
         ("limited", trace.limited),
+        ("symbol_files", trace.symbol_files),
+        ("symbol_files_damaged", trace.symbol_files_damaged),
     ];
     for (name, count) in counters.into_iter().filter(|(_, count)| *count > 0) {
         let note = match name {
             "damaged" => trace.first_damaged.as_deref().map(format::harmless),
+            "symbol_files_damaged" => {
+                trace.first_symbol_file_damaged.as_deref().map(format::harmless)
+            }
             _ => None,
         };
         rows.push(of(name, Cell::Count(count)).noted(note.unwrap_or_default()));

@@ -56,6 +56,7 @@ impl Analysis for Processors {
             Table::Stacks,
             Table::Switches,
             Table::Cpus,
+            Table::Images,
             Table::Traces,
         ]
     }
@@ -71,6 +72,7 @@ impl Analysis for Processors {
             Part::Stacks(batch) => self.stacks(batch),
             Part::Switches(batch) => self.switches(batch),
             Part::Cpus(rows) => self.cpus(rows),
+            Part::Images(rows) => self.images(rows),
             Part::Traces(rows) => self.traces(rows),
             _ => {}
         }

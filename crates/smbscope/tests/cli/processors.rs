@@ -228,3 +228,40 @@ fn operations_of_the_time_of_a_trace_are_said_to_have_waited() {
     // Without a trace nothing is said.
     assert!(!answer(["explain", &capture()]).contains("Processors"));
 }
+
+/// PDB files that a report of `flood.etl` says are missing.
+fn missing(arguments: &[&str]) -> Vec<String> {
+    let text = answer([&["report", "--format", "json"], arguments].concat());
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let files = json["symbols_missing"].as_array().unwrap().iter();
+    files.map(|one| one["file"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_report_says_which_pdb_files_are_missing_and_takes_them() {
+    let (input, store) = (trace("flood.etl"), trace("symbols"));
+    let file = |name: &str| format!("{name}/030201000504070608090A0B0C0D0E0F2/{name}");
+    let [ndis, kernel, nic] = ["ndis.pdb", "ntkrnlmp.pdb", "nic.pdb"].map(file);
+    let without = missing(&[&input]);
+    assert_eq!(without[0], ndis, "most of the time first");
+    assert!(without.contains(&kernel) && without.contains(&nic) && without.len() == 3);
+    let named = missing(&[&input, "--symbols", &store]);
+    assert_eq!(named, std::slice::from_ref(&kernel));
+    let text = answer(["report", &input, "--symbols", &store]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("PDB files (--symbols DIR): {kernel}.")), "{text}");
+    // A dataset keeps the names.
+    let (_guard, dir) = folder();
+    let out = dir.join("out").to_str().unwrap().to_owned();
+    answer(["import", &input, "--symbols", &store, "--out", &out]);
+    assert_eq!(missing(&[&out]), [kernel]);
+}
+
+#[test]
+fn symbols_that_are_none_are_refused() {
+    let input = trace("flood.etl");
+    let said = complaint(4, ["report", &input, "--symbols", "/nonexistent/folder"]);
+    assert!(said.contains("/nonexistent/folder"), "{said}");
+    let said = complaint(3, ["report", &input, "--symbols", &input]);
+    assert!(said.contains("neither a folder with PDB files"), "{said}");
+}

@@ -174,10 +174,12 @@ const LOAD: [&str; 9] = [
 const SERVER: [&str; 2] = ["server", "slow-server"];
 
 /// Questions about traces of processors, and a trace.
-const TRACE: [&str; 6] = [
+const TRACE: [&str; 8] = [
     "busiest-stacks",
+    "idle-states",
     "interrupt-delays",
     "interrupts-by-cpu",
+    "interrupts-by-function",
     "interrupts-by-module",
     "interrupts-over-limit",
     "nic-queue-spread",
@@ -201,10 +203,12 @@ fn questions_about_interrupts_add_up_to_the_rows() {
     let all = number("SELECT count(*) FROM interrupts");
     let time = number("SELECT sum(exclusive_ns) FROM interrupts");
     assert!(all > 100.0 && time > 0.0);
-    for name in ["interrupts-by-cpu", "interrupts-by-module"] {
+    for name in ["interrupts-by-cpu", "interrupts-by-function", "interrupts-by-module"] {
         assert_eq!(of("sum(count)", name), all, "{name}");
     }
-    assert_eq!(of("sum(exclusive_ns)", "interrupts-by-module"), time);
+    for name in ["interrupts-by-function", "interrupts-by-module"] {
+        assert_eq!(of("sum(exclusive_ns)", name), time, "{name}");
+    }
     assert_eq!(of("sum(deferred_ns + interrupt_ns)", "interrupts-by-cpu"), time);
     assert!((0.0..100.0).contains(&of("max(cpu_percent)", "interrupts-by-cpu")));
     let longest = number("SELECT max(duration_ns) FROM interrupts");

@@ -244,7 +244,8 @@ impl Parts {
                 Ok(Current::Decode(Box::new(decoder)))
             }
             Step::Trace(path, format) => {
-                let reader = trace::Reader::open(&path, format, self.options.decode.batch_rows)?;
+                let OpenOptions { decode, symbols, .. } = &self.options;
+                let reader = trace::Reader::open(&path, format, symbols, decode.batch_rows)?;
                 Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })
             }
             Step::Read(table, path) => {

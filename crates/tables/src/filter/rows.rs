@@ -133,6 +133,7 @@ impl RowFilter {
             Part::Interrupts(batch) => Some(Part::Interrupts(self.trace_rows(&batch, "start")?)),
             Part::Samples(batch) => Some(Part::Samples(self.trace_rows(&batch, "time")?)),
             Part::Switches(batch) => Some(Part::Switches(self.trace_rows(&batch, "time")?)),
+            Part::Power(batch) => Some(Part::Power(self.trace_rows(&batch, "time")?)),
             Part::Traces(mut rows) => {
                 rows.iter_mut().for_each(|row| traces::cut(&self.filter, row));
                 Some(Part::Traces(rows))

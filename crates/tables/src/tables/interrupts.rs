@@ -26,5 +26,6 @@ table! {
         delay_ns: Option<i64>, Nanoseconds, Public, "From the request to the beginning.";
         work: Option<u64>, Count, Public, "Packets that a poll handled.";
         budget: Option<u64>, Count, Public, "Packets that a poll was allowed to handle.";
+        function: Option<Arc<str>>, None, Public, "Function of the routine, from the trace or from symbols.";
     }
 }

@@ -26,5 +26,8 @@ table! {
         stacks_discarded: u64, Count, Public, "Stacks left out because their number or depth reached the limit.";
         names_discarded: u64, Count, Public, "Names left out because their number reached the limit.";
         limited: u64, Count, Public, "Other events left out because a limit was reached.";
+        symbol_files: u64, Count, Public, "Files with symbols that were used (--symbols).";
+        symbol_files_damaged: u64, Count, Public, "Files with symbols that could not be read.";
+        first_symbol_file_damaged: Option<String>, None, Path, "The first of them.";
     }
 }

@@ -7,7 +7,7 @@ use super::log_header::LogHeader;
 use super::record::{Origin, Record};
 use super::stacks::{Number, Numbers, Waiting};
 use super::survey::Survey;
-use crate::event::{Event, Frame, Image, Interrupt, Kind, Sample, Switch};
+use crate::event::{Event, Frame, Image, Interrupt, Kind, Power, PowerKind, Sample, Switch};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct Converter {
     states: Vec<Arc<str>>,
     /// The thread of each processor after its last context switch.
     running: Vec<Option<u32>>,
+    /// Since when each processor runs its idle thread.
+    idle_since: Vec<Option<i64>>,
 }
 
 impl Converter {
@@ -41,6 +43,7 @@ impl Converter {
             numbers: Numbers::new(),
             states: threads::STATES.iter().map(|&name| name.into()).collect(),
             running: vec![None; CPUS_MAX],
+            idle_since: vec![None; CPUS_MAX],
         }
     }
 
@@ -48,6 +51,9 @@ impl Converter {
     pub fn before_events(&mut self, header: &LogHeader, sink: Sink<'_>) {
         for cpu in self.survey.cpus(header.cpus, header.cpu_mhz) {
             sink(Event::Cpu(cpu));
+        }
+        for device in self.survey.devices() {
+            sink(Event::Device(device));
         }
         self.images = self.survey.images(&self.clock).into();
         self.images_until(None, sink);
@@ -194,12 +200,25 @@ impl Converter {
 
     fn switch(&mut self, record: &Record<'_>, sink: Sink<'_>) -> Option<()> {
         let raw = threads::switch(record)?;
+        let time_ns = self.clock.time_ns(record.ticks);
         if let Some(running) = self.running.get_mut(record.cpu as usize) {
             *running = Some(raw.new_thread);
         }
+        if let Some(idle_since) = self.idle_since.get_mut(record.cpu as usize) {
+            if let Some(since) = idle_since.take().filter(|_| raw.old_thread == 0) {
+                sink(Event::Power(Power {
+                    time_ns: since,
+                    cpu: record.cpu,
+                    kind: PowerKind::CState,
+                    value: u64::from(raw.idle_state),
+                    duration_ns: Some(time_ns.saturating_sub(since)),
+                }));
+            }
+            *idle_since = (raw.new_thread == 0).then_some(time_ns);
+        }
         let threads = &self.survey.threads;
         sink(Event::Switch(Switch {
-            time_ns: self.clock.time_ns(record.ticks),
+            time_ns,
             cpu: record.cpu,
             old_thread: raw.old_thread,
             old_name: threads.name(raw.old_thread),

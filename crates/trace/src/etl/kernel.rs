@@ -69,6 +69,20 @@ pub fn narrow_text_at(bytes: &[u8], offset: usize) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
+/// A GUID as text: hexadecimal digits in groups, with its first three fields in the order of people.
+pub fn guid_text(guid: &[u8; 16]) -> String {
+    let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    let mut text = String::new();
+    for (place, at) in order.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let byte = guid.get::<usize>(*at).copied().unwrap_or_default();
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
 /// The last component of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit(['\\', '/']).next().unwrap_or(path)

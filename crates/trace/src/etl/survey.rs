@@ -1,6 +1,7 @@
 //! What events refer to: images, threads, stacks by key, processors. The first reading of a log
 //! (`reading`) collects it.
 
+mod devices;
 mod dictionary;
 mod modules;
 mod reading;
@@ -10,7 +11,8 @@ pub use reading::Reading;
 
 use super::clock::Clock;
 use super::kernel::config::{NumaNode, ProcessorNumber};
-use crate::event::{Cpu, Image};
+use crate::event::{Cpu, Device, Image};
+use devices::Devices;
 use foldhash::HashMap;
 use modules::Modules;
 use std::sync::Arc;
@@ -24,7 +26,9 @@ pub struct Survey {
     pub dictionary: Dictionary,
     pub threads: Threads,
     pub sample_interval_ns: Option<i64>,
+    devices: Devices,
     mhz: Option<u32>,
+    mhz_by_cpu: HashMap<u32, u32>,
     numbers: Vec<ProcessorNumber>,
     nodes: Vec<NumaNode>,
 }
@@ -60,11 +64,19 @@ impl Survey {
         self.modules.take(clock)
     }
 
+    /// Devices that interrupt, and network adapters.
+    pub fn devices(&self) -> Vec<Device> {
+        self.devices.events()
+    }
+
     /// All processors.
     pub fn cpus(&self, count: u32, header_mhz: u32) -> Vec<Cpu> {
         let mhz = self.mhz.or((header_mhz > 0).then_some(header_mhz));
         (0..count.min(CPUS_MAX))
-            .map(|cpu| Cpu { cpu, node: self.node(cpu), mhz, ..Cpu::default() })
+            .map(|cpu| {
+                let mhz = self.mhz_by_cpu.get(&cpu).copied().or(mhz);
+                Cpu { cpu, node: self.node(cpu), mhz, ..Cpu::default() }
+            })
             .collect()
     }
 

@@ -20,6 +20,38 @@ fn dpc(cpu: u32, kind: Kind, routine: u64, start: i64, end: i64) -> Event {
     })
 }
 
+#[test]
+fn a_routine_works_for_the_only_device_of_its_driver() {
+    let device = |name: &str, driver: &str| {
+        Event::Device(Device {
+            name: Some(name.into()),
+            instance: name.into(),
+            driver: Some(driver.into()),
+            ..Device::default()
+        })
+    };
+    let mut rows = Rows::new("flood", 100);
+    for (name, driver) in [("Disk", "StorNvme"), ("Port 1", "nic"), ("Port 2", "nic")] {
+        rows.event(device(name, driver));
+    }
+    for (number, name) in ["stornvme.sys", "nic.sys", "nt.exe"].iter().enumerate() {
+        rows.event(Event::Image(Image {
+            time_ns: None,
+            base: number as u64 * 0x1000,
+            size_bytes: 0x1000,
+            name: (*name).into(),
+            process: 0,
+            symbols: None,
+        }));
+        rows.event(dpc(0, Kind::Dpc, number as u64 * 0x1000, 1, 2));
+    }
+    let parts = rows.finish(Coverage::default()).unwrap();
+    let found = interrupts(&parts);
+    let devices: Vec<_> = found.iter().map(|row| row.device.as_deref()).collect();
+    assert_eq!(devices, [Some("Disk"), None, None]);
+    assert!(parts.iter().any(|part| matches!(part, Part::Devices(rows) if rows.len() == 3)));
+}
+
 fn interrupts(parts: &[Part]) -> Vec<tables::Interrupt> {
     let batches = parts.iter().filter_map(|part| match part {
         Part::Interrupts(batch) => Some(tables::Interrupt::from_batch(batch)),

@@ -345,6 +345,8 @@ fn the_configuration_of_the_system_is_read() {
     let line = [&[0; 12][..], &(-6_i32).to_le_bytes(), &[8, 0, 0, 0], &wide(r"PCI\VEN_1")].concat();
     buffer.system(11, 21, 3, T, &line);
     buffer.system(11, 10, 3, T, &3_494_u32.to_le_bytes());
+    // The last processor is slower.
+    buffer.system(11, 35, 2, T, &[3_u32, 0, 2_600].map(u32::to_le_bytes).concat());
     // Two groups with two processors each, and a node for each.
     let numbers = [[4, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [1, 0, 1, 0]].concat();
     buffer.perfinfo(11, 27, T, &numbers);
@@ -360,11 +362,89 @@ fn the_configuration_of_the_system_is_read() {
         })
         .collect();
     let mhz = Some(3_494);
-    let expected = [(0, Some(0), mhz), (1, Some(0), mhz), (2, Some(1), mhz), (3, Some(1), mhz)];
+    let last = (3, Some(1), Some(2_600));
+    let expected = [(0, Some(0), mhz), (1, Some(0), mhz), (2, Some(1), mhz), last];
     assert_eq!(nodes, expected);
     assert_eq!(log.adapters[0].description, "Port 1");
     assert_eq!(log.adapters[0].address, [1, 2, 3, 4, 5, 6]);
     assert_eq!((log.interrupt_lines[0].irq, &*log.interrupt_lines[0].device), (-6, r"PCI\VEN_1"));
+}
+
+/// GUID of the class of network adapters, and of no known class.
+const NET: [u8; 16] = [
+    0x72, 0xe9, 0x36, 0x4d, 0x25, 0xe3, 0xce, 0x11, 0xbf, 0xc1, 0x08, 0x00, 0x2b, 0xe1, 0x03, 0x18,
+];
+const OTHER: [u8; 16] = [7; 16];
+
+#[test]
+fn devices_have_their_driver_and_interrupt() {
+    let mut builder = Builder::default();
+    let mut buffer = builder.buffer(0);
+    let device = |class: [u8; 16], filters: [u8; 2], texts: &[&str]| {
+        let mut fields = class.to_vec();
+        fields.extend([filters[0], 0, 0, 0, filters[1], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        fields.extend(texts.iter().flat_map(|text| wide(text)));
+        fields
+    };
+    let port = [r"PCI\VEN_10ec\1", "Controller", "Port 1", r"\Device\1", "rt640", "up", "down"];
+    buffer.system(11, 22, 5, T, &device(NET, [1, 1], &port));
+    let disk = [r"PCI\VEN_144D\2", "NVMe", "", r"\Device\2", "stornvme"];
+    buffer.system(11, 22, 5, T, &device(OTHER, [0, 0], &disk));
+    // A device with neither an interrupt nor the class of adapters, and an older layout.
+    buffer.system(11, 22, 5, T, &device(OTHER, [0, 0], &[r"ROOT\3", "Quiet", "", "", "quiet"]));
+    let mut old = device(NET, [0, 0], &[r"ROOT\4", "Virtual adapter", "", "", "vms"]);
+    old.drain(24..32);
+    buffer.system(11, 22, 4, T, &old);
+    let line = |affinity: u64, irq: i32, id: &str| {
+        let irq = irq.to_le_bytes();
+        [&affinity.to_le_bytes()[..], &[0; 4], &irq, &[8, 0, 0, 0], &wide(id)].concat()
+    };
+    buffer.system(11, 21, 3, T, &line(0, -6, r"PCI\VEN_10EC\1"));
+    buffer.system(11, 21, 3, T, &line(3, 17, r"PCI\VEN_144D\2"));
+    buffer.system(11, 21, 3, T, &line(0, 4, r"ACPI\PNP0501\0"));
+    builder.add(buffer);
+    let (events, log) = read(&builder.build()).unwrap();
+    assert_eq!(log.coverage.damaged, 0);
+    let found: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Device(device) => Some(device),
+            _ => None,
+        })
+        .collect();
+    let names: Vec<_> = found.iter().map(|it| it.name.as_deref().unwrap_or("-")).collect();
+    assert_eq!(names, ["Port 1", "NVMe", "Virtual adapter", "-"]);
+    let [port, nvme, adapter, serial] = found[..] else { panic!() };
+    assert_eq!((port.class.as_deref(), port.irq, port.affinity), (Some("net"), Some(-6), None));
+    assert_eq!(
+        (port.driver.as_deref(), port.filters.as_deref()),
+        (Some("rt640"), Some("up, down"))
+    );
+    assert_eq!((nvme.irq, nvme.affinity), (Some(17), Some(3)));
+    assert_eq!(nvme.class.as_deref(), Some("07070707-0707-0707-0707-070707070707"));
+    assert_eq!((adapter.irq, &*serial.instance), (None, r"ACPI\PNP0501\0"));
+}
+
+#[test]
+fn the_time_in_the_idle_thread_has_its_last_idle_state() {
+    let mut builder = Builder::default();
+    let mut buffer = builder.buffer(1);
+    buffer.switch_from_idle(T + 1, 9, 1);
+    buffer.switch(T + 2, 9, 0, 5);
+    buffer.switch_from_idle(T + 7, 9, 2);
+    // The state in a switch between threads has no meaning.
+    buffer.switch(T + 8, 9, 10, 5);
+    buffer.switch(T + 9, 10, 0, 5);
+    builder.add(buffer);
+    let (events, _) = read(&builder.build()).unwrap();
+    let found: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Power(power) => Some((power.cpu, power.time_ns, power.value, power.duration_ns)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(found, [(1, START_NS + 200, 2, Some(500))]);
 }
 
 /// The record of microsoft/perfview#234, in its bytes.

@@ -179,6 +179,36 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
     rest.split([';', ' ']).next().unwrap()
 }
 
+/// Windows 11 with 20 processors and one node: what its records of the configuration say.
+#[test]
+fn the_configuration_of_a_real_machine_is_read() {
+    let Some(bytes) = unpacked("TraceLoggingTester.7z", "") else { return };
+    let (events, _) = check("TraceLoggingTester", &bytes);
+    let cpus = events.iter().filter_map(|event| match event {
+        Event::Cpu(cpu) => Some((cpu.node, cpu.mhz)),
+        _ => None,
+    });
+    assert_eq!(cpus.collect::<Vec<_>>(), [(Some(0), Some(3_494)); 20]);
+    let devices = events.iter().filter_map(|event| match event {
+        Event::Device(device) => Some(device),
+        _ => None,
+    });
+    let devices: Vec<_> = devices.collect();
+    assert_eq!(devices.iter().filter(|it| it.irq.is_some()).count(), 23, "one for each IRQ record");
+    let of = |driver: &str| {
+        let mut found = devices.iter().filter(|it| it.driver.as_deref() == Some(driver));
+        found.next().unwrap()
+    };
+    let disk = of("stornvme");
+    let name = Some("Standard NVM Express Controller");
+    assert_eq!((disk.name.as_deref(), disk.irq), (name, Some(-27)));
+    let net = devices.iter().filter(|it| it.class.as_deref() == Some("net"));
+    let ports: Vec<_> = net.filter(|it| it.irq.is_some()).collect();
+    let names: Vec<_> = ports.iter().filter_map(|it| it.name.as_deref()).collect();
+    let port = "Realtek Gaming 2.5GbE Family Controller";
+    assert!(names.contains(&port), "{names:?}");
+}
+
 #[test]
 fn the_32_bit_program_on_windows_8_has_its_published_samples() {
     let Some(bytes) = unpacked("net.4.5.2.x86.etl.zip", "net.4.5.2.x86.etl") else { return };

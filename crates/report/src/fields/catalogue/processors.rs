@@ -20,6 +20,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("timeline", "Over time", Object("timeline"), Nullable, "What each processor did over time; null without durations."),
         ("in_samples", "Samples inside", Object("in_samples"), Nullable, "What samples hit in interrupts and deferred work; null without samples."),
         ("devices", "Devices", List("device"), Always, "The work for each device, the most runs first."),
+        ("symbols_missing", "Missing PDB files", List("symbols_missing"), Always, "PDB files that would name functions (--symbols), those of the modules with the most time first."),
         ("traces", "Traces", List("trace"), Always, "What the traces contain, lost and do not show, one for each."),
         ("discarded", "Left out", Count, Always, "Rows left out because a list was full."),
     ]),
@@ -140,6 +141,13 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("busiest_share", "On the busiest CPU", Share, Always, "Part of the runs on the processor with the most."),
         ("nodes", "NUMA nodes", Counts, Always, "NUMA nodes of its processors, where they are known."),
         ("cpus", "CPUs", List("device_cpu"), Always, "Its work on each processor, the most runs first."),
+    ]),
+    ("symbols_missing", "A PDB file that is missing: no function of its module has a name.", &[], &[
+        ("module", "Module", Code, Always, "Name of the module."),
+        ("file", "PDB file", Code, Always, "Where a symbol server has it: name, GUID and age, name."),
+        ("exclusive_ns", "Time", Duration, Always, "Time of its interrupts and deferred work."),
+        ("sampled_ns", "Sampled", Duration, Always, "Time that the samples in it represent."),
+        ("frames", "Frames", Count, Always, "Frames of stacks in it."),
     ]),
     ("device_cpu", "The work for one device on one processor.", &[], &[
         ("cpu", "CPU", Number, Always, "Number of the processor."),

@@ -1,15 +1,17 @@
-//! The system's configuration: group 11 (classes SystemConfig_CPU, _NIC, _IRQ, and the events on
-//! NUMA nodes and processor numbers, which no MOF class describes).
+//! The system's configuration: group 11 (the MOF classes SystemConfig of CPU, NIC, IRQ and plug and
+//! play, and events on NUMA nodes, processors and their numbers, which no MOF class describes).
 
 use super::super::record::Record;
 use super::{pointer_at, text_at};
-use smbscope_wire::read::{u8_at, u16_at, u32_at, u64_at};
+use smbscope_wire::read::{array_at, u8_at, u16_at, u32_at, u64_at};
 
 pub const CPU: u8 = 10;
 pub const ADAPTER: u8 = 13;
 pub const INTERRUPT_LINE: u8 = 21;
+pub const DEVICE: u8 = 22;
 pub const NUMA_NODES: u8 = 24;
 pub const PROCESSOR_NUMBERS: u8 = 27;
+pub const PROCESSOR: u8 = 35;
 
 /// A network adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,20 @@ pub struct InterruptLine {
     pub affinity: u64,
     /// Device instance id.
     pub device: String,
+}
+
+/// A device of plug and play.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PnpDevice {
+    /// Device instance id.
+    pub instance: String,
+    /// GUID of its class, in the order of bytes of the file.
+    pub class: [u8; 16],
+    pub name: String,
+    /// Service of its driver; empty if it has none.
+    pub service: String,
+    /// Drivers above, then drivers below that one.
+    pub filters: Vec<String>,
 }
 
 /// A processor: its group and its number in the group.
@@ -67,6 +83,65 @@ pub fn interrupt_line(record: &Record<'_>) -> Option<InterruptLine> {
         irq: u32_at(record.payload, 12)? as i32,
         device: text_at(record.payload, 20)?.0,
     })
+}
+
+/// Class GUID, numbers of upper and lower filters, from version 5 on status and problem; instance id,
+/// description, friendly name, object, service, and the filters.
+pub fn pnp_device(record: &Record<'_>) -> Option<PnpDevice> {
+    /// Most filters of each kind.
+    const FILTERS_MAX: u32 = 64;
+    let fields = record.payload;
+    let texts = match record.version {
+        0..=3 => return None,
+        4 => 24,
+        _ => 32,
+    };
+    let upper = u32_at(fields, 16)?.min(FILTERS_MAX);
+    let lower = u32_at(fields, 20)?.min(FILTERS_MAX);
+    let mut at = texts;
+    let mut text = || {
+        let (text, next) = text_at(fields, at)?;
+        at = next;
+        Some(text)
+    };
+    let [instance, description, friendly, _object] = [text()?, text()?, text()?, text()?];
+    let service = text()?;
+    let filters = (0..upper + lower).map_while(|_| text()).filter(|name| !name.is_empty());
+    Some(PnpDevice {
+        instance,
+        class: *array_at(fields, 0)?,
+        name: if friendly.is_empty() { description } else { friendly },
+        filters: filters.collect(),
+        service,
+    })
+}
+
+/// The name of a class of devices (devguid.h), or its GUID.
+pub fn class_name(class: &[u8; 16]) -> String {
+    // Most classes of Windows itself differ in the first field only.
+    const COMMON: [u8; 14] =
+        [0x36, 0x4d, 0x25, 0xe3, 0xce, 0x11, 0xbf, 0xc1, 0x08, 0x00, 0x2b, 0xe1, 0x03, 0x18];
+    let [first, second, rest @ ..] = *class;
+    let known = match (first, second) {
+        _ if rest != COMMON => None,
+        (0x67, 0xe9) => Some("diskdrive"),
+        (0x68, 0xe9) => Some("display"),
+        (0x6a, 0xe9) => Some("hdc"),
+        (0x6c, 0xe9) => Some("media"),
+        (0x72, 0xe9) => Some(NETWORK),
+        (0x7b, 0xe9) => Some("scsiadapter"),
+        (0x7d, 0xe9) => Some("system"),
+        _ => None,
+    };
+    known.map_or_else(|| super::guid_text(class), str::to_owned)
+}
+
+/// Name of the class of network adapters.
+pub const NETWORK: &str = "net";
+
+/// Number and MHz of one processor: ProcessorIndex, FeatureSet, ProcessorSpeed, names.
+pub fn processor(record: &Record<'_>) -> Option<(u32, u32)> {
+    Some((u32_at(record.payload, 0)?, u32_at(record.payload, 8).filter(|&mhz| mhz > 0)?))
 }
 
 /// A count, and for each processor its group and number.

@@ -44,6 +44,8 @@ pub struct RawSwitch {
     pub new_thread: u32,
     pub old_thread: u32,
     pub old_state: u8,
+    /// The last idle state of the processor; has a meaning if the old thread is the idle thread.
+    pub idle_state: u8,
 }
 
 /// Reads the fields: NewThreadId, OldThreadId, two priorities, PreviousCState, a spare byte,
@@ -54,6 +56,7 @@ pub fn switch(record: &Record<'_>) -> Option<RawSwitch> {
         new_thread: u32_at(record.payload, 0)?,
         old_thread: u32_at(record.payload, 4)?,
         old_state: u8_at(record.payload, 14)?,
+        idle_state: u8_at(record.payload, 10)?,
     })
 }
 

@@ -210,8 +210,19 @@ impl Reading {
                 }
             })),
             config::INTERRUPT_LINE => known(config::interrupt_line(record).map(|line| {
+                survey.devices.interrupts(&line);
                 if log.interrupt_lines.len() < CONFIG_MAX && !log.interrupt_lines.contains(&line) {
                     log.interrupt_lines.push(line);
+                }
+            })),
+            config::DEVICE => known_if(record.version >= 4, || {
+                let device = config::pnp_device(record)?;
+                log.coverage.limited += survey.devices.add(device);
+                Some(())
+            }),
+            config::PROCESSOR => known(config::processor(record).map(|(cpu, mhz)| {
+                if survey.mhz_by_cpu.len() < CONFIG_MAX {
+                    survey.mhz_by_cpu.insert(cpu, mhz);
                 }
             })),
             config::NUMA_NODES => {
@@ -239,6 +250,11 @@ enum Known {
     Yes,
     No,
     Damaged,
+}
+
+/// Other layouts are not damaged.
+fn known_if(is_layout: bool, read: impl FnOnce() -> Option<()>) -> Known {
+    if is_layout { known(read()) } else { Known::No }
 }
 
 fn known(read: Option<()>) -> Known {
