@@ -139,6 +139,7 @@ impl Rows {
             stacks_discarded: coverage.stacks_discarded,
             names_discarded: coverage.names_discarded,
             limited: coverage.limited + self.limited + self.modules.discarded(),
+            notes: coverage.notes,
         };
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
@@ -169,6 +170,7 @@ impl Rows {
         row.core = cpu.core.map(u64::from);
         row.thread = cpu.thread.map(u64::from);
         row.mhz = cpu.mhz.map(u64::from);
+        row.events_lost = cpu.events_lost;
     }
 
     /// Counts an event of a processor; false if there are too many processors.

@@ -9,6 +9,7 @@ use smbscope_store::dataset::may_write;
 
 use super::dataset::{cannot, hint, written};
 use super::live::{self, Kept, Opened};
+use crate::exit::Failure;
 use crate::options::Verbosity;
 use crate::pipeline::record::folder::{About, RecordingFolder, keep_private};
 use crate::pipeline::record::{self, Recorded};
@@ -22,10 +23,15 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
     may_write(&args.out, args.force).with_context(|| cannot(&args.out))?;
     let tokenizer = args.anonymize.tokenizer()?;
     let created_at = record::now();
-    args.listen.keep_back()?;
+    if args.listen.no_probe && args.listen.interface.is_none() && !args.cpu {
+        return Err(Failure::usage(
+            "--no-probe: there is nothing to record without --interface or --cpu",
+        ));
+    }
+    args.listen.schedule(args.cpu, verbosity)?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
     let Opened { source, from, what, filter, mut memory } =
-        args.listen.open(created_at, kept, verbosity)?;
+        open(args, created_at, kept, verbosity)?;
     let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
     let inputs = record::inputs(&from, created_at);
     let about = About { inputs, created_at, filter: filter.clone() };
@@ -43,6 +49,24 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
     live::losses(&recorded.received, &memory).iter().for_each(|line| verbosity.say(line));
     verbosity.say(&hint(&args.out, &recorded.manifest));
     Ok(())
+}
+
+/// Opens what the options name.
+fn open(
+    args: &Record,
+    time: i64,
+    kept: Option<Kept>,
+    verbosity: Verbosity,
+) -> anyhow::Result<Opened> {
+    if !args.cpu {
+        return args.listen.open(time, kept, verbosity);
+    }
+    #[cfg(feature = "probe")]
+    return args.listen.open_processors((args.samples, args.switches), time, kept, verbosity);
+    #[cfg(not(feature = "probe"))]
+    Err(Failure::usage(
+        "--cpu: this smbscope was built without eBPF (it needs Linux, clang, libelf and cargo's --features probe): record with perf or trace-cmd (docs/guide/processors.md)",
+    ))
 }
 
 fn beginning(args: &Record, what: &str) -> String {

@@ -19,6 +19,7 @@ use smbscope_report::format;
 
 use super::dataset::{hint, written};
 use super::live::{self, Opened};
+use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::Verbosity;
 use crate::pipeline::record::collector::{Collector, Finished, Recordings};
@@ -47,7 +48,10 @@ impl Limits {
 pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
-    args.listen.keep_back()?;
+    if args.listen.no_probe && args.listen.interface.is_none() {
+        return Err(Failure::usage("--no-probe: there is nothing to show without --interface"));
+    }
+    args.listen.schedule(false, verbosity)?;
     let Opened { source, from, what, filter, memory } = args.listen.open(now(), None, verbosity)?;
     let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
     // Recordings are made later, after capabilities were dropped.

@@ -26,5 +26,6 @@ table! {
         stacks_discarded: u64, Count, Public, "Stacks left out because their number or depth reached the limit.";
         names_discarded: u64, Count, Public, "Names left out because their number reached the limit.";
         limited: u64, Count, Public, "Other events left out because a limit was reached.";
+        notes: Option<String>, None, Public, "What the recorder says about itself: its cost, what it left out.";
     }
 }
