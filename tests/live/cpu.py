@@ -11,6 +11,7 @@ wrong. Needs root, bpftrace, and Python with duckdb.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -25,6 +26,7 @@ import time
 WITHIN = 0.02
 MEMORY_MAX = 256 << 20
 FLOODED = 0
+GROUP, PORT, RECEIVERS = "239.18.0.1", 9009, 400
 NAMESPACE, OUTSIDE, INSIDE = "smbscope-cpu", "smbscope-cpu0", "smbscope-cpu1"
 
 BPFTRACE = """
@@ -38,16 +40,37 @@ END { clear(@start); }
 """
 
 
-def flood(address):
-    """Sends small packets from one CPU until it is killed."""
+def flood(inside):
+    """Sends small packets from one CPU until it is killed. Each goes to all receivers, so that a softirq takes a
+    while: what a probe itself takes would else be a large part of it."""
+    if inside:
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open(f"/var/run/netns/{NAMESPACE}") as namespace:
+            if libc.setns(namespace.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
     os.sched_setaffinity(0, {FLOODED})
+    os.nice(-10)
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sender.connect((address, 9))
+    sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(inside or "127.0.0.1"))
+    sender.connect((GROUP, PORT))
     while True:
         try:
             sender.send(b"x" * 18)
         except OSError:
             pass
+
+
+def receivers(address):
+    """Sockets that nobody reads."""
+    sockets = []
+    for _ in range(RECEIVERS):
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        receiver.bind((GROUP, PORT))
+        membership = socket.inet_aton(GROUP) + socket.inet_aton(address)
+        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        sockets.append(receiver)
+    return sockets
 
 
 def hog():
@@ -71,7 +94,7 @@ def ip(*words):
 
 
 def network():
-    """The address to flood: behind a veth pair, or loopback."""
+    """Where receivers are, where the sender is: at both ends of a veth pair, or on loopback."""
     ip("netns", "del", NAMESPACE)
     made = (
         ip("netns", "add", NAMESPACE)
@@ -82,15 +105,26 @@ def network():
         and ip("-n", NAMESPACE, "link", "set", INSIDE, "up")
     )
     if made:
-        return "198.18.0.2", "a veth pair"
+        return "198.18.0.1", "198.18.0.2", "a veth pair"
     ip("netns", "del", NAMESPACE)
-    return "127.0.0.1", "loopback"
+    return "127.0.0.1", None, "loopback"
 
 
 def net_rx():
     with open("/proc/softirqs") as file:
         line = next(line for line in file if line.split(":")[0].strip() == "NET_RX")
     return sum(int(count) for count in line.split(":")[1].split())
+
+
+def net_rx_now():
+    """The counter, and when it had that value: this program may be interrupted in between."""
+    for _ in range(1000):
+        before = time.time_ns()
+        count = net_rx()
+        after = time.time_ns()
+        if after - before < 1_000_000:
+            break
+    return (before + after) // 2, count
 
 
 def resident(pid):
@@ -115,26 +149,30 @@ def record(arguments, folder):
     """Records, and measures the same with other tools within that time."""
     command = [arguments.smbscope, "record", "--cpu", "--no-probe", "--out", folder, *arguments.option]
     recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    seen = {"anon": 0}
+    seen, said = {"anon": 0}, []
     try:
-        time.sleep(3)
+        while not said or not said[-1].startswith("recording"):
+            said.append(recorder.stderr.readline())
+            if not said[-1]:
+                sys.exit(f"smbscope record ended:\n{''.join(said)}")
+        time.sleep(1)
         own = cpu_seconds(recorder.pid), time.monotonic()
         tracer = subprocess.Popen(
             ["bpftrace", "-e", BPFTRACE % arguments.seconds], stdout=subprocess.PIPE, text=True
         )
         time.sleep(1)
-        seen["counter"] = time.time_ns(), net_rx()
+        seen["counter"] = net_rx_now()
         for _ in range(max(1, 2 * (arguments.seconds - 2))):
             time.sleep(0.5)
             seen["anon"] = max(seen["anon"], resident(recorder.pid)["RssAnon"])
-        seen["counter_end"] = time.time_ns(), net_rx()
+        seen["counter_end"] = net_rx_now()
         seen["bpftrace"] = tracer.communicate(timeout=60)[0]
         now = cpu_seconds(recorder.pid), time.monotonic()
         seen["own"] = (now[0] - own[0]) / (now[1] - own[1])
         seen["peak"] = resident(recorder.pid)["VmHWM"]
     finally:
         recorder.send_signal(signal.SIGINT)
-        seen["said"] = recorder.communicate(timeout=60)[1]
+        seen["said"] = "".join(said) + recorder.communicate(timeout=60)[1]
     if recorder.returncode != 0:
         sys.exit(f"smbscope record ended with {recorder.returncode}:\n{seen['said']}")
     # Rows have the time of day, bpftrace the monotonic clock.
@@ -194,9 +232,25 @@ def compare(arguments, folder, seen):
     check(busiest["cpu"] == FLOODED, f"the report's busiest CPU is {busiest['cpu']}")
     text = subprocess.run([arguments.smbscope, "report", folder], capture_output=True, text=True, check=True).stdout
     verdict = "\n".join(text.splitlines()[:6])
-    check(re.search(rf"CPUs? {FLOODED}\b", text) is not None, "the report names it")
+    check(re.search(rf"CPUs? {FLOODED}\b", verdict) is not None, "the report names it")
     print("\n" + verdict)
     return wrong
+
+
+def killed(arguments, folder):
+    """A recorder that is killed leaves a recording that lacks its last seconds."""
+    command = [arguments.smbscope, "record", "--cpu", "--no-probe", "--quiet", "--out", folder]
+    recorder = subprocess.Popen(command)
+    time.sleep(14)
+    recorder.kill()
+    recorder.wait()
+    report = subprocess.run(
+        [arguments.smbscope, "report", folder, "--format", "json"], capture_output=True, text=True, check=True
+    )
+    length = json.loads(report.stdout)["length_ns"] / 1e9
+    is_right = 3 < length < 14
+    print(("ok     " if is_right else "WRONG  ") + f"killed after 14 s, it has {length:.1f} s")
+    return [] if is_right else ["killed"]
 
 
 def main():
@@ -211,18 +265,21 @@ def main():
         return 0
     scratch = tempfile.mkdtemp(prefix="smbscope-cpu-")
     folder = arguments.keep or os.path.join(scratch, "run")
-    address, what = network()
+    outside, inside, what = network()
     print(f"flooding CPU {FLOODED} through {what}, hog on CPU {os.cpu_count() - 1}, for {arguments.seconds} s")
-    children = [fork(flood, address), fork(hog)]
+    kept = receivers(outside)
+    children = [fork(flood, inside), fork(hog)]
     try:
         seen = record(arguments, folder)
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+        for receiver in kept:
+            receiver.close()
         ip("netns", "del", NAMESPACE)
     print(seen["said"])
-    wrong = compare(arguments, folder, seen)
+    wrong = compare(arguments, folder, seen) + killed(arguments, os.path.join(scratch, "killed"))
     shutil.rmtree(scratch, ignore_errors=True)
     return 1 if wrong else 0
 

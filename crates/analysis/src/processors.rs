@@ -9,13 +9,15 @@ mod data;
 mod devices;
 mod findings;
 mod groups;
+pub mod now;
 mod per_cpu;
 mod roles;
 mod stacks;
 mod timeline;
 pub mod waiting;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use smbscope_tables::tables::{Cpu, Trace};
 
@@ -59,6 +61,16 @@ pub struct Processors {
     devices: Devices,
     bins: OfCpus,
     stacks: Stacks,
+    extent: Option<Extent>,
+}
+
+/// First and last time of interrupts and samples: what is known of a recording that was killed, which
+/// has no row of the table `traces`.
+#[derive(Debug)]
+struct Extent {
+    recording: String,
+    first_ns: i64,
+    last_ns: i64,
 }
 
 /// One row of the table `interrupts`, as the parts of this analysis read it.
@@ -89,6 +101,7 @@ impl Processors {
             devices: Devices::default(),
             bins: OfCpus::default(),
             stacks: Stacks::default(),
+            extent: None,
         }
     }
 
@@ -122,6 +135,7 @@ impl Processors {
                 $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
             };
         }
+        self.extend(batch, starts);
         for row in 0..batch.num_rows() {
             let kind = kinds.value(row);
             let one = Row {
@@ -168,6 +182,11 @@ impl Processors {
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
         let (Some(cpus), Some(recordings)) = (number("cpu"), text("recording")) else { return };
+        if let Some(times) =
+            batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>())
+        {
+            self.extend(batch, times);
+        }
         let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
         let [during, modules, functions] = ["during", "module", "function"].map(text);
         macro_rules! at {
@@ -224,8 +243,31 @@ impl Processors {
         }
     }
 
+    fn extend(&mut self, batch: &RecordBatch, times: &Int64Array) {
+        let (Some(first), Some(last)) = (min(times), max(times)) else { return };
+        let recordings = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
+        let extent = self.extent.get_or_insert_with(|| Extent {
+            recording: recordings.map_or_else(String::new, |names| names.value(0).to_owned()),
+            first_ns: first,
+            last_ns: last,
+        });
+        extent.first_ns = extent.first_ns.min(first);
+        extent.last_ns = extent.last_ns.max(last);
+    }
+
     /// The result.
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
+        if self.traces.is_empty()
+            && let Some(extent) = self.extent.take()
+        {
+            self.traces.push(Trace {
+                recording: extent.recording,
+                started_at: Some(extent.first_ns),
+                ended_at: Some(extent.last_ns),
+                notes: Some("the recorder was killed: its counters are missing".to_owned()),
+                ..Trace::default()
+            });
+        }
         let length_ns = self
             .traces
             .iter()

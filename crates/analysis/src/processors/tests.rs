@@ -252,3 +252,27 @@ fn the_beginning_of_a_flood_is_found() {
     assert!((3_900_000_000..=4_200_000_000).contains(&since), "{since}");
     assert!(report.findings[0].remedies.iter().all(|one| one.at == "Linux"));
 }
+
+#[test]
+fn a_recording_that_was_killed_has_the_length_of_its_rows() {
+    let at = |start, duration| Interrupt {
+        start,
+        ..interrupt(0, "softirq", "NET_RX", duration, duration)
+    };
+    let rows = Interrupt::to_batch(&[at(5_000, 100), at(1_005_000, 100)]).unwrap();
+    let sample = Sample { recording: "a".into(), time: 2_005_000, ..Sample::default() };
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&rows);
+    processors.samples(&Sample::to_batch(&[sample]).unwrap());
+    let report = processors.finish();
+    assert_eq!((report.start_ns, report.length_ns), (Some(5_000), 2_000_000));
+    assert!(report.traces[0].notes.as_deref().unwrap().contains("killed"));
+    // What a trace says itself counts.
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&rows);
+    processors.traces(&[trace()]);
+    let report = processors.finish();
+    assert_eq!((report.length_ns, report.traces.len()), (1_000_000, 1));
+    assert_eq!(report.traces[0].notes, None);
+    assert_eq!(Processors::new(Limits::default()).finish().traces, []);
+}

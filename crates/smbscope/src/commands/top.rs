@@ -5,6 +5,8 @@
 
 pub mod args;
 mod batch;
+#[cfg(feature = "probe")]
+mod cpu;
 mod draw;
 mod numbers;
 mod parts;
@@ -46,6 +48,14 @@ impl Limits {
 
 /// Shows what happens now.
 pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
+    if args.cpu {
+        #[cfg(feature = "probe")]
+        return cpu::run(args, verbosity);
+        #[cfg(not(feature = "probe"))]
+        return Err(Failure::usage(
+            "--cpu: this smbscope was built without eBPF (it needs Linux, clang, libelf and cargo's --features probe)",
+        ));
+    }
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
     if args.listen.no_probe && args.listen.interface.is_none() {

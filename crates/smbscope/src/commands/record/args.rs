@@ -46,6 +46,7 @@ Examples:
   smbscope record --port 4450 --cpus 1 --out run/
   smbscope record --interface eth0 --duration 60s --out run/
   smbscope record --cpu --no-probe --duration 20s --out cpu/
+  smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\temp' > cpu.cmd
   smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {
@@ -77,6 +78,14 @@ pub struct Record {
     /// costs more.
     #[arg(long, requires = "cpu")]
     pub switches: bool,
+    /// Print a script that records the processors of a Windows server with xperf, and end. Its
+    /// result is read by `smbscope report` on any system. The folder of the server that it writes to
+    /// is that of --out, or of --to.
+    #[arg(long, conflicts_with_all = ["cpu", "interface"])]
+    pub print_windows_script: bool,
+    /// NUMA node on which that script runs: one that network adapters do not interrupt.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
+    pub node: u32,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }
