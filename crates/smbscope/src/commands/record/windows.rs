@@ -97,6 +97,7 @@ mod tests {
             "temp",
             r"\\server\share",
             r"S:temp",
+            r"S:\a(1)",
             r#"S:\a" & del"#,
             r"S:\%TEMP%",
             "S:\\a\nb",
