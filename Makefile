@@ -16,6 +16,7 @@
 # make bench-load    CPU per operation and memory per session of the load client and of other clients
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
+# make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make test-servers load runs against ksmbd and captures of the kernel's SMB client, in QEMU (two minutes, warm)
 
@@ -31,7 +32,7 @@ FUZZ_SECONDS ?= 3
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings bench \
+.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu bench \
 	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -95,6 +96,10 @@ verify-predictions: build
 verify-findings: build
 	scripts/setup.sh predictions
 	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --python $(SMBSCOPE_PYTHON) --markdown
+
+verify-cpu: build
+	scripts/setup.sh bench
+	$(SMBSCOPE_PYTHON) tests/live/cpu.py --smbscope $(SMBSCOPE)
 
 fuzz:
 	fuzz/run.sh 60

@@ -9,6 +9,7 @@ mod data;
 mod devices;
 mod findings;
 mod groups;
+pub mod now;
 mod per_cpu;
 mod roles;
 mod stacks;
@@ -16,7 +17,8 @@ mod symbols;
 mod timeline;
 pub mod waiting;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use smbscope_tables::tables::{Cpu, Image, Trace};
 
@@ -62,6 +64,16 @@ pub struct Processors {
     bins: OfCpus,
     stacks: Stacks,
     symbols: Symbols,
+    extent: Option<Extent>,
+}
+
+/// First and last time of interrupts and samples: what is known of a recording that was killed, which
+/// has no row of the table `traces`.
+#[derive(Debug)]
+struct Extent {
+    recording: String,
+    first_ns: i64,
+    last_ns: i64,
 }
 
 /// One row of the table `interrupts`, as the parts of this analysis read it.
@@ -93,6 +105,7 @@ impl Processors {
             bins: OfCpus::default(),
             stacks: Stacks::default(),
             symbols: Symbols::default(),
+            extent: None,
         }
     }
 
@@ -132,6 +145,7 @@ impl Processors {
                 $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
             };
         }
+        self.extend(batch, starts);
         for row in 0..batch.num_rows() {
             let kind = kinds.value(row);
             let one = Row {
@@ -179,6 +193,11 @@ impl Processors {
             |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
         let text = |name| batch.column_by_name(name).and_then(|c| c.as_string_opt::<i32>());
         let (Some(cpus), Some(recordings)) = (number("cpu"), text("recording")) else { return };
+        if let Some(times) =
+            batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>())
+        {
+            self.extend(batch, times);
+        }
         let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
         let [during, modules, functions] = ["during", "module", "function"].map(text);
         macro_rules! at {
@@ -236,8 +255,31 @@ impl Processors {
         }
     }
 
+    fn extend(&mut self, batch: &RecordBatch, times: &Int64Array) {
+        let (Some(first), Some(last)) = (min(times), max(times)) else { return };
+        let recordings = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
+        let extent = self.extent.get_or_insert_with(|| Extent {
+            recording: recordings.map_or_else(String::new, |names| names.value(0).to_owned()),
+            first_ns: first,
+            last_ns: last,
+        });
+        extent.first_ns = extent.first_ns.min(first);
+        extent.last_ns = extent.last_ns.max(last);
+    }
+
     /// The result.
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
+        if self.traces.is_empty()
+            && let Some(extent) = self.extent.take()
+        {
+            self.traces.push(Trace {
+                recording: extent.recording,
+                started_at: Some(extent.first_ns),
+                ended_at: Some(extent.last_ns),
+                notes: Some("the recorder was killed: its counters are missing".to_owned()),
+                ..Trace::default()
+            });
+        }
         let length_ns = self
             .traces
             .iter()

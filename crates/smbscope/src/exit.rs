@@ -107,6 +107,10 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
             matches!(error, RecordError::Machine(_) | RecordError::Find(_) | RecordError::Load(_));
         return Some(if is_input { Code::Input } else { Code::Runtime });
     }
+    #[cfg(feature = "probe")]
+    if let Some(smbscope_trace::record::Error::Load(_)) = cause.downcast_ref() {
+        return Some(Code::Input);
+    }
     let error = cause.downcast_ref::<store::Error>()?;
     Some(match error {
         store::Error::NotFound(_) => Code::Input,

@@ -39,7 +39,8 @@ use crate::exit::{Code, code_of};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let arguments = commands::record::windows::arguments(std::env::args_os());
+    let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output. If its reader has left, the error is ignored.

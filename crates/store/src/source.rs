@@ -219,7 +219,7 @@ impl Source {
     }
 
     /// Whether all inputs are traces of processors, or datasets of such traces: there are no
-    /// operations.
+    /// operations. A recording that was killed has neither coverage nor a row of `traces`.
     pub fn is_trace(&self) -> bool {
         let has = |dataset: &Dataset, table: Table| {
             dataset.manifest().is_some_and(|manifest| manifest.rows(table.name()) > 0)
@@ -228,7 +228,10 @@ impl Source {
             && self.inputs.iter().all(|input| match input {
                 Input::Trace { .. } => true,
                 Input::Dataset(dataset) => {
-                    has(dataset, Table::Traces) && !has(dataset, Table::Coverage)
+                    let of_trace = [Table::Traces, Table::Interrupts, Table::Samples];
+                    let of_operations = [Table::Coverage, Table::Operations];
+                    of_trace.iter().any(|table| has(dataset, *table))
+                        && !of_operations.iter().any(|table| has(dataset, *table))
                 }
                 _ => false,
             })

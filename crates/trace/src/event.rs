@@ -168,6 +168,8 @@ pub struct Cpu {
     /// Number of the hyper-thread in its core.
     pub thread: Option<u32>,
     pub mhz: Option<u32>,
+    /// Events of this processor that the recorder lost, where it counts them for each.
+    pub events_lost: Option<u64>,
 }
 
 /// A device that interrupts, or a network adapter.
@@ -260,4 +262,6 @@ pub struct Coverage {
     pub names_discarded: u64,
     /// Other events left out because a limit was reached.
     pub limited: u64,
+    /// What the recorder says about itself.
+    pub notes: Option<String>,
 }

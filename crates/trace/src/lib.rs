@@ -30,6 +30,8 @@ mod linux;
 mod names;
 pub mod perf;
 mod reader;
+#[cfg(all(feature = "record", target_os = "linux"))]
+pub mod record;
 pub mod rows;
 pub mod symbols;
 pub mod trace_dat;

@@ -5,7 +5,7 @@
 //! have to come in the order of their times.
 
 pub mod action;
-mod device;
+pub mod device;
 pub mod format;
 mod pairing;
 pub mod stacks;

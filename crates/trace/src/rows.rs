@@ -161,6 +161,7 @@ impl Rows {
             symbol_files: used.files,
             symbol_files_damaged: used.damaged,
             first_symbol_file_damaged: used.first_damaged.as_deref().map(str::to_owned),
+            notes: coverage.notes,
         };
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
@@ -194,6 +195,7 @@ impl Rows {
         row.core = cpu.core.map(u64::from);
         row.thread = cpu.thread.map(u64::from);
         row.mhz = cpu.mhz.map(u64::from);
+        row.events_lost = cpu.events_lost;
     }
 
     /// Counts an event of a processor; false if there are too many processors.

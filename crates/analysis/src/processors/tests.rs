@@ -138,7 +138,7 @@ fn an_empty_trace_has_no_shares() {
     let mut processors = Processors::new(Limits::default());
     processors.interrupts(&Interrupt::to_batch(&[interrupt(0, "dpc", "a", 1, 1)]).unwrap());
     let report = processors.finish();
-    assert_eq!((report.length_ns, report.start_ns), (0, None));
+    assert_eq!((report.length_ns, report.start_ns), (0, Some(0)));
     assert_eq!((report.interrupts[0].share, report.processors[0].deferred_share), (None, None));
 }
 
@@ -298,4 +298,28 @@ fn missing_pdb_files_are_those_of_modules_without_any_function() {
     let files: Vec<_> = missing.iter().map(|one| one.file.as_str()).collect();
     assert_eq!(files, ["ndis.pdb/AA1/ndis.pdb", "nic.pdb/BB2/nic.pdb", "nt.pdb/DD1/nt.pdb"]);
     assert_eq!((missing[1].exclusive_ns, missing[1].sampled_ns, missing[2].frames), (5, 1_000, 1));
+}
+
+#[test]
+fn a_recording_that_was_killed_has_the_length_of_its_rows() {
+    let at = |start, duration| Interrupt {
+        start,
+        ..interrupt(0, "softirq", "NET_RX", duration, duration)
+    };
+    let rows = Interrupt::to_batch(&[at(5_000, 100), at(1_005_000, 100)]).unwrap();
+    let sample = Sample { recording: "a".into(), time: 2_005_000, ..Sample::default() };
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&rows);
+    processors.samples(&Sample::to_batch(&[sample]).unwrap());
+    let report = processors.finish();
+    assert_eq!((report.start_ns, report.length_ns), (Some(5_000), 2_000_000));
+    assert!(report.traces[0].notes.as_deref().unwrap().contains("killed"));
+    // What a trace says itself counts.
+    let mut processors = Processors::new(Limits::default());
+    processors.interrupts(&rows);
+    processors.traces(&[trace()]);
+    let report = processors.finish();
+    assert_eq!((report.length_ns, report.traces.len()), (1_000_000, 1));
+    assert_eq!(report.traces[0].notes, None);
+    assert_eq!(Processors::new(Limits::default()).finish().traces, []);
 }

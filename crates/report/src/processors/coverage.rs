@@ -91,6 +91,9 @@ fn facts(trace: &Trace) -> Facts {
         };
         rows.push(of(name, Cell::Count(count)).noted(note.unwrap_or_default()));
     }
+    if let Some(notes) = &trace.notes {
+        rows.push(of("notes", Cell::Text(notes.clone())));
+    }
     Facts { caption: trace.recording.clone(), rows }
 }
 

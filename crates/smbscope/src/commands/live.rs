@@ -1,8 +1,12 @@
 //! What `record` and `top` share: from their options to an open source of rows.
 //!
-//! Owns the options ([`args`]), which source they mean, and how this program gives way to the server.
+//! Owns the options ([`args`]), which source they mean, and where and how urgently this program runs
+//! (`scheduling`).
 
 pub mod args;
+#[cfg(feature = "probe")]
+mod processors;
+mod scheduling;
 
 use std::path::{Path, PathBuf};
 
@@ -18,22 +22,20 @@ use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
 use crate::pipeline::record::source;
 use crate::pipeline::record::source::{Filtered, InterfaceSource, LiveSource, Received};
-use args::{Cpus, Listen};
+use args::Listen;
 
 /// Least and most bytes of the ring buffer.
 #[cfg(feature = "probe")]
 const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
 /// Least value of --memory.
 const MEMORY_MIN: u64 = 64 << 20;
-/// Niceness of this program, so that the server runs first.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
-
 /// The name of recordings from inside Samba, before the time.
 #[cfg(feature = "probe")]
 const SAMBA: &str = "samba";
 
 const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: use a larger --buffer, or give smbscope more processor time (--cpus)";
+
+const PROCESSORS_DROPPED: &str = "events of processors were dropped, so their times are too low: use a larger --buffer, or give smbscope more processor time (--cpus, --priority)";
 
 const PACKETS_DROPPED: &str = "packets were dropped, so operations are missing or have no reply: listen on one interface only, use a larger --buffer (above net.core.rmem_max only as root) or a smaller --snaplen";
 
@@ -203,28 +205,6 @@ impl Listen {
             "this smbscope was built without the probe (it needs Linux, clang, libelf and cargo's --features probe): record from a network interface with --interface",
         ))
     }
-
-    /// Gives way to the server: lowers this program's priority, and restricts it to the processors of `--cpus`.
-    pub fn keep_back(&self) -> anyhow::Result<()> {
-        #[cfg(target_os = "linux")]
-        {
-            // Without the permission it runs at normal priority.
-            let _ = rustix::process::nice(NICE);
-            if !self.cpus.is_empty() {
-                let mut cpus = rustix::thread::CpuSet::new();
-                for Cpus(asked) in &self.cpus {
-                    let last = (*asked.end()).min(rustix::thread::CpuSet::MAX_CPU - 1);
-                    (*asked.start()..=last).for_each(|cpu| cpus.set(cpu));
-                }
-                rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| {
-                    crate::exit::Failure::usage(format!(
-                        "--cpus: {error}: does this machine have these processors?"
-                    ))
-                })?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Says that a buffer is smaller than requested.
@@ -309,6 +289,9 @@ pub fn losses(seen: &Received, memory: &MemoryLimit) -> Vec<String> {
     }
     if seen.events.is_some_and(|events| events.dropped > 0) {
         said.push(EVENTS_DROPPED.to_owned());
+    }
+    if seen.processors.is_some_and(|events| events.dropped > 0) {
+        said.push(PROCESSORS_DROPPED.to_owned());
     }
     if let Some(alone) = seen.packets.map(|packets| packets.alone).filter(|alone| *alone > 0) {
         let alone = format::count(alone);

@@ -5,6 +5,8 @@
 
 pub mod args;
 mod batch;
+#[cfg(feature = "probe")]
+mod cpu;
 mod draw;
 mod numbers;
 mod parts;
@@ -19,6 +21,7 @@ use smbscope_report::format;
 
 use super::dataset::{hint, written};
 use super::live::{self, Opened};
+use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::Verbosity;
 use crate::pipeline::record::collector::{Collector, Finished, Recordings};
@@ -45,9 +48,20 @@ impl Limits {
 
 /// Shows what happens now.
 pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
+    if args.cpu {
+        #[cfg(feature = "probe")]
+        return cpu::run(args, verbosity);
+        #[cfg(not(feature = "probe"))]
+        return Err(Failure::usage(
+            "--cpu: this smbscope was built without eBPF (it needs Linux, clang, libelf and cargo's --features probe)",
+        ));
+    }
     keep_private();
     let tokenizer = args.anonymize.tokenizer()?;
-    args.listen.keep_back()?;
+    if args.listen.no_probe && args.listen.interface.is_none() {
+        return Err(Failure::usage("--no-probe: there is nothing to show without --interface"));
+    }
+    args.listen.schedule(false, verbosity)?;
     let Opened { source, from, what, filter, memory } = args.listen.open(now(), None, verbosity)?;
     let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
     // Recordings are made later, after capabilities were dropped.

@@ -8,6 +8,8 @@ pub mod collector;
 pub mod folder;
 pub mod known_names;
 pub mod memory;
+#[cfg(feature = "probe")]
+pub mod processors;
 pub mod source;
 
 use std::time::{Duration, Instant, SystemTime};

@@ -42,6 +42,8 @@ const EDGES: [(&str, &[&str]); 14] = [
             "smbscope-samba",
             "smbscope-store",
             "smbscope-tables",
+            // Recording processors.
+            "smbscope-trace",
             "smbscope-wire",
         ],
     ),

@@ -31,6 +31,7 @@ mod processors;
 mod query;
 #[cfg(target_os = "linux")]
 mod record;
+mod record_cpu;
 mod report;
 mod terminal;
 #[cfg(target_os = "linux")]

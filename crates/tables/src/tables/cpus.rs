@@ -13,5 +13,6 @@ table! {
         thread: Option<u64>, None, Public, "Number of the hyper-thread in the core.";
         mhz: Option<u64>, None, Public, "Nominal frequency, MHz.";
         events: u64, Count, Public, "Events of the trace on this processor.";
+        events_lost: Option<u64>, Count, Public, "Events of this processor that the recorder lost; null if it does not count them for each.";
     }
 }

@@ -29,5 +29,6 @@ table! {
         symbol_files: u64, Count, Public, "Files with symbols that were used (--symbols).";
         symbol_files_damaged: u64, Count, Public, "Files with symbols that could not be read.";
         first_symbol_file_damaged: Option<String>, None, Path, "The first of them.";
+        notes: Option<String>, None, Public, "What the recorder says about itself: its cost, what it left out.";
     }
 }

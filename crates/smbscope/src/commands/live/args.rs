@@ -17,8 +17,9 @@ pub struct Listen {
     /// Also capture on this network interface; `any` captures on all interfaces.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
-    /// Capture on the interface only, without the probe inside Samba.
-    #[arg(long, requires = "interface", conflicts_with_all = ["processes", "cgroup"])]
+    /// Capture on the interface only, or record processors only (--cpu), without the probe inside
+    /// Samba.
+    #[arg(long, conflicts_with_all = ["processes", "cgroup"])]
     pub no_probe: bool,
     /// Probe Samba's system calls only, not its functions. This slows Samba down less, but
     /// encrypted sessions cannot be decoded, there are no signing and encryption times, and the
@@ -58,9 +59,33 @@ pub struct Listen {
     /// free again.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub memory: u64,
-    /// Run smbscope on these processors only, for example 0,2 or 0-3.
+    /// Run smbscope on these processors only, for example 0,2 or 0-3. With --cpu it chooses those
+    /// that interrupts of devices leave alone, and says so, if others are loaded by them.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpus)]
     pub cpus: Vec<Cpus>,
+    /// How urgently smbscope runs: a nice value from 19 to -20 (the server comes first at 5), or
+    /// fifo:1 to fifo:99, which runs before everything that is not real-time. Interrupts run before
+    /// both: choose other processors with --cpus [default: 5; with --cpu -10].
+    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true, value_parser = priority)]
+    pub priority: Option<Priority>,
+}
+
+/// How urgently this program runs: sched(7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    Nice(i32),
+    /// `SCHED_FIFO`.
+    Fifo(u8),
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let parsed = match text.strip_prefix("fifo:") {
+        Some(fifo) => fifo.parse().ok().filter(|fifo| (1..=99).contains(fifo)).map(Priority::Fifo),
+        None => text.parse().ok().filter(|nice| (-20..=19).contains(nice)).map(Priority::Nice),
+    };
+    parsed.ok_or_else(|| {
+        format!("`{text}` is neither a nice value (-20 to 19) nor fifo:1 to fifo:99")
+    })
 }
 
 /// A range of processors.
@@ -85,6 +110,15 @@ mod tests {
         assert_eq!(cpus("0-3").unwrap(), Cpus(0..=3));
         for text in ["", "-", "3-0", "a", "0-", "-1", "0-1-2"] {
             assert!(cpus(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn priorities_are_nice_values_or_real_time() {
+        assert_eq!(priority("-10"), Ok(Priority::Nice(-10)));
+        assert_eq!(priority("fifo:1"), Ok(Priority::Fifo(1)));
+        for text in ["", "20", "-21", "fifo:0", "fifo:100", "fifo", "high"] {
+            assert!(priority(text).is_err(), "{text}");
         }
     }
 }

@@ -28,6 +28,12 @@ use crate::options::{Anonymize, duration};
 ///
 /// The result is a dataset like that of `smbscope import`, which all other commands read. Packets
 /// and file contents are not stored, only names and sizes, and only the owner can read the files.
+/// With --cpu it also records what the processors do instead of running threads: handlers of
+/// interrupts, softirqs and polls of network devices, one row each, and samples of the code that
+/// runs. This needs Linux 5.12 or later, and root (or CAP_BPF, CAP_PERFMON and CAP_SYSLOG). Memory
+/// is fixed, smbscope runs on processors that interrupts leave alone, and `smbscope report` shows
+/// which driver holds which processors.
+///
 /// Data is written at least every ten seconds: a recording that is killed loses the last seconds
 /// and the tables that are written at the end (sessions, trees, coverage); Ctrl-C stops it cleanly.
 /// Losses are counted and shown by `smbscope report`: packets and events dropped by the kernel
@@ -39,6 +45,8 @@ Examples:
   smbscope record --duration 60s --out run/ --anonymize
   smbscope record --port 4450 --cpus 1 --out run/
   smbscope record --interface eth0 --duration 60s --out run/
+  smbscope record --cpu --no-probe --duration 20s --out cpu/
+  smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\temp' > cpu.cmd
   smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {
@@ -57,6 +65,27 @@ pub struct Record {
     /// contents and everything else that decoding does not need are overwritten with zeros.
     #[arg(long, value_name = "FILE", conflicts_with = "anonymize", requires = "interface")]
     pub pcap: Option<PathBuf>,
+    /// Also record the processors of this machine: each interrupt, softirq and poll of a network
+    /// device with its duration, and samples of the kernel's code. Without a Samba, or with
+    /// --no-probe, processors are recorded alone.
+    #[arg(long)]
+    pub cpu: bool,
+    /// Samples each second on each processor; 0 for none. The recorder takes fewer when it needs
+    /// more than 3 % of one processor itself.
+    #[arg(long, value_name = "HZ", default_value_t = 99, requires = "cpu", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub samples: u32,
+    /// Also record every context switch, which shows the exact time of threads and of idling, and
+    /// costs more.
+    #[arg(long, requires = "cpu")]
+    pub switches: bool,
+    /// Print a script that records the processors of a Windows server with xperf, and end. Its
+    /// result is read by `smbscope report` on any system. The folder of the server that it writes to
+    /// is that of --out, or of --to.
+    #[arg(long, conflicts_with_all = ["cpu", "interface"])]
+    pub print_windows_script: bool,
+    /// NUMA node on which that script runs: one that network adapters do not interrupt.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
+    pub node: u32,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }

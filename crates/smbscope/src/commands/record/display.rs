@@ -46,10 +46,9 @@ impl RecordMonitor for Display {
 }
 
 fn line(received: &Received) -> String {
-    format!(
-        "{} operations, {}, {} dropped",
-        format::count(received.operations),
-        received.text(),
-        format::count(received.dropped()),
-    )
+    let operations = match received.has_operations() {
+        true => format!("{} operations, ", format::count(received.operations)),
+        false => String::new(),
+    };
+    format!("{operations}{}, {} dropped", received.text(), format::count(received.dropped()))
 }

@@ -33,6 +33,7 @@ Examples:
   smbscope top
   smbscope top --by user --sort p99
   smbscope top --interface eth0 --by share
+  smbscope top --cpu
   smbscope top --batch --count 1 --interval 10s --by file --rows 5
   smbscope top --by file --anonymize --out shown/
   smbscope top --interface any --batch --format json | jq .total.operations")]
@@ -59,6 +60,11 @@ pub struct Top {
     /// Show the last ten intervals combined instead of the last one.
     #[arg(long)]
     pub window: bool,
+    /// Show the processors of this machine instead of operations: the time of each in programs, in
+    /// the kernel, in softirqs and in handlers of interrupts, what takes most of it, and the packets
+    /// of network devices. Needs the same as `smbscope record --cpu`.
+    #[arg(long, conflicts_with_all = ["interface", "no_probe", "by", "sort", "reverse", "filter", "window", "out", "anonymize"])]
+    pub cpu: bool,
     /// Print tables instead of showing a screen.
     #[arg(long)]
     pub batch: bool,

@@ -210,10 +210,10 @@ fn show(
 }
 
 /// The terminal while it is drawn on. Restores it when dropped.
-struct Screen(Terminal<CrosstermBackend<Stdout>>);
+pub(super) struct Screen(Terminal<CrosstermBackend<Stdout>>);
 
 impl Screen {
-    fn enter() -> anyhow::Result<Screen> {
+    pub(super) fn enter() -> anyhow::Result<Screen> {
         interrupt::at_exit(restore);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -232,6 +232,28 @@ impl Screen {
                 Err(error).context("the terminal cannot be drawn on: add --batch")
             }
         }
+    }
+
+    /// Shows lines of text, the first one bold.
+    #[cfg(feature = "probe")]
+    pub(super) fn text(&mut self, text: &str) -> anyhow::Result<()> {
+        let bold = ratatui::style::Style::new().add_modifier(ratatui::style::Modifier::BOLD);
+        let mut lines: Vec<_> = text.lines().map(ratatui::text::Line::raw).collect();
+        if let Some(first) = lines.first_mut() {
+            first.style = bold;
+        }
+        lines.push(ratatui::text::Line::raw(""));
+        lines.push(ratatui::text::Line::raw("q ends"));
+        let shown = ratatui::widgets::Paragraph::new(lines);
+        let drawn = self.0.draw(|frame| frame.render_widget(shown, frame.area()));
+        drawn.map(drop).context("the terminal cannot be written")
+    }
+
+    /// A key or another event, if there is one within that time.
+    #[cfg(feature = "probe")]
+    pub(super) fn event(&self, wait: Duration) -> anyhow::Result<Option<Event>> {
+        let is_there = event::poll(wait).context("keys cannot be read")?;
+        is_there.then(event::read).transpose().context("keys cannot be read")
     }
 
     fn height(&self) -> u16 {

@@ -28,6 +28,12 @@ impl MemoryLimit {
         MemoryLimit { bytes, buffers, looked: Instant::now(), written: None, was_reached: false }
     }
 
+    /// The same limit, which includes further `buffers`.
+    #[cfg(feature = "probe")]
+    pub fn with(self, buffers: u64) -> MemoryLimit {
+        MemoryLimit { buffers: self.buffers.saturating_add(buffers), ..self }
+    }
+
     /// Checks memory now and then. Returns whether rows should be written now.
     pub fn watch(&mut self, source: &mut dyn LiveSource) -> bool {
         if self.looked.elapsed() < EVERY {

@@ -15,6 +15,8 @@ pub struct Received {
     pub packets: Option<Packets>,
     /// Events, if the source is a probe.
     pub events: Option<Events>,
+    /// Events of processors, if they are recorded.
+    pub processors: Option<Events>,
 }
 
 /// Operations at a filter.
@@ -36,7 +38,7 @@ pub struct Packets {
     pub alone: u64,
 }
 
-/// Events of a probe.
+/// Events of a probe or of processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     pub count: u64,
@@ -52,14 +54,23 @@ impl Received {
             format!("{count} packets ({bytes})")
         });
         let events = self.events.map(|events| format!("{} events", format::count(events.count)));
-        let both: Vec<String> = packets.into_iter().chain(events).collect();
-        both.join(" and ")
+        let processors = self
+            .processors
+            .map(|events| format!("{} events of processors", format::count(events.count)));
+        let all: Vec<String> = packets.into_iter().chain(events).chain(processors).collect();
+        all.join(" and ")
+    }
+
+    /// Whether operations are received, and not only what processors do.
+    pub fn has_operations(&self) -> bool {
+        self.packets.is_some() || self.events.is_some()
     }
 
     /// Packets and events that were lost.
     pub fn dropped(&self) -> u64 {
         self.packets.map_or(0, |packets| packets.dropped)
             + self.events.map_or(0, |events| events.dropped)
+            + self.processors.map_or(0, |events| events.dropped)
     }
 }
 
@@ -170,7 +181,7 @@ pub struct ProbeSource {
 }
 
 /// How often events are polled: waking up for each one would slow down smbd.
-const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+pub(super) const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// How often parts are made for [`LiveSource::deliver_often`].
 #[cfg(feature = "probe")]
