@@ -1,0 +1,46 @@
+//! How fast a trace becomes rows: events for each CPU second, and the most memory, of one file.
+//!
+//!     cargo run --release -p smbscope-trace --example rows_speed TRACE
+
+use std::path::Path;
+use std::time::Instant;
+
+use smbscope_tables::Part;
+use smbscope_trace::{HEAD_BYTES, Reader, Symbols, recognise, recognise_folder};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: rows_speed TRACE")?;
+    let path = Path::new(&path);
+    let format = match path.is_dir() {
+        true => recognise_folder(path).map(|(format, _)| format),
+        false => {
+            let mut head = vec![0; HEAD_BYTES];
+            let read = std::io::Read::read(&mut std::fs::File::open(path)?, &mut head)?;
+            recognise(head.get(..read).unwrap_or(&head))
+        }
+    };
+    let format = format.ok_or("this is not a trace")?;
+    let begin = Instant::now();
+    let mut reader = Reader::open(path, format, &Symbols::default(), 65_536)?;
+    let (mut events, mut rows) = (0, 0);
+    while let Some(part) = reader.next_part()? {
+        match &part {
+            Part::Traces(traces) => events += traces.iter().map(|trace| trace.events).sum::<u64>(),
+            Part::Interrupts(batch) | Part::Samples(batch) | Part::Switches(batch) => {
+                rows += batch.num_rows();
+            }
+            _ => {}
+        }
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let most = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let cpu_ns: f64 = stat.split(' ').next().unwrap_or_default().parse().unwrap_or(f64::NAN);
+    println!(
+        "{events} events, {rows} rows, {:.2} s, {:.2} CPU s, {:.2} million events/CPU s, {most}",
+        begin.elapsed().as_secs_f64(),
+        cpu_ns / 1e9,
+        events as f64 / cpu_ns * 1e3
+    );
+    Ok(())
+}
