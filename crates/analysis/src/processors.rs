@@ -11,6 +11,7 @@ mod findings;
 mod groups;
 pub mod now;
 mod per_cpu;
+mod power;
 mod roles;
 mod stacks;
 mod symbols;
@@ -30,6 +31,8 @@ use devices::Devices;
 pub use findings::{Finding, ProcessorTrouble};
 use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
+use power::Power;
+pub use power::{IdleState, PowerReport};
 pub use roles::Role;
 use stacks::{Hit, Sampled, StackFrame, Stacks};
 use symbols::Symbols;
@@ -63,6 +66,7 @@ pub struct Processors {
     devices: Devices,
     bins: OfCpus,
     stacks: Stacks,
+    power: Power,
     symbols: Symbols,
     extent: Option<Extent>,
 }
@@ -104,6 +108,7 @@ impl Processors {
             devices: Devices::default(),
             bins: OfCpus::default(),
             stacks: Stacks::default(),
+            power: Power::default(),
             symbols: Symbols::default(),
             extent: None,
         }
@@ -166,6 +171,7 @@ impl Processors {
             self.groups.add(&one, self.limits);
             self.devices.add(&one);
             self.bins.interrupt(&one);
+            self.power.interrupt(&one);
         }
     }
 
@@ -184,6 +190,11 @@ impl Processors {
             let place = Place { recording: recording.value(row), cpu: cpus.value(row) };
             self.processors.switch(place, times.value(row), old.value(row), new.value(row));
         }
+    }
+
+    /// Takes rows of the table `power`.
+    pub fn power(&mut self, batch: &RecordBatch) {
+        self.power.rows(batch);
     }
 
     /// Takes rows of the table `samples`.
@@ -316,6 +327,7 @@ impl Processors {
             limits: self.limits,
             timeline: self.bins.timeline(),
             in_samples,
+            power: self.power.finish(),
             traces: self.traces,
         };
         report.findings = findings::findings(&report);

@@ -15,7 +15,9 @@ pub use comparison::{
 };
 pub use explain::{processors_explain_json, processors_explain_text};
 use serde_json::{Value, json};
-use smbscope_analysis::processors::{Device, InterruptGroup, Processor, Report};
+use smbscope_analysis::processors::{
+    Device, IdleState, InterruptGroup, PowerReport, Processor, Report,
+};
 pub use waiting::processors_beside_text;
 
 use crate::document::{Block, Cell, Document, Section, Table, column, distribution};
@@ -61,6 +63,9 @@ fn document(report: &Report, meta: &Meta) -> Document {
     sections.extend(inside::section(report));
     if !report.devices.is_empty() {
         sections.push(devices(report));
+    }
+    if let Some(power) = &report.power {
+        sections.push(idle(power));
     }
     sections.push(coverage::section(report));
     Document {
@@ -251,6 +256,37 @@ fn devices(report: &Report) -> Section {
         title: "Devices",
         help: "On which CPUs the handlers and polls of each device ran: one CPU does the receive work of a device without several queues.",
         blocks: vec![Block::Table(table.cut(IN_TEXT, IN_PAGE, sql))],
+    }
+}
+
+fn idle(power: &PowerReport) -> Section {
+    let of = "idle_state";
+    let columns = vec![
+        column(of, "state", 0, |row: &IdleState| Cell::Text(row.state.to_string())),
+        column(of, "count", 0, |row: &IdleState| Cell::Count(row.count)),
+        column(of, "duration_ns", 0, |row: &IdleState| Cell::Duration(row.duration_ns)),
+        column(of, "longest_ns", 1, |row: &IdleState| Cell::Duration(row.longest_ns)),
+        column(of, "cpus", 1, |row: &IdleState| Cell::Count(row.cpus)),
+    ];
+    let table = Table::new("Idle states of all CPUs", "", &power.states, columns);
+    let sql = "SELECT cpu, value, sum(duration_ns) FROM power WHERE kind = 'c_state' GROUP BY 1, 2";
+    let mut blocks = vec![Block::Table(table.cut(IN_TEXT, IN_PAGE, sql))];
+    if let (Some(low), Some(high)) = (power.lowest_khz, power.highest_khz) {
+        let mhz = |khz: u64| format!("{} MHz", format::count(khz / 1_000));
+        blocks.push(Block::Note(format!("Frequencies from {} to {}.", mhz(low), mhz(high))));
+    }
+    if let (Some(idle), Some(busy)) = (power.delay_when_idle.p95_ns, power.delay_when_busy.p95_ns) {
+        blocks.push(Block::Note(format!(
+            "From the request to the beginning, p95: {} on CPUs that were idle, {} on others.",
+            format::duration(idle),
+            format::duration(busy)
+        )));
+    }
+    Section {
+        id: "power",
+        title: "Power saving",
+        help: "A CPU needs the longer to begin work, the deeper the idle state that it has to leave.",
+        blocks,
     }
 }
 

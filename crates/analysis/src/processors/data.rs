@@ -4,6 +4,7 @@ use serde::Serialize;
 use smbscope_tables::tables::Trace;
 
 use super::findings::Finding;
+use super::power::PowerReport;
 use super::roles::Role;
 use crate::stats::latency::Distribution;
 
@@ -42,6 +43,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// What samples hit in interrupts and deferred work; null without samples.
     pub in_samples: Option<InSamples>,
+    /// Idle states and frequencies; null without such events.
+    pub power: Option<PowerReport>,
     /// Files that would name functions, those of the modules with the most time first.
     pub symbols_missing: Vec<MissingSymbols>,
     pub traces: Vec<Trace>,

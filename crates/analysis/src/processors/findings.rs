@@ -23,6 +23,13 @@ const FEW_SHARE: f64 = 0.95;
 const FEW_PART: usize = 3;
 /// Tracing is a load from this share of all samples on.
 const TRACING_SHARE: f64 = 0.1;
+/// Work begins late on idle processors if 5 % of it begin after this time, this many times as late as on busy ones, and there
+/// are as many delays of each.
+const LATE_NS: i64 = 50_000;
+const LATE_TIMES: i64 = 3;
+const LATE_LEAST: u64 = 100;
+/// From this number on an idle state is deep: 0 and 1 are a pause and a halt.
+const DEEP_STATE: u64 = 2;
 /// Names whose long runs are listed.
 const LONG_NAMES: usize = 3;
 
@@ -42,17 +49,20 @@ pub enum ProcessorTrouble {
     ReceiveOnFewProcessors,
     /// Recording the trace takes a large part of the time.
     TracingIsTheLoad,
+    /// Deep idle states or low frequencies, and work that begins late on processors that were idle.
+    PowerSaving,
 }
 
 impl ProcessorTrouble {
     /// All troubles.
-    pub const ALL: [ProcessorTrouble; 6] = [
+    pub const ALL: [ProcessorTrouble; 7] = [
         ProcessorTrouble::LockedProcessors,
         ProcessorTrouble::LongRuns,
         ProcessorTrouble::FilterInReceivePath,
         ProcessorTrouble::TeamInReceivePath,
         ProcessorTrouble::ReceiveOnFewProcessors,
         ProcessorTrouble::TracingIsTheLoad,
+        ProcessorTrouble::PowerSaving,
     ];
 
     /// What a person calls it.
@@ -70,6 +80,7 @@ impl ProcessorTrouble {
                 "Few processors do the receive work of the network"
             }
             ProcessorTrouble::TracingIsTheLoad => "Recording the trace is part of the load",
+            ProcessorTrouble::PowerSaving => "Power saving delays work on idle processors",
         }
     }
 }
@@ -114,6 +125,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
     });
     found.extend(long.take(LONG_NAMES).map(|group| long_runs(group, is_windows)));
     found.extend(tracing(report, is_windows));
+    found.extend(power_saving(report, is_windows));
     // What holds processors comes first, then causes by what they cost, then what is a symptom of these.
     found.sort_by_key(|one| {
         let rank = match one.trouble {
@@ -425,6 +437,70 @@ fn tracing(report: &Report, is_windows: bool) -> Option<Finding> {
             at: if is_windows { "Windows" } else { "Linux" },
             action: "record fewer events: without context switches or timer interrupts, or for a shorter time",
         }],
+    })
+}
+
+fn power_saving(report: &Report, is_windows: bool) -> Option<Finding> {
+    let power = report.power.as_ref()?;
+    let (idle, busy) = (&power.delay_when_idle, &power.delay_when_busy);
+    let (idle_p95, busy_p95) = (idle.p95_ns?, busy.p95_ns?);
+    let is_late = idle.n >= LATE_LEAST
+        && busy.n >= LATE_LEAST
+        && idle_p95 >= LATE_NS
+        && idle_p95 >= LATE_TIMES.saturating_mul(busy_p95);
+    let deep: Vec<_> = power.states.iter().filter(|state| state.state >= DEEP_STATE).collect();
+    let deep_ns: i64 = deep.iter().map(|state| state.duration_ns).sum();
+    let is_slow = power
+        .lowest_khz
+        .zip(power.highest_khz)
+        .is_some_and(|(low, high)| low.saturating_mul(2) <= high);
+    if !is_late || deep.is_empty() && !is_slow {
+        return None;
+    }
+    let how = match deep.last() {
+        Some(deepest) => {
+            format!(
+                "CPUs enter idle states up to {} ({:.1} s in deep ones)",
+                deepest.state,
+                seconds(deep_ns)
+            )
+        }
+        None => format!(
+            "frequencies vary from {} to {} MHz",
+            power.lowest_khz.unwrap_or(0) / 1_000,
+            power.highest_khz.unwrap_or(0) / 1_000
+        ),
+    };
+    Some(Finding {
+        trouble: ProcessorTrouble::PowerSaving,
+        what: format!(
+            "{how}, and work on idle CPUs begins late: 5 % of it more than {:.0} µs after the request, {:.0} µs on busy ones",
+            idle_p95 as f64 / 1e3,
+            busy_p95 as f64 / 1e3
+        ),
+        cost_ns: None,
+        cpus: Vec::new(),
+        confidence: Confidence::Medium,
+        because: format!(
+            "delays of {} runs on idle and {} on busy CPUs; other causes of late work on idle CPUs, such as a virtual machine that has to be scheduled, look the same",
+            idle.n, busy.n
+        ),
+        since_ns: None,
+        figures: vec![
+            figure("idle_delay_p95", idle_p95 as f64, "ns"),
+            figure("busy_delay_p95", busy_p95 as f64, "ns"),
+            figure("deep_idle", deep_ns as f64, "ns"),
+        ],
+        remedies: match is_windows {
+            true => vec![Remedy {
+                at: "Windows",
+                action: "try the power plan High performance, and in the firmware no C-states below C1: powercfg /setactive SCHEME_MIN; record again and compare",
+            }],
+            false => vec![Remedy {
+                at: "Linux",
+                action: "try without deep idle states for one run: cpupower idle-set -D 10 (undo: cpupower idle-set -E), or tuned-adm profile network-latency; record again and compare",
+            }],
+        },
     })
 }
 

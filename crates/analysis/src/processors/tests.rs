@@ -323,3 +323,32 @@ fn a_recording_that_was_killed_has_the_length_of_its_rows() {
     assert_eq!(report.traces[0].notes, None);
     assert_eq!(Processors::new(Limits::default()).finish().traces, []);
 }
+
+#[test]
+fn late_work_on_idle_processors_is_power_saving_if_they_sleep_deeply() {
+    use smbscope_tables::tables::Power;
+    let with = |state: u64, idle_delay: i64, busy_delay: i64| {
+        let mut processors = Processors::new(Limits::default());
+        let run = |thread, delay| Interrupt {
+            thread: Some(thread),
+            delay_ns: Some(delay),
+            ..interrupt(0, "softirq", "NET_RX", 5_000, 5_000)
+        };
+        let rows: Vec<_> =
+            (0..200).flat_map(|_| [run(0, idle_delay), run(7, busy_delay)]).collect();
+        processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
+        let sleep = Power {
+            recording: "a".into(),
+            kind: Cow::Borrowed("c_state"),
+            value: state,
+            duration_ns: Some(1_000_000),
+            ..Power::default()
+        };
+        processors.power(&Power::to_batch(&[sleep]).unwrap());
+        processors.traces(&[trace()]);
+        troubles(&processors.finish()).contains(&ProcessorTrouble::PowerSaving)
+    };
+    assert!(with(3, 120_000, 4_000));
+    // Light states, work that is late everywhere, and work that is not late.
+    assert!(!with(1, 120_000, 4_000) && !with(3, 120_000, 90_000) && !with(3, 20_000, 4_000));
+}

@@ -19,6 +19,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("findings", "Findings", List("processor_finding"), Always, "What is wrong, the most costly first."),
         ("timeline", "Over time", Object("timeline"), Nullable, "What each processor did over time; null without durations."),
         ("in_samples", "Samples inside", Object("in_samples"), Nullable, "What samples hit in interrupts and deferred work; null without samples."),
+        ("power", "Power saving", Object("power"), Nullable, "Idle states and frequencies; null without such events."),
         ("devices", "Devices", List("device"), Always, "The work for each device, the most runs first."),
         ("symbols_missing", "Missing PDB files", List("symbols_missing"), Always, "PDB files that would name functions (--symbols), those of the modules with the most time first."),
         ("traces", "Traces", List("trace"), Always, "What the traces contain, lost and do not show, one for each."),
@@ -69,6 +70,20 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("longest", "Durations in order", List("ranked"), Always, "Durations in order of size, the longest first."),
         ("interval_ns", "Interval", Duration, Always, "Length of the intervals."),
         ("intervals", "Intervals", Counts, Always, "Its time in intervals of equal length, ns."),
+    ]),
+    ("power", "Idle states and frequencies of processors.", &[], &[
+        ("states", "Idle states", List("idle_state"), Always, "By number of the state, the lightest first."),
+        ("lowest_khz", "Lowest frequency", Number, Nullable, "Lowest frequency to which a processor changed, kHz."),
+        ("highest_khz", "Highest frequency", Number, Nullable, "Highest frequency to which a processor changed, kHz."),
+        ("delay_when_idle", "Delay when idle", Object("distribution"), Always, "From the request to the beginning, of work on processors that were idle."),
+        ("delay_when_busy", "Delay when busy", Object("distribution"), Always, "The same on processors that ran a thread."),
+    ]),
+    ("idle_state", "One idle state, on all processors together.", &[], &[
+        ("state", "State", Number, Always, "Number of the state; 0 is the lightest."),
+        ("count", "Times", Count, Always, "How often a processor was in it."),
+        ("duration_ns", "Time", Duration, Always, "Time of all processors in it."),
+        ("longest_ns", "Longest", Duration, Always, "The longest stay."),
+        ("cpus", "CPUs", Count, Always, "Processors that were in it."),
     ]),
     ("ranked", "A place in the order of durations.", &[], &[
         ("count", "Count", Count, Always, "Number of durations that are at least as long."),
