@@ -21,7 +21,9 @@ pub trait Cell: Sized {
     /// Whether it can be null.
     const NULLABLE: bool;
     /// A column of such values.
-    fn column(values: Vec<Self>) -> ArrayRef;
+    fn column<'a>(values: impl ExactSizeIterator<Item = &'a Self>) -> ArrayRef
+    where
+        Self: 'a;
     /// The value at `row` of a column of [`Cell::TYPE`].
     fn at(column: &ArrayRef, row: usize) -> Self;
     /// The value of a column that an older file does not have.
@@ -29,12 +31,12 @@ pub trait Cell: Sized {
 }
 
 macro_rules! cell {
-    ($type:ty, $null:literal, $data:expr, $array:ty, |$column:ident, $row:ident| $read:expr) => {
+    ($type:ty, $null:literal, $data:expr, |$values:ident| $make:expr, |$column:ident, $row:ident| $read:expr) => {
         impl Cell for $type {
             const TYPE: DataType = $data;
             const NULLABLE: bool = $null;
-            fn column(values: Vec<Self>) -> ArrayRef {
-                Arc::new(<$array>::from(values))
+            fn column<'a>($values: impl ExactSizeIterator<Item = &'a Self>) -> ArrayRef {
+                Arc::new($make)
             }
             fn at($column: &ArrayRef, $row: usize) -> Self {
                 $read
@@ -50,36 +52,44 @@ fn known<T>(column: &ArrayRef, row: usize, read: impl FnOnce() -> T) -> Option<T
     column.is_valid(row).then(read)
 }
 
-cell!(u64, false, DataType::UInt64, UInt64Array, |c, r| {
+cell!(u64, false, DataType::UInt64, |v| UInt64Array::from_iter_values(v.copied()), |c, r| {
     known(c, r, || c.as_primitive::<UInt64Type>().value(r)).unwrap_or_default()
 });
-cell!(Option<u64>, true, DataType::UInt64, UInt64Array, |c, r| {
+cell!(Option<u64>, true, DataType::UInt64, |v| v.copied().collect::<UInt64Array>(), |c, r| {
     known(c, r, || c.as_primitive::<UInt64Type>().value(r))
 });
-cell!(i64, false, DataType::Int64, Int64Array, |c, r| {
+cell!(i64, false, DataType::Int64, |v| Int64Array::from_iter_values(v.copied()), |c, r| {
     known(c, r, || c.as_primitive::<Int64Type>().value(r)).unwrap_or_default()
 });
-cell!(Option<i64>, true, DataType::Int64, Int64Array, |c, r| {
+cell!(Option<i64>, true, DataType::Int64, |v| v.copied().collect::<Int64Array>(), |c, r| {
     known(c, r, || c.as_primitive::<Int64Type>().value(r))
 });
-cell!(f64, false, DataType::Float64, Float64Array, |c, r| {
+cell!(f64, false, DataType::Float64, |v| Float64Array::from_iter_values(v.copied()), |c, r| {
     known(c, r, || c.as_primitive::<Float64Type>().value(r)).unwrap_or_default()
 });
-cell!(Option<f64>, true, DataType::Float64, Float64Array, |c, r| {
+cell!(Option<f64>, true, DataType::Float64, |v| v.copied().collect::<Float64Array>(), |c, r| {
     known(c, r, || c.as_primitive::<Float64Type>().value(r))
 });
-cell!(bool, false, DataType::Boolean, BooleanArray, |c, r| {
-    known(c, r, || c.as_boolean().value(r)).unwrap_or_default()
+cell!(
+    bool,
+    false,
+    DataType::Boolean,
+    |v| v.copied().map(Some).collect::<BooleanArray>(),
+    |c, r| known(c, r, || c.as_boolean().value(r)).unwrap_or_default()
+);
+cell!(Option<bool>, true, DataType::Boolean, |v| v.copied().collect::<BooleanArray>(), |c, r| {
+    known(c, r, || c.as_boolean().value(r))
 });
-cell!(Option<bool>, true, DataType::Boolean, BooleanArray, |c, r| known(c, r, || c
-    .as_boolean()
-    .value(r)));
-cell!(String, false, DataType::Utf8, StringArray, |c, r| {
+cell!(String, false, DataType::Utf8, |v| StringArray::from_iter_values(v), |c, r| {
     known(c, r, || c.as_string::<i32>().value(r).to_owned()).unwrap_or_default()
 });
-cell!(Option<String>, true, DataType::Utf8, StringArray, |c, r| {
-    known(c, r, || c.as_string::<i32>().value(r).to_owned())
-});
+cell!(
+    Option<String>,
+    true,
+    DataType::Utf8,
+    |v| v.map(Option::as_deref).collect::<StringArray>(),
+    |c, r| known(c, r, || c.as_string::<i32>().value(r).to_owned())
+);
 
 /// Text that many rows share.
 macro_rules! shared_text {
@@ -87,7 +97,7 @@ macro_rules! shared_text {
         impl Cell for $type {
             const TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = false;
-            fn column(values: Vec<Self>) -> ArrayRef {
+            fn column<'a>(values: impl ExactSizeIterator<Item = &'a Self>) -> ArrayRef {
                 Arc::new(StringArray::from_iter_values(values))
             }
             fn at(column: &ArrayRef, row: usize) -> Self {
@@ -101,8 +111,8 @@ macro_rules! shared_text {
         impl Cell for Option<$type> {
             const TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = true;
-            fn column(values: Vec<Self>) -> ArrayRef {
-                Arc::new(StringArray::from_iter(values))
+            fn column<'a>(values: impl ExactSizeIterator<Item = &'a Self>) -> ArrayRef {
+                Arc::new(StringArray::from_iter(values.map(Option::as_deref)))
             }
             fn at(column: &ArrayRef, row: usize) -> Self {
                 known(column, row, || column.as_string::<i32>().value(row).to_owned().into())
@@ -120,8 +130,9 @@ shared_text!(Cow<'static, str>);
 impl Cell for [u8; 16] {
     const TYPE: DataType = DataType::FixedSizeBinary(16);
     const NULLABLE: bool = false;
-    fn column(values: Vec<Self>) -> ArrayRef {
-        Arc::new(FixedSizeBinaryArray::new(16, Buffer::from(values.as_flattened()), None))
+    fn column<'a>(values: impl ExactSizeIterator<Item = &'a Self>) -> ArrayRef {
+        let bytes: Vec<[u8; 16]> = values.copied().collect();
+        Arc::new(FixedSizeBinaryArray::new(16, Buffer::from(bytes.as_flattened()), None))
     }
     fn at(column: &ArrayRef, row: usize) -> Self {
         let bytes = known(column, row, || column.as_fixed_size_binary().value(row));
@@ -191,7 +202,7 @@ macro_rules! table {
                 rows: &[Self],
             ) -> Result<arrow::array::RecordBatch, arrow::error::ArrowError> {
                 let columns = vec![$(<$type as $crate::row::Cell>::column(
-                    rows.iter().map(|row| row.$name.clone()).collect()
+                    rows.iter().map(|row| &row.$name)
                 ),)*];
                 arrow::array::RecordBatch::try_new(Self::schema(), columns)
             }

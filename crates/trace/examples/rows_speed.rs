@@ -1,6 +1,6 @@
 //! How fast a trace becomes rows: events for each CPU second, and the most memory, of one file.
 //!
-//!     cargo run --release -p smbscope-trace --example rows_speed TRACE
+//!     cargo run --release -p smbscope-trace --example rows_speed TRACE [ROWS_OF_A_BATCH]
 
 use std::path::Path;
 use std::time::Instant;
@@ -21,7 +21,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let format = format.ok_or("this is not a trace")?;
     let begin = Instant::now();
-    let mut reader = Reader::open(path, format, &Symbols::default(), 65_536)?;
+    let mut reader = Reader::open(
+        path,
+        format,
+        &Symbols::default(),
+        std::env::args().nth(2).and_then(|rows| rows.parse().ok()).unwrap_or(8_192),
+    )?;
     let (mut events, mut rows) = (0, 0);
     while let Some(part) = reader.next_part()? {
         match &part {

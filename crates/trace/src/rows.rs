@@ -8,10 +8,11 @@ mod modules;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow::error::ArrowError;
+use foldhash::{HashMap, HashMapExt as _};
 use smbscope_tables::Part;
 use smbscope_tables::tables::{self, StackFrame};
 
@@ -26,6 +27,9 @@ use modules::{Modules, Place};
 const CPUS_MAX: usize = 8192;
 /// Most devices.
 const DEVICES_MAX: usize = 65_536;
+/// Most rows of a batch: more do not fit into a processor's cache when they become columns, which takes a third
+/// more time.
+const BATCH_ROWS_MAX: usize = 4_096;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
@@ -45,6 +49,8 @@ pub struct Rows {
     devices: Vec<tables::Device>,
     power: Vec<tables::Power>,
     cpus: BTreeMap<u32, tables::Cpu>,
+    /// Events of each processor.
+    events: Vec<u64>,
     exclusive: HashMap<u32, Exclusive>,
     modules: Modules,
     innermost: HashMap<StackId, Innermost>,
@@ -58,7 +64,7 @@ impl Rows {
     pub fn new(recording: &str, batch_rows: usize) -> Rows {
         Rows {
             recording: recording.into(),
-            batch_rows: batch_rows.max(1),
+            batch_rows: batch_rows.clamp(1, BATCH_ROWS_MAX),
             interrupts: Vec::new(),
             samples: Vec::new(),
             stacks: Vec::new(),
@@ -67,6 +73,7 @@ impl Rows {
             devices: Vec::new(),
             power: Vec::new(),
             cpus: BTreeMap::new(),
+            events: Vec::new(),
             exclusive: HashMap::new(),
             modules: Modules::default(),
             innermost: HashMap::new(),
@@ -163,6 +170,10 @@ impl Rows {
             first_symbol_file_damaged: used.first_damaged.as_deref().map(str::to_owned),
             notes: coverage.notes,
         };
+        for (cpu, row) in &mut self.cpus {
+            row.events += self.events.get(*cpu as usize).copied().unwrap_or(0);
+        }
+        self.events.clear();
         let cpus: Vec<_> = std::mem::take(&mut self.cpus).into_values().collect();
         if !cpus.is_empty() {
             parts.push(Part::Cpus(cpus));
@@ -200,13 +211,21 @@ impl Rows {
 
     /// Counts an event of a processor; false if there are too many processors.
     fn count(&mut self, cpu: u32) -> bool {
-        match self.known_cpu(cpu) {
-            Some(row) => {
-                row.events += 1;
-                true
-            }
-            None => false,
+        let place = cpu as usize;
+        if let Some(events @ 1..) = self.events.get_mut(place) {
+            *events += 1;
+            return true;
         }
+        let Some(row) = self.known_cpu(cpu) else { return false };
+        if place >= CPUS_MAX {
+            row.events += 1;
+            return true;
+        }
+        if self.events.len() <= place {
+            self.events.resize(place + 1, 0);
+        }
+        self.events.get_mut(place).into_iter().for_each(|events| *events += 1);
+        true
     }
 
     fn interrupt(&mut self, one: Interrupt) {

@@ -211,6 +211,7 @@ fn operations_of_the_time_of_a_trace_are_said_to_have_waited() {
         let path = path.to_str().unwrap().to_owned();
         let json = answer(["explain", &capture(), &path, "--format", "json"]);
         let text = answer(["explain", &capture(), &path]);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         (serde_json::from_str::<Value>(&json).unwrap()["processors"].clone(), text)
     };
     let (beside, text) = explain(first - 1_000_000_000, first - 500_000_000);

@@ -14,7 +14,7 @@ use smbscope_testing::etl::Compression;
 use smbscope_testing::flooded_server::{Recording, Stage};
 
 /// As many tens of seconds have 20 million events.
-const LONG: u64 = 23;
+const LONG: u64 = 27;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

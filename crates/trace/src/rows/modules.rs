@@ -25,7 +25,12 @@ pub struct Modules {
     devices: HashMap<String, Option<Arc<str>>>,
     names: Names,
     used: Used,
+    /// Addresses that were found last, by their lowest bits: few routines have most events.
+    recent: Vec<(u64, Place)>,
 }
+
+/// Places of [`Modules::recent`].
+const RECENT: usize = 1_024;
 
 #[derive(Debug)]
 struct Module {
@@ -62,6 +67,7 @@ impl Modules {
     pub fn use_symbols(&mut self, symbols: Symbols, is_windows: bool) {
         self.kernel = symbols.kernel().filter(|_| !is_windows).cloned();
         self.used.files = u64::from(self.kernel.is_some());
+        self.recent.clear();
         self.symbols = symbols;
     }
 
@@ -71,6 +77,7 @@ impl Modules {
             self.discarded += 1;
             return;
         }
+        self.recent.clear();
         let name: Arc<str> = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
         let device = self.devices.get(driver(&name).as_str()).cloned().flatten();
         self.by_base.insert(base, Module { size_bytes, name, symbols, device, functions: None });
@@ -88,6 +95,25 @@ impl Modules {
 
     /// Module and function of an instruction.
     pub fn find(&mut self, address: u64) -> Place {
+        // Routines begin at multiples of 16.
+        let slot = ((address ^ address >> 16) >> 2) as usize % RECENT;
+        if let Some((known, place)) = self.recent.get(slot)
+            && *known == address
+        {
+            return place.clone();
+        }
+        let place = self.look_up(address);
+        if self.recent.is_empty() {
+            // Address 0 is in no module.
+            self.recent.resize(RECENT, (0, Place::default()));
+        }
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = (address, place.clone());
+        }
+        place
+    }
+
+    fn look_up(&mut self, address: u64) -> Place {
         let mut place = Place::default();
         let module = self.by_base.range_mut(..=address).next_back();
         if let Some((base, module)) = module.filter(|(base, it)| address - **base < it.size_bytes) {
