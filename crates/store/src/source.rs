@@ -6,6 +6,7 @@
 //! requested cost nothing.
 
 mod input;
+mod packed_trace;
 mod parts;
 mod recorded_filter;
 

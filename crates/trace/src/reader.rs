@@ -137,8 +137,23 @@ impl Reader {
         batch_rows: usize,
     ) -> Result<Reader, Error> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Reader::open_as(path, &name, format, symbols, batch_rows)
+    }
+
+    /// The same for a recording with another name than its file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    pub fn open_as(
+        path: &Path,
+        recording: &str,
+        format: Format,
+        symbols: &Symbols,
+        batch_rows: usize,
+    ) -> Result<Reader, Error> {
         let events = open(path, format).map_err(|error| Error::Io(path.to_owned(), error))?;
-        let mut reader = Reader::new(events, &name, batch_rows);
+        let mut reader = Reader::new(events, recording, batch_rows);
         path.clone_into(&mut reader.path);
         reader.rows.use_symbols(symbols.clone(), format == Format::Etl);
         Ok(reader)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use smbscope_tables::manifest::InputFile;
 
+use super::packed_trace::{Unpacked, unpack};
 use crate::capture;
 use crate::capture::file::{Limits, Reader};
 use crate::dataset::Dataset;
@@ -33,6 +34,8 @@ pub enum Input {
         size_bytes: u64,
         /// Its format.
         format: trace::Format,
+        /// The same unpacked, if it is compressed.
+        unpacked: Option<Unpacked>,
     },
     /// Standard input.
     Stdin,
@@ -62,7 +65,7 @@ impl Input {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path))?;
         if metadata.is_dir() {
             if let Some((format, size_bytes)) = trace::recognise_folder(&path) {
-                return Ok(Input::Trace { path, size_bytes, format });
+                return Ok(Input::Trace { path, size_bytes, format, unpacked: None });
             }
             return Dataset::open(&path).map(Input::Dataset);
         }
@@ -75,7 +78,12 @@ impl Input {
             return Ok(Input::File { path, info });
         }
         if let Some(format) = trace::recognise(&head) {
-            return Ok(Input::Trace { path, size_bytes: metadata.len(), format });
+            let size_bytes = metadata.len();
+            return Ok(Input::Trace { path, size_bytes, format, unpacked: None });
+        }
+        if let Some(unpacked) = unpack(&path, &head)? {
+            let (size_bytes, format) = (unpacked.size_bytes, unpacked.format);
+            return Ok(Input::Trace { path, size_bytes, format, unpacked: Some(unpacked) });
         }
         let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
         let format = reader.summary().description();
@@ -98,7 +106,7 @@ impl Input {
             Input::Capture { path, size_bytes, format } => {
                 (text(path), Some(*size_bytes), format.as_str())
             }
-            Input::Trace { path, size_bytes, format } => {
+            Input::Trace { path, size_bytes, format, .. } => {
                 (text(path), Some(*size_bytes), format.name())
             }
             Input::Stdin => ("-".to_owned(), None, "capture"),

@@ -14,6 +14,7 @@ use smbscope_tables::filter::{Filter, RowFilter};
 use smbscope_tables::operation;
 use smbscope_tables::renamed;
 
+use super::packed_trace::Unpacked;
 use super::{Input, OpenOptions, Request};
 use crate::capture;
 use crate::dataset::reader::read_file;
@@ -114,7 +115,7 @@ pub struct Parts {
 enum Step {
     Decode(Vec<capture::Input>),
     Alone(capture::Input),
-    Trace(PathBuf, trace::Format),
+    Trace(PathBuf, trace::Format, Option<Unpacked>),
     Read(Table, PathBuf),
 }
 
@@ -164,9 +165,10 @@ impl Parts {
                     parts.decode_alone(capture::Input::Path(path.clone()));
                     total = None;
                 }
-                Input::Trace { path, size_bytes, format } => {
+                Input::Trace { path, size_bytes, format, unpacked } => {
                     if trace::TABLES.iter().any(|table| parts.request.tables.contains(table)) {
-                        parts.steps.push_back(Step::Trace(path.clone(), *format));
+                        let unpacked = unpacked.clone();
+                        parts.steps.push_back(Step::Trace(path.clone(), *format, unpacked));
                         total = total.map(|total| total + size_bytes);
                     }
                 }
@@ -243,9 +245,12 @@ impl Parts {
                 self.progress.set_decoding(Some(decoder.progress()));
                 Ok(Current::Decode(Box::new(decoder)))
             }
-            Step::Trace(path, format) => {
+            Step::Trace(path, format, unpacked) => {
                 let OpenOptions { decode, symbols, .. } = &self.options;
-                let reader = trace::Reader::open(&path, format, symbols, decode.batch_rows)?;
+                let file = unpacked.as_ref().map_or(path.as_path(), |unpacked| &unpacked.file);
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                let rows = decode.batch_rows;
+                let reader = trace::Reader::open_as(file, &name, format, symbols, rows)?;
                 Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })
             }
             Step::Read(table, path) => {

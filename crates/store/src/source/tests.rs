@@ -285,3 +285,51 @@ fn a_trace_beside_a_dataset_of_operations_is_not_only_a_trace() {
     assert_eq!(counts[&Table::Operations], 100);
     assert!(counts.contains_key(&Table::Interrupts));
 }
+
+/// Rows of the table `interrupts` of an input.
+fn interrupts(input: &Path) -> (usize, Vec<String>) {
+    let source = Source::open(&[input.display().to_string()], OpenOptions::default()).unwrap();
+    assert!(source.is_trace());
+    let request = Request { tables: vec![Table::Interrupts, Table::Traces], projection: None };
+    let (mut rows, mut recordings) = (0, Vec::new());
+    for part in source.parts(&request).unwrap() {
+        match part.unwrap() {
+            Part::Interrupts(batch) => rows += batch.num_rows(),
+            Part::Traces(traces) => recordings.extend(traces.into_iter().map(|it| it.recording)),
+            _ => {}
+        }
+    }
+    (rows, recordings)
+}
+
+#[test]
+fn compressed_traces_are_read_like_others() {
+    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/flood.etl");
+    let bytes = std::fs::read(&plain).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let zstd = dir.path().join("monday.etl.zst");
+    let packed = zstd::encode_all(&bytes[..], 1).unwrap();
+    std::fs::write(&zstd, &packed).unwrap();
+    let gzip = dir.path().join("tuesday.gz");
+    let file = std::fs::File::create(&gzip).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, &bytes).unwrap();
+    encoder.finish().unwrap();
+    let (rows, _) = interrupts(&plain);
+    assert!(rows > 10);
+    assert_eq!(interrupts(&zstd), (rows, vec!["monday.etl.zst".to_owned()]));
+    assert_eq!(interrupts(&gzip), (rows, vec!["tuesday.gz".to_owned()]));
+    // A file that was cut has what can be unpacked.
+    let packed = std::fs::read(&gzip).unwrap();
+    std::fs::write(&gzip, &packed[..packed.len() - 4]).unwrap();
+    assert_eq!(interrupts(&gzip).0, rows);
+    // Zeros are no trace, however many they are.
+    std::fs::write(&zstd, zstd::encode_all(&vec![0; 1 << 20][..], 1).unwrap()).unwrap();
+    assert!(Source::open(&[zstd.display().to_string()], OpenOptions::default()).is_err());
+    // What begins like a trace and never ends is refused.
+    let mut bomb = bytes.clone();
+    bomb.resize(256 << 20, 0);
+    std::fs::write(&zstd, zstd::encode_all(&bomb[..], 1).unwrap()).unwrap();
+    let refused = Source::open(&[zstd.display().to_string()], OpenOptions::default());
+    assert!(refused.unwrap_err().to_string().contains("times its size"));
+}
