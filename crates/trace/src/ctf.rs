@@ -29,7 +29,7 @@ use tsdl::{Clock, Metadata};
 /// Largest metadata that is read; LTTng's has less than one MiB.
 const METADATA_BYTES_MAX: u64 = 32 << 20;
 /// Most streams that are read at the same time.
-const STREAMS_MAX: usize = 4096;
+const STREAMS_MAX: usize = 2048;
 /// Most processors whose place is kept.
 const CPUS_MAX: usize = 8192;
 /// Events of a step.
