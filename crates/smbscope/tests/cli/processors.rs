@@ -25,7 +25,8 @@ fn truth(name: &str) -> serde_json::Value {
 
 #[test]
 fn a_report_of_a_trace_has_its_totals_in_each_form() {
-    for name in ["loopback.ftrace.txt", "loopback.perf.txt"] {
+    let binary = ["loopback.perf.data", "loopback.v6.dat", "loopback.v7.dat", "loopback.ctf"];
+    for name in ["loopback.ftrace.txt", "loopback.perf.txt"].into_iter().chain(binary) {
         let input = trace(name);
         let text = answer(["report", &input]);
         assert!(text.contains("No CPU spends more than"), "{text}");
