@@ -15,8 +15,10 @@ mod tsdl;
 mod types;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
+
+use foldhash::HashMap;
 
 use crate::event::{Coverage, Cpu, Event, EventReader};
 use crate::linux::action::Action;
@@ -101,7 +103,7 @@ impl<F: Files> Reader<F> {
             streams,
             next: BinaryHeap::new(),
             linux,
-            threads: HashMap::new(),
+            threads: HashMap::default(),
             places: BTreeMap::new(),
         };
         for place in 0..reader.streams.len() {

@@ -5,7 +5,7 @@
 
 mod field_type;
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::lexer::{Lexer, Token};
 use super::types::{TypeId, Types};

@@ -1,7 +1,9 @@
 //! Which file of a program an address belongs to, by `PERF_RECORD_MMAP`, `FORK`, `COMM` and `EXIT`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 /// Most processes, most mappings of one (`vm.max_map_count`), and of all of them.
 const PROCESSES_MAX: usize = 65_536;
