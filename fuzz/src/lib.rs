@@ -3,6 +3,7 @@
 
 pub mod etl;
 pub mod segments;
+pub mod traces;
 pub mod views;
 
 use std::path::PathBuf;

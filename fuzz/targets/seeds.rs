@@ -168,6 +168,30 @@ fn compressed(seeds: &mut Seeds) {
     }
 }
 
+/// Changes of good traces, and short good ones behind the byte that chooses.
+fn binary_traces(seeds: &mut Seeds) {
+    let metadata = include_bytes!("../../tests/traces/loopback.ctf/metadata");
+    let stream = include_bytes!("../../tests/traces/loopback.ctf/channel0_0");
+    let pages =
+        include_bytes!("../../tests/traces/loopback.v6.dat").get(8192..).unwrap_or_default();
+    let perf = include_bytes!("../../tests/traces/loopback.perf.data");
+    seeds.add("ctf", &[0], metadata);
+    seeds.add("ctf", &[1], stream);
+    seeds.add("ctf", &[4], stream);
+    seeds.add("trace_dat", &[2], pages);
+    seeds.add("perf", &[], perf);
+    // Records begin behind the attributes and their numbers.
+    let at = u64::from_le_bytes(perf[40..48].try_into().expect("eight bytes")) as usize;
+    seeds.add("perf", &[2], perf.get(at..).unwrap_or_default());
+    for choice in 0..5 {
+        for place in [0_u8, 24, 72, 200] {
+            for target in ["perf", "trace_dat", "ctf"] {
+                seeds.add(target, &[choice], &[place, 1, 0, 0xff, place, 0, 0, 1]);
+            }
+        }
+    }
+}
+
 fuzz_target!(
     init: {
         make();
@@ -196,6 +220,9 @@ fn make() {
         "trace",
         "etl",
         "pdb",
+        "perf",
+        "trace_dat",
+        "ctf",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -206,6 +233,7 @@ fn make() {
         seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
         seeds.add("etl", &smbscope_fuzz::etl::log_header(choice), &buffer);
     }
+    binary_traces(&mut seeds);
     for path in args {
         seeds.from_this.clear();
         if path.extension().is_some_and(|extension| extension == "keys") {

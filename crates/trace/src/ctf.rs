@@ -15,8 +15,10 @@ mod tsdl;
 mod types;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
+
+use foldhash::HashMap;
 
 use crate::event::{Coverage, Cpu, Event, EventReader};
 use crate::linux::action::Action;
@@ -29,7 +31,7 @@ use tsdl::{Clock, Metadata};
 /// Largest metadata that is read; LTTng's has less than one MiB.
 const METADATA_BYTES_MAX: u64 = 32 << 20;
 /// Most streams that are read at the same time.
-const STREAMS_MAX: usize = 4096;
+const STREAMS_MAX: usize = 2048;
 /// Most processors whose place is kept.
 const CPUS_MAX: usize = 8192;
 /// Events of a step.
@@ -101,7 +103,7 @@ impl<F: Files> Reader<F> {
             streams,
             next: BinaryHeap::new(),
             linux,
-            threads: HashMap::new(),
+            threads: HashMap::default(),
             places: BTreeMap::new(),
         };
         for place in 0..reader.streams.len() {

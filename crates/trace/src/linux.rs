@@ -12,7 +12,8 @@ pub mod stacks;
 pub mod tracing;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+
+use foldhash::HashSet;
 
 use crate::event::{Coverage, Cpu, Event, Frame, Interrupt, Kind, Sample, Switch};
 use crate::names::Names;

@@ -1,7 +1,8 @@
 //! Names that many events share, in bounded memory.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 /// Most different names of a trace.
 const NAMES_MAX: usize = 65_536;

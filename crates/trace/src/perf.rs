@@ -2,7 +2,7 @@
 //!
 //! [`header`] reads header, attributes and feature sections, [`stream`] the records, which
 //! [`queue`] puts in the order of their times. [`sample`] knows the body of a sample, [`features`] a
-//! few sections, and [`convert`] makes [`Event`]s; what tracepoints mean is in [`crate::linux`].
+//! few sections, [`mappings`] the files of programs, and [`convert`] makes [`Event`]s; what tracepoints mean is in [`crate::linux`].
 //!
 //! Why not the crate linux-perf-data (0.13): it allocates by lengths of the file, loses all records
 //! of a file that is cut, and does not read tracepoints from a pipe.
@@ -10,6 +10,7 @@
 mod convert;
 mod features;
 mod header;
+mod mappings;
 mod queue;
 mod sample;
 mod stream;

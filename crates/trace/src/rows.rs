@@ -19,6 +19,7 @@ use smbscope_tables::tables::{self, StackFrame};
 use crate::event::{
     Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
 };
+use crate::linux::stacks::during_function;
 use crate::symbols::Symbols;
 use exclusive::Exclusive;
 use modules::{Modules, Place};
@@ -33,8 +34,14 @@ const BATCH_ROWS_MAX: usize = 4_096;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
-/// Innermost function and module of a stack.
-type Innermost = (Option<Arc<str>>, Option<Arc<str>>);
+/// What samples take from their stack.
+#[derive(Clone, Debug, Default)]
+struct Innermost {
+    function: Option<Arc<str>>,
+    module: Option<Arc<str>>,
+    /// What its functions say, where symbols name them.
+    during: Option<Kind>,
+}
 
 /// Takes events, makes rows.
 #[derive(Debug)]
@@ -264,7 +271,7 @@ impl Rows {
             return;
         }
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
-        let (function, module) = innermost.unwrap_or_default();
+        let Innermost { function, module, during } = innermost.unwrap_or_default();
         let is_known = function.is_some() && module.is_some();
         let address = one.address.filter(|_| !is_known);
         let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
@@ -275,7 +282,7 @@ impl Rows {
             cpu: u64::from(one.cpu),
             process: one.process.map(u64::from),
             thread: one.thread.map(u64::from),
-            during: one.during.map(Kind::name).map(Cow::Borrowed),
+            during: one.during.or(during).map(Kind::name).map(Cow::Borrowed),
             address: one.address,
             function: function.or(place.function),
             module: module.or(place.module),
@@ -285,30 +292,34 @@ impl Rows {
     }
 
     fn stack(&mut self, id: StackId, frames: Vec<Frame>) {
-        if let Some(first) = frames.first() {
-            let full = self.innermost.len() >= FUNCTIONS_MAX;
-            match self.innermost.entry(id) {
-                Entry::Vacant(vacant) if !full => {
-                    vacant.insert((first.function.clone(), first.module.clone()));
-                }
-                Entry::Vacant(_) => self.limited += 1,
-                Entry::Occupied(_) => {}
-            }
-        }
+        let first = frames.first().cloned();
+        let mut during = None;
         for (depth, frame) in frames.into_iter().enumerate() {
             let place = match depth {
                 _ if frame.function.is_some() && frame.module.is_some() => Place::default(),
                 0 => self.modules.find(frame.address),
                 _ => self.modules.find_caller(frame.address),
             };
+            let function = frame.function.or(place.function);
+            during = during.or_else(|| during_function(function.as_deref()?));
             self.stacks.push(StackFrame {
                 recording: self.recording.clone(),
                 stack: id,
                 depth: depth as u64,
                 address: frame.address,
-                function: frame.function.or(place.function),
+                function,
                 module: frame.module.or(place.module),
             });
+        }
+        if let Some(Frame { function, module, .. }) = first {
+            let full = self.innermost.len() >= FUNCTIONS_MAX;
+            match self.innermost.entry(id) {
+                Entry::Vacant(vacant) if !full => {
+                    vacant.insert(Innermost { function, module, during });
+                }
+                Entry::Vacant(_) => self.limited += 1,
+                Entry::Occupied(_) => {}
+            }
         }
     }
 

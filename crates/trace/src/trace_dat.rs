@@ -3,7 +3,7 @@
 //! [`file`](mod@file) reads everything but the events, [`pages`] the pages of each processor,
 //! [`page`] their records; what tracepoints mean is in [`crate::linux`]. Pages of all processors are
 //! read in the order of their beginnings, so that rows are nearly in the order of time, and of one
-//! processor exactly.
+//! processor exactly. If the processors are too many for memory, some of them come later.
 
 mod clock;
 mod compression;
@@ -20,6 +20,9 @@ use file::File;
 use page::{Layout, Page};
 use pages::{Next, Pages};
 
+/// Bytes of the pages in memory, of all processors.
+const BYTES_MAX: usize = 128 << 20;
+
 /// Whether a file that begins with `head` is `trace.dat`.
 pub fn is_trace_dat(head: &[u8]) -> bool {
     head.starts_with(tracing::MAGIC)
@@ -33,6 +36,8 @@ pub struct Reader<R> {
     layout: Layout,
     /// Processors with pages, and the time of their next page.
     cpus: Vec<(u64, Pages)>,
+    /// Processors whose turn comes when others end, so that memory is limited.
+    waiting: Vec<Pages>,
     linux: State,
     /// Bytes of everything but pages, and of the pages so far.
     read_bytes: u64,
@@ -60,18 +65,29 @@ impl<R: Read + Seek> Reader<R> {
         let layout = Layout::new(file.order, &file.tracing.page);
         let compression = file.compression.map(|compression| (compression, file.order));
         let pages = file.cpus.iter().map(|&place| Pages::new(place, file.page_bytes, compression));
-        let pages: Vec<_> = pages.collect();
+        let waiting: Vec<_> = pages.rev().collect();
         let size_bytes = source.seek(SeekFrom::End(0))?;
         let pages_bytes = file.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.length));
         let read_bytes = size_bytes.saturating_sub(pages_bytes);
+        let cpus = Vec::new();
         let mut reader =
-            Reader { source, file, layout, cpus: Vec::new(), linux, read_bytes, size_bytes };
-        for mut pages in pages {
-            if let Some(time) = reader.load(&mut pages)? {
-                reader.cpus.push((time, pages));
+            Reader { source, file, layout, cpus, waiting, linux, read_bytes, size_bytes };
+        reader.fill()?;
+        Ok(reader)
+    }
+
+    /// Begins with as many of the waiting processors as memory allows.
+    fn fill(&mut self) -> io::Result<()> {
+        while let Some(mut pages) = self.waiting.pop() {
+            if !self.cpus.is_empty() && (self.cpus.len() + 1) * pages.bytes_max() > BYTES_MAX {
+                self.waiting.push(pages);
+                break;
+            }
+            if let Some(time) = self.load(&mut pages)? {
+                self.cpus.push((time, pages));
             }
         }
-        Ok(reader)
+        Ok(())
     }
 
     /// Loads the next page that can be read: its time, or `None` at the end.
@@ -134,8 +150,9 @@ impl<R: Read + Seek> EventReader for Reader<R> {
             }
         }
         pages.page = bytes;
-        if let Some(time) = self.load(&mut pages)? {
-            self.cpus.push((time, pages));
+        match self.load(&mut pages)? {
+            Some(time) => self.cpus.push((time, pages)),
+            None => self.fill()?,
         }
         Ok(true)
     }

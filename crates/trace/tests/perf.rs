@@ -174,3 +174,51 @@ fn any_byte_changed_ends_with_coverage() {
     assert!(perf::Reader::new(Cursor::new(b"PERFILE2".to_vec())).is_err());
     assert!(!perf::is_perf(b"PERFFILE\x68\0\0\0\0\0\0\0"));
 }
+
+#[test]
+fn frames_of_a_program_have_its_file() {
+    let mut attribute = vec![0; 112];
+    // Software clock, every millisecond; address, thread, time, processor and chain.
+    attribute[0] = 1;
+    attribute[4] = 112;
+    attribute[16..24].copy_from_slice(&1_000_000_u64.to_le_bytes());
+    attribute[24..32].copy_from_slice(&0xa7_u64.to_le_bytes());
+    attribute[40..48].copy_from_slice(&(1_u64 << 18).to_le_bytes());
+    let words =
+        |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let task = |task: u64| task << 32 | task;
+    let trailer = |time: u64| words(&[task(7), time, 0]);
+    let mapping =
+        [words(&[task(7), 0x40_0000, 0x1000, 0]), b"/usr/sbin/smbd\0\0".to_vec(), trailer(1)];
+    // Process 8, parent 7, and its thread; the time.
+    let fork = [words(&[7 << 32 | 8, 7 << 32 | 8, 2]), trailer(2)];
+    let user = -512_i64 as u64;
+    let sample = |time| words(&[0x40_0010, task(8), time, 0, 3, user, 0x40_0010, 0x50_0000]);
+    let exit = [words(&[7 << 32 | 8, 7 << 32 | 8, 4]), trailer(4)];
+    let file = [
+        b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec(),
+        record(64, &attribute),
+        record(1, &mapping.concat()),
+        record(7, &fork.concat()),
+        record(9, &sample(3)),
+        record(4, &exit.concat()),
+        record(9, &sample(5)),
+    ];
+    let (events, coverage) = read(file.concat());
+    assert_eq!((coverage.events, coverage.damaged), (2, 0), "{coverage:?}");
+    let mut modules = Vec::new();
+    for event in &events {
+        match event {
+            Event::Stack { frames, .. } => {
+                modules
+                    .push(frames.iter().map(|frame| frame.module.as_deref()).collect::<Vec<_>>());
+            }
+            Event::Sample(sample) => {
+                assert_eq!((sample.process, sample.weight_ns), (Some(8), Some(1_000_000)));
+            }
+            Event::Image(image) => assert_eq!((image.process, image.size_bytes), (7, 0x1000)),
+            _ => {}
+        }
+    }
+    assert_eq!(modules, [[Some("/usr/sbin/smbd"), None], [None, None]]);
+}

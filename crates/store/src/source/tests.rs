@@ -244,6 +244,24 @@ fn a_filter_leaves_the_same_of_a_capture_and_of_a_dataset() {
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/loopback.ftrace.txt");
 
 #[test]
+fn binary_traces_of_linux_are_recognised_and_read_to_their_end() {
+    for (name, format) in [
+        ("loopback.perf.data", "perf.data"),
+        ("loopback.v6.dat", "trace.dat"),
+        ("loopback.v7.dat", "trace.dat"),
+        ("loopback.ctf", "Common Trace Format"),
+    ] {
+        let path = std::path::Path::new(TRACE).with_file_name(name);
+        let source = open(&[&path.display().to_string()]).unwrap();
+        assert_eq!((source.is_trace(), source.describe()[0].format.as_str()), (true, format));
+        let rows = counts(&source);
+        assert_eq!((rows[&Table::Traces], rows[&Table::Cpus]), (1, 2), "{name}");
+        let progress = source.progress().unwrap();
+        assert_eq!(Some(progress.bytes_done()), progress.bytes_total(), "{name}");
+    }
+}
+
+#[test]
 fn a_trace_of_processors_reads_like_the_dataset_made_of_it() {
     let dir = tempfile::tempdir().unwrap();
     // Recognised by content: the name says something else.

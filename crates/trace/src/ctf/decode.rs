@@ -8,7 +8,7 @@ use crate::bytes::{Order, until_zero};
 use crate::linux::{Fields, TASK_STATES_BEFORE_4_14, task_state};
 
 /// Most values that are read for one event.
-const STEPS_MAX: usize = 1 << 20;
+const STEPS_MAX: usize = 1 << 16;
 /// Most values of each kind that an event has.
 const VALUES_MAX: usize = 16_384;
 
@@ -257,7 +257,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The number of so many bits as a signed one.
+/// A number of that many bits as a signed one.
 fn signed(value: u64, bits: u32) -> i128 {
     let unused = 64_u32.saturating_sub(bits);
     i128::from((value << unused) as i64 >> unused)

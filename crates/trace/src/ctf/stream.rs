@@ -11,7 +11,7 @@ use crate::linux::State;
 const MAGIC: u64 = 0xc1fc_1fc1;
 /// Bytes of a packet in memory: as a rule, and when an event is longer.
 const WINDOW_BYTES: u64 = 32_768;
-const WINDOW_BYTES_MAX: u64 = 1 << 20;
+const WINDOW_BYTES_MAX: u64 = 1 << 17;
 /// Windows begin where no alignment can be wrong.
 const STEP_BYTES: u64 = ALIGN_BITS_MAX as u64 / 8;
 

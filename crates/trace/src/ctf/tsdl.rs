@@ -5,7 +5,7 @@
 
 mod field_type;
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::lexer::{Lexer, Token};
 use super::types::{TypeId, Types};
@@ -44,7 +44,8 @@ impl Clock {
     pub fn nanoseconds(&self, value: u64) -> Option<i64> {
         let ticks = self.offset.checked_add(i128::from(value))?;
         let time = ticks.checked_mul(1_000_000_000)?.checked_div(self.frequency)?;
-        time.checked_add(self.offset_seconds.checked_mul(1_000_000_000)?)?.try_into().ok()
+        let time = time.checked_add(self.offset_seconds.checked_mul(1_000_000_000)?)?;
+        i64::try_from(time).ok().filter(|&time| time >= 0)
     }
 }
 

@@ -3,8 +3,9 @@
 //! Interrupts nest: an irq can interrupt a softirq. An end belongs to the innermost beginning of the
 //! same handler; beginnings within that have lost their ends.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::event::{Interrupt, Kind};
 

@@ -40,7 +40,12 @@ impl Stacks {
 
 /// What the innermost of these functions says about the processor: a softirq, an irq, or a thread.
 pub fn during(frames: &[Frame]) -> Option<Kind> {
-    frames.iter().find_map(|frame| match frame.function.as_deref()? {
+    frames.iter().find_map(|frame| during_function(frame.function.as_deref()?))
+}
+
+/// What runs while this function does.
+pub fn during_function(function: &str) -> Option<Kind> {
+    match function {
         // kernel/softirq.c; the second since Linux 6.7.
         "__do_softirq" | "handle_softirqs" => Some(Kind::Softirq),
         // kernel/irq/handle.c, arch/x86/kernel/apic/apic.c.
@@ -51,7 +56,7 @@ pub fn during(frames: &[Frame]) -> Option<Kind> {
         | "smp_apic_timer_interrupt"
         | "generic_handle_arch_irq" => Some(Kind::Irq),
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]

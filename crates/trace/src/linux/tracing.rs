@@ -3,8 +3,9 @@
 //! trace-cmd.dat.v6(5) describes it; `tools/perf/util/trace-event-info.c` writes the same into the
 //! section `HEADER_TRACING_DATA` of `perf.data`.
 
-use std::collections::HashMap;
 use std::io::{self, Read};
+
+use foldhash::HashMap;
 
 use super::action::Action;
 use super::format::{self, Field, Format};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::features::{self, KERNEL, hexadecimal, is_of_kernel};
 use super::header::{Attribute, Attributes, Header, Source};
+use super::mappings::Mappings;
 use super::sample::{Sample, addresses};
 use super::stream::{self, Record};
 use crate::bytes::{Order, until_zero};
@@ -17,6 +18,9 @@ use crate::linux::{Head, State};
 /// Kinds of records (`enum perf_event_type`), from 64 on of `perf` (`tools/lib/perf/include`).
 const MMAP: u32 = 1;
 const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
@@ -26,6 +30,9 @@ const BUILD_ID: u32 = 67;
 const HEADER_FEATURE: u32 = 80;
 /// A mapping with a build id instead of the numbers of the file.
 const MMAP_BUILD_ID: u16 = 1 << 14;
+/// A mapping that is not executed, and a name because another program begins.
+const MMAP_DATA: u16 = 1 << 13;
+const COMM_EXEC: u16 = 1 << 13;
 
 /// Names of clocks (`include/uapi/linux/time.h`).
 const CLOCKS: [(u32, &str); 5] = [
@@ -45,6 +52,7 @@ pub struct Converter {
     tracing: Tracing,
     features: BTreeMap<u64, Vec<u8>>,
     build_ids: HashMap<String, String>,
+    mappings: Mappings,
 }
 
 impl Converter {
@@ -56,6 +64,7 @@ impl Converter {
             tracing: Tracing::default(),
             features: BTreeMap::new(),
             build_ids: HashMap::new(),
+            mappings: Mappings::default(),
         };
         "perf.data".clone_into(&mut converter.linux.coverage.format);
         converter.linux.coverage.events_lost = Some(0);
@@ -78,7 +87,8 @@ impl Converter {
             },
         });
         let coverage = self.linux.coverage();
-        Coverage { clock, limited: coverage.limited + self.attributes.limited, ..coverage }
+        let limited = coverage.limited + self.attributes.limited + self.mappings.limited;
+        Coverage { clock, limited, ..coverage }
     }
 
     /// Attribute and time by which a record is put in order; `None` if it is used at once.
@@ -176,11 +186,15 @@ impl Converter {
                 let count = self.order.u64(record.body, 0).unwrap_or(0);
                 self.linux.lost(trailer.cpu, count);
             }
-            MMAP | MMAP2 if is_of_kernel(record.misc) => {
-                if let Some(image) = self.image(record, trailer.time) {
-                    sink(Event::Image(image));
+            MMAP | MMAP2 if is_of_kernel(record.misc) || record.misc & MMAP_DATA == 0 => {
+                let Some(image) = self.image(record, trailer.time) else { return };
+                if image.process != 0 {
+                    let (base, name) = (image.base, image.name.clone());
+                    self.mappings.add(image.process, base, image.size_bytes, name);
                 }
+                sink(Event::Image(image));
             }
+            FORK | EXIT | COMM => self.process(record),
             _ => {}
         }
     }
@@ -199,13 +213,18 @@ impl Converter {
             Source::Cycles => false,
         };
         let period = one.period.or(attribute.period).filter(|_| is_clock);
-        let frame = |address| Frame { address, function: None, module: None };
+        // Modules of the kernel are in the images.
+        let frame = |address| Frame {
+            address,
+            function: None,
+            module: one.process.and_then(|process| self.mappings.find(process, address)),
+        };
         let frames: Vec<_> = addresses(one.chain, self.order).map(frame).take(FRAMES_MAX).collect();
         let sample = event::Sample {
             time_ns,
             cpu,
-            process: one.process,
-            thread: one.thread,
+            process: running(one.process),
+            thread: running(one.thread),
             address: one.address,
             stack: None,
             during: self.linux.sampled(cpu),
@@ -223,14 +242,27 @@ impl Converter {
         sink: &mut dyn FnMut(Event),
     ) {
         let Some(known) = self.tracing.events.get(&id) else { return self.linux.other() };
-        let head = Head { cpu, time_ns, thread: sample.thread };
+        let head = Head { cpu, time_ns, thread: running(sample.thread) };
         let fields = format::Record { format: &known.format, bytes: sample.raw, order: self.order };
         if self.linux.event(head, known.action, &fields, sink).is_err() {
             self.linux.damaged(|| format!("{} at {time_ns} ns", known.format.name));
         }
     }
 
-    /// A mapping of the kernel or of a module.
+    /// A process begins or ends, or begins another program.
+    fn process(&mut self, record: Record<'_>) {
+        let number = |at| self.order.u32(record.body, at);
+        let (Some(process), Some(second)) = (number(0), number(4)) else { return };
+        match record.kind {
+            FORK => self.mappings.fork(process, second),
+            // Process and thread are the same when the process ends.
+            EXIT if number(8) == Some(process) => self.mappings.end(process),
+            COMM if record.misc & COMM_EXEC != 0 => self.mappings.end(process),
+            _ => {}
+        }
+    }
+
+    /// A mapping of the kernel, of a module, or of a program.
     fn image(&mut self, record: Record<'_>, time: Option<u64>) -> Option<Image> {
         let (order, body) = (self.order, record.body);
         // Process and thread, address, length, offset in the file; then the file.
@@ -247,12 +279,13 @@ impl Converter {
         // `[kernel.kallsyms]_text` says where it begins.
         let name = if name.starts_with(KERNEL) { KERNEL } else { &*name };
         let symbols = build_id.or_else(|| self.build_ids.get(name).cloned());
+        let is_of_kernel = is_of_kernel(record.misc);
         Some(Image {
             time_ns: time.filter(|&time| time != 0).and_then(|time| i64::try_from(time).ok()),
             base,
             size_bytes,
             name: self.linux.names.intern(name)?,
-            process: 0,
+            process: if is_of_kernel { 0 } else { order.u32(body, 0)? },
             symbols: symbols.map(Arc::from),
         })
     }
@@ -269,4 +302,9 @@ impl Converter {
         }
         self.linux.finish();
     }
+}
+
+/// A process or thread that has ended has the number -1.
+fn running(task: Option<u32>) -> Option<u32> {
+    task.filter(|&task| task != u32::MAX)
 }

@@ -16,8 +16,9 @@ const NUMA_TOPOLOGY: u64 = 14;
 /// The sections that are read.
 pub const USED: [u64; 5] = [TRACING_DATA, BUILD_ID, CPUS, CPU_TOPOLOGY, NUMA_TOPOLOGY];
 
-/// Most processors of a machine.
+/// Most processors and nodes of a machine.
 const CPUS_MAX: u32 = 8192;
+const NODES_MAX: u32 = 1024;
 const BUILD_IDS_MAX: usize = 65_536;
 /// The kernel's own file is named in several ways.
 pub const KERNEL: &str = "[kernel.kallsyms]";
@@ -64,14 +65,15 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Numbers in a list such as `0-3,8`.
+/// Numbers in a list such as `0-3,8`, as many as there can be processors.
 fn list(text: &str) -> impl Iterator<Item = u32> {
-    text.split(',').flat_map(|part| {
+    let numbers = text.split(',').flat_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.trim().parse::<u32>(), last.trim().parse::<u32>());
         let range = first.ok().zip(last.ok()).filter(|&(_, last)| last < CPUS_MAX);
         range.map_or(0..0, |(first, last)| first..last + 1)
-    })
+    });
+    numbers.take(CPUS_MAX as usize)
 }
 
 /// Where the processors are, as far as the sections say.
@@ -84,20 +86,21 @@ pub fn cpus(features: &BTreeMap<u64, Vec<u8>>, order: Order) -> Vec<Cpu> {
     let count = section(CPUS).u32().unwrap_or(0).min(CPUS_MAX);
     let mut words = section(CPU_TOPOLOGY);
     if let (Some(_cores), Some(threads)) = (words.texts(), words.texts()) {
+        // Threads of a core, by their numbers in it.
+        let of_core = threads.iter().flat_map(|threads| list(threads).zip(0_u32..));
+        let threads: HashMap<u32, u32> = of_core.collect();
         for cpu in 0..count {
             let (Some(core), Some(socket)) = (words.u32(), words.u32()) else { break };
-            let of_core = threads.iter().find(|threads| list(threads).any(|one| one == cpu));
-            let thread = of_core.and_then(|threads| list(threads).position(|one| one == cpu));
             // Processors that are not there have the number -1.
             if core != u32::MAX {
-                let thread = thread.map(|thread| thread as u32);
+                let thread = threads.get(&cpu).copied();
                 let (core, socket) = (Some(core), Some(socket));
                 cpus.insert(cpu, Cpu { cpu, socket, core, thread, ..Cpu::default() });
             }
         }
     }
     let mut words = section(NUMA_TOPOLOGY);
-    for _ in 0..words.u32().unwrap_or(0).min(CPUS_MAX) {
+    for _ in 0..words.u32().unwrap_or(0).min(NODES_MAX) {
         let (Some(node), Some(_), Some(_)) = (words.u32(), words.u64(), words.u64()) else { break };
         let Some(text) = words.text() else { break };
         for cpu in list(text) {

@@ -3,8 +3,10 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/header.c` and
 //! `struct perf_event_attr` in `include/uapi/linux/perf_event.h`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
+
+use foldhash::HashMap;
 
 use super::sample::Layout;
 use crate::bytes::{Order, read_block};

@@ -145,3 +145,33 @@ fn every_kind_is_in_the_description_of_its_column() {
         assert!(kind.doc.contains(one.name()), "{}", one.name());
     }
 }
+
+#[test]
+fn a_sample_without_an_open_interrupt_has_what_its_functions_say() {
+    let mut rows = Rows::new("samples", 100);
+    for (id, functions) in [(0, ["tcp_v4_rcv", "__do_softirq"]), (1, ["read", "do_softirq_own"])] {
+        let frames = functions.map(|function| Frame {
+            address: 1,
+            function: Some(function.into()),
+            module: None,
+        });
+        rows.event(Event::Stack { id, frames: frames.to_vec() });
+        rows.event(Event::Sample(Sample {
+            time_ns: 1,
+            cpu: 0,
+            process: None,
+            thread: None,
+            address: Some(1),
+            stack: Some(id),
+            during: None,
+            weight_ns: None,
+        }));
+    }
+    let parts = rows.finish(Coverage::default()).unwrap();
+    let batches = parts.iter().filter_map(|part| match part {
+        Part::Samples(batch) => Some(tables::Sample::from_batch(batch)),
+        _ => None,
+    });
+    let during: Vec<_> = batches.flatten().map(|sample| sample.during).collect();
+    assert_eq!(during, [Some(Cow::Borrowed("softirq")), None]);
+}

@@ -60,7 +60,8 @@ impl Clock {
             }
             None => time,
         };
-        i64::try_from(time).ok()?.checked_add(self.offset_ns)
+        let time = i64::try_from(time).ok()?.checked_add(self.offset_ns)?;
+        (time >= 0).then_some(time)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bytes::{Order, read_block, read_number};
 
 /// Largest page of the ring buffer (`buffer_subbuf_size_kb`), and largest chunk of compressed pages.
 pub const PAGE_BYTES_MAX: u32 = 1 << 20;
-const CHUNK_BYTES_MAX: u64 = 4 << 20;
+const CHUNK_BYTES_MAX: u64 = 1 << 20;
 
 /// Where the pages of a processor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,12 @@ impl Pages {
             chunk_at: 0,
             page: Vec::new(),
         }
+    }
+
+    /// Most bytes that it has in memory.
+    pub fn bytes_max(&self) -> usize {
+        let chunk = self.compression.map_or(0, |_| CHUNK_BYTES_MAX as usize);
+        self.page_bytes + chunk
     }
 
     /// Reads the next page. A page that is cut at the end of the file is damaged.

@@ -7,6 +7,8 @@ use crate::bytes::Order;
 
 /// Most structures within structures.
 const DEPTH_MAX: usize = 32;
+/// Most words of a type's name: `unsigned long long int` has four.
+const WORDS_MAX: usize = 8;
 
 /// A structure or variant whose fields follow.
 struct Open {
@@ -104,7 +106,7 @@ impl<'a> Parser<'a> {
     /// A name that a `typealias` gave: as many words as belong to it.
     fn alias(&mut self) -> Option<TypeId> {
         let mut words = self.name()?.to_owned();
-        loop {
+        for _ in 0..WORDS_MAX {
             let longer = self.peek_name().map(|next| format!("{words} {next}"));
             let is_known = self.known.contains_key(&words);
             match longer {
@@ -112,9 +114,10 @@ impl<'a> Parser<'a> {
                     words = longer;
                     self.lexer.next();
                 }
-                _ => return self.known.get(&words).copied(),
+                _ => break,
             }
         }
+        self.known.get(&words).copied()
     }
 
     fn begin_fields(&mut self) -> Option<Begun> {
