@@ -196,6 +196,7 @@ fn make() {
         "trace",
         "etl",
         "pdb",
+        "xperf",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -215,6 +216,7 @@ fn make() {
             let text = std::fs::read(&path).expect("the trace can be read");
             for lines in text.chunks(BYTES) {
                 seeds.add("trace", &[], lines);
+                seeds.add("xperf", &[], lines);
             }
         } else if path.extension().is_some_and(|extension| extension == "pdb") {
             let file = std::fs::read(&path).expect("the file can be read");

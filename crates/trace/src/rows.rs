@@ -18,6 +18,7 @@ use smbscope_tables::tables::{self, StackFrame};
 
 use crate::event::{
     Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
+    Total,
 };
 use crate::symbols::Symbols;
 use exclusive::Exclusive;
@@ -48,6 +49,7 @@ pub struct Rows {
     images: Vec<tables::Image>,
     devices: Vec<tables::Device>,
     power: Vec<tables::Power>,
+    totals: Vec<tables::InterruptTotal>,
     cpus: BTreeMap<u32, tables::Cpu>,
     /// Events of each processor.
     events: Vec<u64>,
@@ -72,6 +74,7 @@ impl Rows {
             images: Vec::new(),
             devices: Vec::new(),
             power: Vec::new(),
+            totals: Vec::new(),
             cpus: BTreeMap::new(),
             events: Vec::new(),
             exclusive: HashMap::new(),
@@ -98,6 +101,7 @@ impl Rows {
             Event::Cpu(cpu) => self.cpu(&cpu),
             Event::Device(device) => self.device(&device),
             Event::Power(power) => self.power(&power),
+            Event::Total(total) => self.total(&total),
         }
     }
 
@@ -105,7 +109,7 @@ impl Rows {
     pub fn is_full(&self) -> bool {
         let longest = self.interrupts.len().max(self.samples.len()).max(self.stacks.len());
         let longest = longest.max(self.switches.len()).max(self.images.len());
-        longest.max(self.power.len()) >= self.batch_rows
+        longest.max(self.power.len()).max(self.totals.len()) >= self.batch_rows
     }
 
     /// The rows so far.
@@ -117,6 +121,9 @@ impl Rows {
         let mut parts = Vec::new();
         if !self.images.is_empty() {
             parts.push(Part::Images(std::mem::take(&mut self.images)));
+        }
+        if !self.totals.is_empty() {
+            parts.push(Part::InterruptTotals(std::mem::take(&mut self.totals)));
         }
         macro_rules! batch {
             ($rows:expr, $row:ty, $part:path) => {
@@ -358,6 +365,21 @@ impl Rows {
             cpu: u64::from(one.cpu),
             kind: Cow::Borrowed(one.kind.name()),
             value: one.value,
+            duration_ns: one.duration_ns,
+        });
+    }
+
+    fn total(&mut self, one: &Total) {
+        self.totals.push(tables::InterruptTotal {
+            recording: self.recording.to_string(),
+            kind: one.kind.name().to_owned(),
+            name: one.name.as_deref().map(str::to_owned),
+            cpu: one.cpu.map(u64::from),
+            start: one.start_ns,
+            end: one.end_ns,
+            above_ns: one.above_ns,
+            up_to_ns: one.up_to_ns,
+            count: one.count,
             duration_ns: one.duration_ns,
         });
     }
