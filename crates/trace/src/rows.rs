@@ -20,9 +20,10 @@ use crate::event::{
     Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
     Total,
 };
+use crate::linux::stacks::during;
 use crate::symbols::Symbols;
 use exclusive::Exclusive;
-use modules::{Modules, Place};
+use modules::Modules;
 
 /// Most processors of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
@@ -34,8 +35,8 @@ const BATCH_ROWS_MAX: usize = 4_096;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
-/// Innermost function and module of a stack.
-type Innermost = (Option<Arc<str>>, Option<Arc<str>>);
+/// Innermost function and module of a stack, and what its functions say about the processor.
+type Innermost = (Option<Arc<str>>, Option<Arc<str>>, Option<Kind>);
 
 /// Takes events, makes rows.
 #[derive(Debug)]
@@ -271,7 +272,7 @@ impl Rows {
             return;
         }
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
-        let (function, module) = innermost.unwrap_or_default();
+        let (function, module, during) = innermost.unwrap_or_default();
         let is_known = function.is_some() && module.is_some();
         let address = one.address.filter(|_| !is_known);
         let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
@@ -282,7 +283,7 @@ impl Rows {
             cpu: u64::from(one.cpu),
             process: one.process.map(u64::from),
             thread: one.thread.map(u64::from),
-            during: one.during.map(Kind::name).map(Cow::Borrowed),
+            during: one.during.or(during).map(Kind::name).map(Cow::Borrowed),
             address: one.address,
             function: function.or(place.function),
             module: module.or(place.module),
@@ -291,30 +292,37 @@ impl Rows {
         });
     }
 
-    fn stack(&mut self, id: StackId, frames: Vec<Frame>) {
+    fn stack(&mut self, id: StackId, mut frames: Vec<Frame>) {
+        for (depth, frame) in frames.iter_mut().enumerate() {
+            if frame.function.is_some() && frame.module.is_some() {
+                continue;
+            }
+            let place = match depth {
+                0 => self.modules.find(frame.address),
+                _ => self.modules.find_caller(frame.address),
+            };
+            frame.function = frame.function.take().or(place.function);
+            frame.module = frame.module.take().or(place.module);
+        }
         if let Some(first) = frames.first() {
             let full = self.innermost.len() >= FUNCTIONS_MAX;
             match self.innermost.entry(id) {
                 Entry::Vacant(vacant) if !full => {
-                    vacant.insert((first.function.clone(), first.module.clone()));
+                    let during = during(&frames);
+                    vacant.insert((first.function.clone(), first.module.clone(), during));
                 }
                 Entry::Vacant(_) => self.limited += 1,
                 Entry::Occupied(_) => {}
             }
         }
         for (depth, frame) in frames.into_iter().enumerate() {
-            let place = match depth {
-                _ if frame.function.is_some() && frame.module.is_some() => Place::default(),
-                0 => self.modules.find(frame.address),
-                _ => self.modules.find_caller(frame.address),
-            };
             self.stacks.push(StackFrame {
                 recording: self.recording.clone(),
                 stack: id,
                 depth: depth as u64,
                 address: frame.address,
-                function: frame.function.or(place.function),
-                module: frame.module.or(place.module),
+                function: frame.function,
+                module: frame.module,
             });
         }
     }

@@ -78,6 +78,13 @@ impl Modules {
             return;
         }
         self.recent.clear();
+        // A trace of perf says where the kernel begins, which differs from boot to boot.
+        if path == KERNEL && self.kernel.take_if(|kernel| !kernel.has_start(base)).is_some() {
+            let what = "symbols of the kernel: their addresses are those of another boot";
+            self.used.files -= 1;
+            self.used.damaged += 1;
+            self.used.first_damaged.get_or_insert(what.into());
+        }
         let name: Arc<str> = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
         let device = self.devices.get(driver(&name).as_str()).cloned().flatten();
         self.by_base.insert(base, Module { size_bytes, name, symbols, device, functions: None });
