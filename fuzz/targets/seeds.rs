@@ -195,13 +195,14 @@ fn make() {
         "keys",
         "trace",
         "etl",
-        "pdb",
+        "symbols",
         "xperf",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();
         seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
@@ -221,7 +222,7 @@ fn make() {
         } else if path.extension().is_some_and(|extension| extension == "pdb") {
             let file = std::fs::read(&path).expect("the file can be read");
             if file.len() <= 2 * BYTES {
-                seeds.add("pdb", &[], &file);
+                seeds.add("symbols", &[], &file);
             }
         } else {
             seeds.capture(&path);

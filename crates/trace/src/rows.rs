@@ -271,10 +271,10 @@ impl Rows {
         if !self.count(one.cpu) {
             return;
         }
+        // The innermost frame of a stack was looked up with it.
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
         let (function, module, during) = innermost.unwrap_or_default();
-        let is_known = function.is_some() && module.is_some();
-        let address = one.address.filter(|_| !is_known);
+        let address = one.address.filter(|_| module.is_none());
         let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
         self.counts[1] += 1;
         self.samples.push(tables::Sample {

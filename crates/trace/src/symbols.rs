@@ -16,7 +16,7 @@ pub use pdb::Identity;
 use crate::reader::Error;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,6 +62,16 @@ pub fn pdb_functions(
     wanted: &Identity,
 ) -> Result<Option<Functions>, Unreadable> {
     pdb::functions(source, wanted)
+}
+
+/// The functions in text of `/proc/kallsyms` by their addresses, each with its module in brackets
+/// behind a tab, and how many lines could not be read.
+///
+/// # Errors
+///
+/// Those of the operating system.
+pub fn kernel_functions(text: impl BufRead) -> std::io::Result<(Functions, u64)> {
+    kallsyms::functions(text)
 }
 
 /// Folders and files with symbols. A clone shares what was read.
@@ -186,7 +196,7 @@ fn kernel(path: &Path) -> Result<Functions, Error> {
         return Err(Error::Symbols(path.to_owned(), what));
     }
     let file = File::open(path).map_err(io)?;
-    let (functions, _) = kallsyms::functions(BufReader::new(file)).map_err(io)?;
+    let (functions, _) = kernel_functions(BufReader::new(file)).map_err(io)?;
     if functions.is_empty() {
         let what = "all addresses are 0: only root sees them in /proc/kallsyms";
         return Err(Error::Symbols(path.to_owned(), what));
