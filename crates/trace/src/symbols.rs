@@ -11,12 +11,13 @@ mod kallsyms;
 mod pdb;
 
 pub use functions::Functions;
+pub use kallsyms::{KERNEL, KernelFunctions};
 pub use pdb::Identity;
 
 use crate::reader::Error;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -64,16 +65,6 @@ pub fn pdb_functions(
     pdb::functions(source, wanted)
 }
 
-/// The functions in text of `/proc/kallsyms` by their addresses, each with its module in brackets
-/// behind a tab, and how many lines could not be read.
-///
-/// # Errors
-///
-/// Those of the operating system.
-pub fn kernel_functions(text: impl BufRead) -> std::io::Result<(Functions, u64)> {
-    kallsyms::functions(text)
-}
-
 /// Folders and files with symbols. A clone shares what was read.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
@@ -83,7 +74,7 @@ pub struct Symbols {
 #[derive(Debug, Default)]
 struct Shared {
     folders: Vec<PathBuf>,
-    kernel: Option<Arc<Functions>>,
+    kernel: Option<Arc<KernelFunctions>>,
     /// PDB files by their key.
     files: Mutex<HashMap<Box<str>, Found>>,
 }
@@ -124,7 +115,7 @@ impl Symbols {
     }
 
     /// The functions of the kernel of Linux by their addresses.
-    pub fn kernel(&self) -> Option<&Arc<Functions>> {
+    pub fn kernel(&self) -> Option<&Arc<KernelFunctions>> {
         self.shared.kernel.as_ref()
     }
 
@@ -187,7 +178,7 @@ fn entry(folder: &Path, name: &str) -> Option<PathBuf> {
     same.next().map(|entry| entry.path())
 }
 
-fn kernel(path: &Path) -> Result<Functions, Error> {
+fn kernel(path: &Path) -> Result<KernelFunctions, Error> {
     let io = |error| Error::Io(path.to_owned(), error);
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(io)?;
@@ -196,7 +187,7 @@ fn kernel(path: &Path) -> Result<Functions, Error> {
         return Err(Error::Symbols(path.to_owned(), what));
     }
     let file = File::open(path).map_err(io)?;
-    let (functions, _) = kernel_functions(BufReader::new(file)).map_err(io)?;
+    let functions = KernelFunctions::read(BufReader::new(file)).map_err(io)?;
     if functions.is_empty() {
         let what = "all addresses are 0: only root sees them in /proc/kallsyms";
         return Err(Error::Symbols(path.to_owned(), what));

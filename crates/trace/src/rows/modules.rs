@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use crate::event::Device;
 use crate::names::Names;
-use crate::symbols::{Found, Functions, Symbols};
+use crate::symbols::{Found, Functions, KERNEL, KernelFunctions, Symbols};
 
 /// Most modules.
 const MODULES_MAX: usize = 16_384;
-
-/// Name of the kernel of Linux as a module; that of `perf`.
-const KERNEL: &str = "[kernel.kallsyms]";
 
 /// Modules by their base address.
 #[derive(Debug, Default)]
@@ -20,7 +17,7 @@ pub struct Modules {
     discarded: u64,
     symbols: Symbols,
     /// Functions of the kernel by their addresses, not by modules.
-    kernel: Option<Arc<Functions>>,
+    kernel: Option<Arc<KernelFunctions>>,
     /// The device that the driver of a module serves; `None` if it serves several.
     devices: HashMap<String, Option<Arc<str>>>,
     names: Names,
@@ -147,9 +144,8 @@ impl Modules {
             place.function = name.and_then(|name| self.names.intern(name));
         }
         if place.function.is_none() {
-            let name = self.kernel.as_ref().and_then(|kernel| kernel.find(address));
-            if let Some(name) = name {
-                let (name, module) = name.split_once('\t').unwrap_or((name, KERNEL));
+            let found = self.kernel.as_ref().and_then(|kernel| kernel.find(address));
+            if let Some((name, module)) = found {
                 place.function = self.names.intern(name);
                 place.module = self.names.intern(module);
             }
