@@ -219,15 +219,17 @@ fn make() {
         "keys",
         "trace",
         "etl",
-        "pdb",
         "perf",
         "trace_dat",
         "ctf",
+        "symbols",
+        "xperf",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();
         seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
@@ -243,11 +245,12 @@ fn make() {
             let text = std::fs::read(&path).expect("the trace can be read");
             for lines in text.chunks(BYTES) {
                 seeds.add("trace", &[], lines);
+                seeds.add("xperf", &[], lines);
             }
         } else if path.extension().is_some_and(|extension| extension == "pdb") {
             let file = std::fs::read(&path).expect("the file can be read");
             if file.len() <= 2 * BYTES {
-                seeds.add("pdb", &[], &file);
+                seeds.add("symbols", &[], &file);
             }
         } else {
             seeds.capture(&path);

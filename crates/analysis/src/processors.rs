@@ -16,12 +16,13 @@ mod roles;
 mod stacks;
 mod symbols;
 mod timeline;
+mod totals;
 pub mod waiting;
 
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, UInt64Type};
-use smbscope_tables::tables::{Cpu, Image, Trace};
+use smbscope_tables::tables::{Cpu, Image, InterruptTotal, Trace};
 
 pub use data::{
     CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, MissingSymbols, PathPart,
@@ -37,6 +38,7 @@ pub use roles::Role;
 use stacks::{Hit, Sampled, StackFrame, Stacks};
 use symbols::Symbols;
 use timeline::OfCpus;
+pub use totals::{TotalBucket, TotalCpu, TotalModule, Totals};
 
 /// Which of a processor's times an interrupt or deferred work belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,7 @@ pub struct Processors {
     power: Power,
     symbols: Symbols,
     extent: Option<Extent>,
+    totals: totals::Sums,
 }
 
 /// First and last time of interrupts and samples: what is known of a recording that was killed, which
@@ -111,6 +114,7 @@ impl Processors {
             power: Power::default(),
             symbols: Symbols::default(),
             extent: None,
+            totals: totals::Sums::default(),
         }
     }
 
@@ -122,6 +126,11 @@ impl Processors {
     /// Takes where processors are in the machine.
     pub fn cpus(&mut self, rows: &[Cpu]) {
         rows.iter().for_each(|row| self.processors.place(row));
+    }
+
+    /// Takes rows of the table `interrupt_totals`.
+    pub fn totals(&mut self, rows: &[InterruptTotal]) {
+        self.totals.add(rows);
     }
 
     /// Takes rows of the table `images`.
@@ -310,6 +319,7 @@ impl Processors {
         }
         let (in_samples, stacks_discarded) = self.stacks.finish();
         let (symbols_missing, modules_discarded) = self.symbols.finish();
+        let (totals, totals_discarded) = self.totals.finish(length_ns, self.limits);
         let mut report = Report {
             findings: Vec::new(),
             start_ns: starts.min(),
@@ -319,11 +329,13 @@ impl Processors {
                 + groups_discarded
                 + devices_discarded
                 + stacks_discarded
-                + modules_discarded,
+                + modules_discarded
+                + totals_discarded,
             processors: processors.rows,
             interrupts: groups,
             devices,
             symbols_missing,
+            totals,
             limits: self.limits,
             timeline: self.bins.timeline(),
             in_samples,

@@ -7,6 +7,7 @@ mod explain;
 mod inside;
 mod over_time;
 mod symbols;
+mod totals;
 mod verdict;
 mod waiting;
 
@@ -55,11 +56,15 @@ pub fn processors_json(report: &Report, meta: &Meta) -> Result<Value, serde_json
 }
 
 fn document(report: &Report, meta: &Meta) -> Document {
+    let totals = report.totals.as_ref().filter(|_| report.interrupts.is_empty());
     let mut sections = Vec::new();
     if !report.findings.is_empty() {
         sections.push(causes::section(report));
     }
-    sections.extend([processors(report), interrupts(report)]);
+    match totals {
+        Some(totals) => sections.extend(totals::sections(totals)),
+        None => sections.extend([processors(report), interrupts(report)]),
+    }
     sections.extend(inside::section(report));
     if !report.devices.is_empty() {
         sections.push(devices(report));
@@ -72,8 +77,11 @@ fn document(report: &Report, meta: &Meta) -> Document {
         brand: "smbscope report",
         title: meta.inputs.join(", "),
         span: span(report, meta),
-        verdict: verdict::verdict(report),
-        tiles: verdict::tiles(report),
+        verdict: totals.map_or_else(|| verdict::verdict(report), totals::verdict),
+        tiles: match totals {
+            Some(totals) => totals::tiles(totals, report),
+            None => verdict::tiles(report),
+        },
         notices: coverage::notices(report),
         sections,
         clock: meta.clock.clone(),

@@ -16,8 +16,8 @@ use arrow::error::ArrowError;
 use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
-    Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interrupt, Power, Referral, Sample,
-    Scenario, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
+    Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interrupt, InterruptTotal, Power,
+    Referral, Sample, Scenario, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -175,6 +175,8 @@ registry! {
         "Samples of processor, disk and network counters.";
     Interrupts: batch of Interrupt, time Some("start"), pass 5,
         "Handlers of interrupts and deferred work of processors, in the order in which they ended on each.";
+    InterruptTotals: rows of InterruptTotal, time Some("start"), pass 5,
+        "Sums of interrupts and deferred work, from inputs that have no single ones.";
     Samples: batch of Sample, time Some("time"), pass 5,
         "What processors executed at regular intervals.";
     Stacks: batch of StackFrame, time None, pass 5,

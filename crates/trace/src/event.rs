@@ -217,6 +217,24 @@ pub struct Power {
     pub duration_ns: Option<i64>,
 }
 
+/// A sum of interrupts or deferred work, from a trace that has no single ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Total {
+    pub kind: Kind,
+    /// The module; `None` for all together.
+    pub name: Option<Arc<str>>,
+    /// `None` for all together.
+    pub cpu: Option<u32>,
+    /// The time that it is about.
+    pub start_ns: i64,
+    pub end_ns: i64,
+    /// Bounds of the durations that are counted.
+    pub above_ns: Option<i64>,
+    pub up_to_ns: Option<i64>,
+    pub count: Option<u64>,
+    pub duration_ns: Option<i64>,
+}
+
 /// What a reader yields.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -232,6 +250,7 @@ pub enum Event {
     Cpu(Cpu),
     Device(Device),
     Power(Power),
+    Total(Total),
 }
 
 /// What was read, lost and not understood. A counter that the format does not have is `None`.

@@ -35,6 +35,7 @@ pub mod record;
 pub mod rows;
 pub mod symbols;
 pub mod trace_dat;
+pub mod xperf;
 
 pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise, recognise_folder};
 pub use symbols::Symbols;

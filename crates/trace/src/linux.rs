@@ -1,13 +1,15 @@
 //! What the events of Linux mean, whatever the format of the trace.
 //!
 //! A format gives each event as a [`Head`] and its [`Fields`]. [`action`] knows the events by their
-//! names, [`pairing`] pairs beginnings and ends, [`stacks`] numbers stacks. Events of one processor
+//! names, [`pairing`] pairs beginnings and ends, [`power`] does so for idle states, [`stacks`] numbers
+//! stacks. Events of one processor
 //! have to come in the order of their times.
 
 pub mod action;
 pub mod device;
 pub mod format;
 mod pairing;
+mod power;
 pub mod stacks;
 pub mod tracing;
 
@@ -15,10 +17,13 @@ use std::borrow::Cow;
 
 use foldhash::HashSet;
 
-use crate::event::{Coverage, Cpu, Event, Frame, Interrupt, Kind, Sample, Switch};
+use crate::event::{
+    Coverage, Cpu, Event, Frame, Interrupt, Kind, Power, PowerKind, Sample, Switch,
+};
 use crate::names::Names;
 use action::{Action, Handler};
 use pairing::{Begin, Pairing};
+use power::Idle;
 use stacks::Stacks;
 
 /// Most processors that are listed.
@@ -57,6 +62,7 @@ pub struct State {
     pub coverage: Coverage,
     pub names: Names,
     pairing: Pairing,
+    idle: Idle,
     stacks: Stacks,
     cpus: HashSet<u32>,
 }
@@ -85,6 +91,7 @@ impl State {
     pub fn lost(&mut self, cpu: Option<u32>, count: u64) {
         let lost = &mut self.coverage.events_lost;
         *lost = Some(lost.unwrap_or(0).saturating_add(count));
+        self.idle.lost(cpu);
         match cpu {
             Some(cpu) => self.pairing.lost(cpu),
             None => self.pairing.finish(),
@@ -145,6 +152,19 @@ impl State {
             Action::Switch => {
                 let switch = self.switch(head, fields).ok_or(BadFields)?;
                 sink(Event::Switch(switch));
+            }
+            Action::Idle => {
+                let state = fields.number("state").ok_or(BadFields)?;
+                let stay = self.idle.change(head.cpu, head.time_ns, state);
+                stay.into_iter().for_each(|stay| sink(Event::Power(stay)));
+            }
+            Action::Frequency => {
+                let number = |name| fields.number(name).ok_or(BadFields);
+                // The event can come on another processor than the one that it is about.
+                let cpu = u32::try_from(number("cpu_id")?).map_err(|_| BadFields)?;
+                let (time_ns, value) = (head.time_ns, number("state")?);
+                let kind = PowerKind::Frequency;
+                sink(Event::Power(Power { time_ns, cpu, kind, value, duration_ns: None }));
             }
         }
         Ok(())

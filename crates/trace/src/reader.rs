@@ -16,13 +16,15 @@ use crate::perf;
 use crate::rows::Rows;
 use crate::symbols::Symbols;
 use crate::trace_dat;
+use crate::xperf;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
 
 /// The tables that a trace has.
-pub const TABLES: [Table; 9] = [
+pub const TABLES: [Table; 10] = [
     Table::Interrupts,
+    Table::InterruptTotals,
     Table::Samples,
     Table::Stacks,
     Table::Switches,
@@ -46,6 +48,8 @@ pub enum Format {
     Ctf,
     /// Event trace log of Windows.
     Etl,
+    /// Text of `xperf -a dpcisr`.
+    XperfText,
 }
 
 impl Format {
@@ -57,6 +61,7 @@ impl Format {
             Format::TraceDat => "trace.dat",
             Format::Ctf => "Common Trace Format",
             Format::Etl => "Windows event trace log",
+            Format::XperfText => "sums of xperf",
         }
     }
 }
@@ -105,7 +110,11 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
         return None;
     }
     // The head can end within a character.
-    ftrace::is_trace(&String::from_utf8_lossy(head)).then_some(Format::LinuxText)
+    let head = String::from_utf8_lossy(head);
+    if xperf::is_text(&head) {
+        return Some(Format::XperfText);
+    }
+    ftrace::is_trace(&head).then_some(Format::LinuxText)
 }
 
 /// Format and size of a folder; `None` if it is not a trace.
@@ -124,8 +133,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file or folder of a format that [`recognise`] or [`recognise_folder`] found. Its name is that of the recording.
-    /// Functions that the trace does not name come from `symbols`.
+    /// Opens a file or folder of a format that [`recognise`] or [`recognise_folder`] found. Its name
+    /// is that of the recording. Functions that the trace does not name come from `symbols`.
     ///
     /// # Errors
     ///
@@ -207,6 +216,7 @@ fn open(path: &Path, format: Format) -> io::Result<Box<dyn EventReader + Send>> 
         Format::Perf => Box::new(perf::Reader::new(file()?)?),
         Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
         Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
+        Format::XperfText => Box::new(xperf::Text::new(BufReader::with_capacity(1 << 16, file()?))),
         Format::Etl => Box::new(etl::Reader::new(file()?)?),
     })
 }

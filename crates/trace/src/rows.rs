@@ -18,11 +18,12 @@ use smbscope_tables::tables::{self, StackFrame};
 
 use crate::event::{
     Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
+    Total,
 };
-use crate::linux::stacks::during_function;
+use crate::linux::stacks::during;
 use crate::symbols::Symbols;
 use exclusive::Exclusive;
-use modules::{Modules, Place};
+use modules::Modules;
 
 /// Most processors of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
@@ -34,14 +35,8 @@ const BATCH_ROWS_MAX: usize = 4_096;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
-/// What samples take from their stack.
-#[derive(Clone, Debug, Default)]
-struct Innermost {
-    function: Option<Arc<str>>,
-    module: Option<Arc<str>>,
-    /// What its functions say, where symbols name them.
-    during: Option<Kind>,
-}
+/// Innermost function and module of a stack, and what its functions say about the processor.
+type Innermost = (Option<Arc<str>>, Option<Arc<str>>, Option<Kind>);
 
 /// Takes events, makes rows.
 #[derive(Debug)]
@@ -55,6 +50,7 @@ pub struct Rows {
     images: Vec<tables::Image>,
     devices: Vec<tables::Device>,
     power: Vec<tables::Power>,
+    totals: Vec<tables::InterruptTotal>,
     cpus: BTreeMap<u32, tables::Cpu>,
     /// Events of each processor.
     events: Vec<u64>,
@@ -79,6 +75,7 @@ impl Rows {
             images: Vec::new(),
             devices: Vec::new(),
             power: Vec::new(),
+            totals: Vec::new(),
             cpus: BTreeMap::new(),
             events: Vec::new(),
             exclusive: HashMap::new(),
@@ -105,6 +102,7 @@ impl Rows {
             Event::Cpu(cpu) => self.cpu(&cpu),
             Event::Device(device) => self.device(&device),
             Event::Power(power) => self.power(&power),
+            Event::Total(total) => self.total(&total),
         }
     }
 
@@ -112,7 +110,7 @@ impl Rows {
     pub fn is_full(&self) -> bool {
         let longest = self.interrupts.len().max(self.samples.len()).max(self.stacks.len());
         let longest = longest.max(self.switches.len()).max(self.images.len());
-        longest.max(self.power.len()) >= self.batch_rows
+        longest.max(self.power.len()).max(self.totals.len()) >= self.batch_rows
     }
 
     /// The rows so far.
@@ -124,6 +122,9 @@ impl Rows {
         let mut parts = Vec::new();
         if !self.images.is_empty() {
             parts.push(Part::Images(std::mem::take(&mut self.images)));
+        }
+        if !self.totals.is_empty() {
+            parts.push(Part::InterruptTotals(std::mem::take(&mut self.totals)));
         }
         macro_rules! batch {
             ($rows:expr, $row:ty, $part:path) => {
@@ -270,10 +271,10 @@ impl Rows {
         if !self.count(one.cpu) {
             return;
         }
+        // The innermost frame of a stack was looked up with it.
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
-        let Innermost { function, module, during } = innermost.unwrap_or_default();
-        let is_known = function.is_some() && module.is_some();
-        let address = one.address.filter(|_| !is_known);
+        let (function, module, during) = innermost.unwrap_or_default();
+        let address = one.address.filter(|_| module.is_none());
         let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
         self.counts[1] += 1;
         self.samples.push(tables::Sample {
@@ -291,35 +292,38 @@ impl Rows {
         });
     }
 
-    fn stack(&mut self, id: StackId, frames: Vec<Frame>) {
-        let first = frames.first().cloned();
-        let mut during = None;
-        for (depth, frame) in frames.into_iter().enumerate() {
+    fn stack(&mut self, id: StackId, mut frames: Vec<Frame>) {
+        for (depth, frame) in frames.iter_mut().enumerate() {
+            if frame.function.is_some() && frame.module.is_some() {
+                continue;
+            }
             let place = match depth {
-                _ if frame.function.is_some() && frame.module.is_some() => Place::default(),
                 0 => self.modules.find(frame.address),
                 _ => self.modules.find_caller(frame.address),
             };
-            let function = frame.function.or(place.function);
-            during = during.or_else(|| during_function(function.as_deref()?));
+            frame.function = frame.function.take().or(place.function);
+            frame.module = frame.module.take().or(place.module);
+        }
+        if let Some(first) = frames.first() {
+            let full = self.innermost.len() >= FUNCTIONS_MAX;
+            match self.innermost.entry(id) {
+                Entry::Vacant(vacant) if !full => {
+                    let during = during(&frames);
+                    vacant.insert((first.function.clone(), first.module.clone(), during));
+                }
+                Entry::Vacant(_) => self.limited += 1,
+                Entry::Occupied(_) => {}
+            }
+        }
+        for (depth, frame) in frames.into_iter().enumerate() {
             self.stacks.push(StackFrame {
                 recording: self.recording.clone(),
                 stack: id,
                 depth: depth as u64,
                 address: frame.address,
-                function,
-                module: frame.module.or(place.module),
+                function: frame.function,
+                module: frame.module,
             });
-        }
-        if let Some(Frame { function, module, .. }) = first {
-            let full = self.innermost.len() >= FUNCTIONS_MAX;
-            match self.innermost.entry(id) {
-                Entry::Vacant(vacant) if !full => {
-                    vacant.insert(Innermost { function, module, during });
-                }
-                Entry::Vacant(_) => self.limited += 1,
-                Entry::Occupied(_) => {}
-            }
         }
     }
 
@@ -369,6 +373,21 @@ impl Rows {
             cpu: u64::from(one.cpu),
             kind: Cow::Borrowed(one.kind.name()),
             value: one.value,
+            duration_ns: one.duration_ns,
+        });
+    }
+
+    fn total(&mut self, one: &Total) {
+        self.totals.push(tables::InterruptTotal {
+            recording: self.recording.to_string(),
+            kind: one.kind.name().to_owned(),
+            name: one.name.as_deref().map(str::to_owned),
+            cpu: one.cpu.map(u64::from),
+            start: one.start_ns,
+            end: one.end_ns,
+            above_ns: one.above_ns,
+            up_to_ns: one.up_to_ns,
+            count: one.count,
             duration_ns: one.duration_ns,
         });
     }

@@ -11,6 +11,7 @@ mod kallsyms;
 mod pdb;
 
 pub use functions::Functions;
+pub use kallsyms::{KERNEL, KernelFunctions};
 pub use pdb::Identity;
 
 use crate::reader::Error;
@@ -73,7 +74,7 @@ pub struct Symbols {
 #[derive(Debug, Default)]
 struct Shared {
     folders: Vec<PathBuf>,
-    kernel: Option<Arc<Functions>>,
+    kernel: Option<Arc<KernelFunctions>>,
     /// PDB files by their key.
     files: Mutex<HashMap<Box<str>, Found>>,
 }
@@ -114,7 +115,7 @@ impl Symbols {
     }
 
     /// The functions of the kernel of Linux by their addresses.
-    pub fn kernel(&self) -> Option<&Arc<Functions>> {
+    pub fn kernel(&self) -> Option<&Arc<KernelFunctions>> {
         self.shared.kernel.as_ref()
     }
 
@@ -177,7 +178,7 @@ fn entry(folder: &Path, name: &str) -> Option<PathBuf> {
     same.next().map(|entry| entry.path())
 }
 
-fn kernel(path: &Path) -> Result<Functions, Error> {
+fn kernel(path: &Path) -> Result<KernelFunctions, Error> {
     let io = |error| Error::Io(path.to_owned(), error);
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(io)?;
@@ -186,7 +187,7 @@ fn kernel(path: &Path) -> Result<Functions, Error> {
         return Err(Error::Symbols(path.to_owned(), what));
     }
     let file = File::open(path).map_err(io)?;
-    let (functions, _) = kallsyms::functions(BufReader::new(file)).map_err(io)?;
+    let functions = KernelFunctions::read(BufReader::new(file)).map_err(io)?;
     if functions.is_empty() {
         let what = "all addresses are 0: only root sees them in /proc/kallsyms";
         return Err(Error::Symbols(path.to_owned(), what));

@@ -6,6 +6,7 @@ use smbscope_tables::tables::Trace;
 use super::findings::Finding;
 use super::power::PowerReport;
 use super::roles::Role;
+use super::totals::Totals;
 use crate::stats::latency::Distribution;
 
 /// Durations that interrupts should not exceed: Microsoft's guideline for drivers is 100 µs for a DPC
@@ -45,6 +46,8 @@ pub struct Report {
     pub in_samples: Option<InSamples>,
     /// Idle states and frequencies; null without such events.
     pub power: Option<PowerReport>,
+    /// Sums instead of single interrupts; null for traces, which have those.
+    pub totals: Option<Totals>,
     /// Files that would name functions, those of the modules with the most time first.
     pub symbols_missing: Vec<MissingSymbols>,
     pub traces: Vec<Trace>,

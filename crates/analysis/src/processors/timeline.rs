@@ -78,7 +78,7 @@ impl<K: Ord> Bins<K> {
     fn double(&mut self) {
         self.bin_ns = self.bin_ns.saturating_mul(2);
         for bins in self.lanes.values_mut() {
-            *bins = bins.chunks(2).map(|pair| pair.iter().fold(0, |a, b| a + b)).collect();
+            *bins = bins.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }
 

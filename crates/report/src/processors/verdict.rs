@@ -37,32 +37,8 @@ pub(super) fn verdict(report: &Report) -> Verdict {
             ],
         };
     }
-    let most = report.processors.iter().map(busy).fold(0.0, f64::max);
-    let (tone, limit) = match most {
-        BAD_SHARE.. => (Tone::Bad, BAD_SHARE),
-        WATCH_SHARE.. => (Tone::Watch, WATCH_SHARE),
-        _ => (Tone::Good, 0.0),
-    };
-    let sentence = match tone {
-        Tone::Good => format!(
-            "No CPU spends more than {} of its time in interrupts and deferred work",
-            format::share(most)
-        ),
-        _ => {
-            let held: Vec<_> = report.processors.iter().filter(|one| busy(one) >= limit).collect();
-            let numbers: Vec<_> = held.iter().map(|one| one.cpu).collect();
-            let mean = held.iter().map(|one| busy(one)).sum::<f64>() / held.len().max(1) as f64;
-            let (subject, verb, its) = match numbers.len() {
-                1 => ("CPU", "spends", "its"),
-                _ => ("CPUs", "spend", "their"),
-            };
-            format!(
-                "{subject} {} {verb} {} of {its} time in interrupts and deferred work",
-                cpu_list(&numbers),
-                format::share(mean)
-            )
-        }
-    };
+    let shares: Vec<_> = report.processors.iter().map(|one| (one.cpu, busy(one))).collect();
+    let (tone, sentence) = held(&shares);
     let mut reasons: Vec<_> = report.interrupts.first().map(most_time).into_iter().collect();
     // Why: what is in the path of received packets, and where the work runs.
     let causes = report.findings.iter().filter(|one| {
@@ -71,6 +47,35 @@ pub(super) fn verdict(report: &Report) -> Verdict {
     });
     reasons.extend(causes.take(REASONS).map(|one| format!("{}.", one.what)));
     Verdict { tone, sentence, reasons }
+}
+
+/// Which processors interrupts and deferred work hold, by their shares of the time.
+pub(super) fn held(shares: &[(u64, f64)]) -> (Tone, String) {
+    let most = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+    let (tone, limit) = match most {
+        BAD_SHARE.. => (Tone::Bad, BAD_SHARE),
+        WATCH_SHARE.. => (Tone::Watch, WATCH_SHARE),
+        _ => {
+            let sentence = format!(
+                "No CPU spends more than {} of its time in interrupts and deferred work",
+                format::share(most)
+            );
+            return (Tone::Good, sentence);
+        }
+    };
+    let held: Vec<_> = shares.iter().filter(|(_, share)| *share >= limit).collect();
+    let numbers: Vec<_> = held.iter().map(|(cpu, _)| *cpu).collect();
+    let mean = held.iter().map(|(_, share)| share).sum::<f64>() / held.len().max(1) as f64;
+    let (subject, verb, its) = match numbers.len() {
+        1 => ("CPU", "spends", "its"),
+        _ => ("CPUs", "spend", "their"),
+    };
+    let sentence = format!(
+        "{subject} {} {verb} {} of {its} time in interrupts and deferred work",
+        cpu_list(&numbers),
+        format::share(mean)
+    );
+    (tone, sentence)
 }
 
 fn most_time(group: &InterruptGroup) -> String {

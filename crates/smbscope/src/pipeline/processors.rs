@@ -52,6 +52,7 @@ impl Analysis for Processors {
     fn tables(&self) -> Vec<Table> {
         vec![
             Table::Interrupts,
+            Table::InterruptTotals,
             Table::Samples,
             Table::Stacks,
             Table::Switches,
@@ -69,6 +70,7 @@ impl Analysis for Processors {
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
         match part {
             Part::Interrupts(batch) => self.interrupts(batch),
+            Part::InterruptTotals(rows) => self.totals(rows),
             Part::Samples(batch) => self.samples(batch),
             Part::Stacks(batch) => self.stacks(batch),
             Part::Power(batch) => self.power(batch),

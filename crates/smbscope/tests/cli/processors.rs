@@ -269,3 +269,33 @@ fn symbols_that_are_none_are_refused() {
     let said = complaint(3, ["report", &input, "--symbols", &input]);
     assert!(said.contains("neither a folder with PDB files"), "{said}");
 }
+
+#[test]
+fn sums_of_xperf_are_reported_as_sums() {
+    let input = trace("dpcisr.txt");
+    let text = answer(["report", &input]);
+    for words in [
+        "CPU 0 spends 60.2 % of its time in interrupts and deferred work.",
+        "Most time takes ndis.sys (dpc): 1.20 s in 5,000 runs, 240 µs on average, on CPU 0.",
+        "sums, not single runs",
+        "99.0 %",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let json = |input: &str| -> serde_json::Value {
+        let text = answer(["report", input, "--format", "json"]);
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["totals"].clone()
+    };
+    let totals = json(&input);
+    let module = &totals["modules"][0];
+    assert_eq!((&module["over_limit_least"], &module["count"]), (&5_000.into(), &5_000.into()));
+    assert_eq!(module["longest_above_ns"], 2_048_000);
+    let (_guard, dir) = folder();
+    let out = dir.join("out").to_str().unwrap().to_owned();
+    answer(["import", &input, "--out", &out]);
+    assert_eq!(json(&out), totals);
+    // Single runs are not invented.
+    let text = answer(["report", &input, "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["interrupts"], serde_json::json!([]));
+}

@@ -134,6 +134,10 @@ impl RowFilter {
             Part::Samples(batch) => Some(Part::Samples(self.trace_rows(&batch, "time")?)),
             Part::Switches(batch) => Some(Part::Switches(self.trace_rows(&batch, "time")?)),
             Part::Power(batch) => Some(Part::Power(self.trace_rows(&batch, "time")?)),
+            Part::InterruptTotals(mut rows) => {
+                rows.retain(|row| self.filter.overlaps(row.start, row.end));
+                Some(Part::InterruptTotals(rows))
+            }
             Part::Traces(mut rows) => {
                 rows.iter_mut().for_each(|row| traces::cut(&self.filter, row));
                 Some(Part::Traces(rows))

@@ -25,6 +25,26 @@ fn interrupts(events: &[Event]) -> Vec<(Kind, &str, i64)> {
 }
 
 #[test]
+fn idle_states_have_durations_and_frequencies_belong_to_their_cpu() {
+    let text = "\
+        idle-0 [001] d... 10.000100: cpu_idle: state=2 cpu_id=1\n\
+        idle-0 [001] d... 10.000400: cpu_idle: state=4294967295 cpu_id=1\n\
+        a-7 [000] d... 10.000500: cpu_frequency: state=1800000 cpu_id=3\n\
+        a-7 [000] d... 10.000600: cpu_frequency: cpu_id=3\n";
+    let (events, coverage) = read(text);
+    let found: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Power(it) => Some((it.cpu, it.kind.name(), it.value, it.duration_ns)),
+            _ => None,
+        })
+        .collect();
+    let expected = [(1, "c_state", 2, Some(300_000)), (3, "frequency", 1_800_000, None)];
+    assert_eq!(found, expected);
+    assert_eq!((coverage.damaged, coverage.events_other), (1, 0));
+}
+
+#[test]
 fn a_trace_of_tracefs_is_read() {
     let text = "\
 # tracer: nop

@@ -1,6 +1,6 @@
 //! Which events of the kernel have a meaning here, by their name.
 //!
-//! include/trace/events/{irq,napi,sched,ipi}.h; arch/x86/include/asm/trace/irq_vectors.h. LTTng puts
+//! include/trace/events/{irq,napi,sched,ipi,power}.h; arch/x86/include/asm/trace/irq_vectors.h. LTTng puts
 //! the name of the group before some of them (`irq_softirq_entry`, `x86_irq_vectors_local_timer_entry`).
 
 use crate::event::Kind;
@@ -52,6 +52,10 @@ pub enum Action {
     /// A NAPI poll has ended.
     Poll,
     Switch,
+    /// A processor enters or leaves an idle state.
+    Idle,
+    /// A processor changes its frequency.
+    Frequency,
 }
 
 impl Action {
@@ -66,6 +70,8 @@ impl Action {
             "softirq_raise" => return Some(Action::Raise),
             "napi_poll" => return Some(Action::Poll),
             "sched_switch" => return Some(Action::Switch),
+            "cpu_idle" | "power_cpu_idle" => return Some(Action::Idle),
+            "cpu_frequency" | "power_cpu_frequency" => return Some(Action::Frequency),
             _ => {}
         }
         let (name, is_begin) = match event.strip_suffix("_entry") {
@@ -98,7 +104,17 @@ mod tests {
         assert_eq!(Action::of("local_timer_exit"), Some(Action::End(timer)));
         assert_eq!(Action::of("x86_irq_vectors_local_timer_entry"), Some(Action::Begin(timer)));
         assert_eq!(Action::of("irq_handler_exit"), Some(Action::End(Handler::Irq)));
-        for other in ["irq_entry", "sys_enter", "softirq", "sched_switched", "vector_alloc", ""] {
+        assert_eq!(Action::of("power_cpu_idle"), Some(Action::Idle));
+        assert_eq!(Action::of("cpu_frequency"), Some(Action::Frequency));
+        for other in [
+            "cpu_frequency_limits",
+            "irq_entry",
+            "sys_enter",
+            "softirq",
+            "sched_switched",
+            "vector_alloc",
+            "",
+        ] {
             assert_eq!(Action::of(other), None, "{other}");
         }
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::event::{self, Event, Frame, Interrupt, Kind, StackId};
 use crate::names::Names;
+use crate::symbols::KernelFunctions;
 
 use super::devices::Devices;
-use super::kallsyms::Functions;
 use super::ring_event::{self, Name, RingEvent, Run, Sample, Switch, What};
 
 /// Most different stacks.
@@ -24,7 +24,7 @@ pub struct Convert {
     /// Time between two ticks of the clock that takes samples.
     tick_ns: i64,
     devices: Devices,
-    functions: Functions,
+    functions: KernelFunctions,
     names: Names,
     handlers: HashMap<(Kind, u32, u32), Handler>,
     /// Stacks that occurred, by two hashes of their addresses.
@@ -45,7 +45,7 @@ struct Handler {
 
 impl Convert {
     /// Converts the events of a machine with these devices and functions.
-    pub fn new(offset_ns: i64, hz: u32, devices: Devices, functions: Functions) -> Convert {
+    pub fn new(offset_ns: i64, hz: u32, devices: Devices, functions: KernelFunctions) -> Convert {
         Convert {
             offset_ns,
             tick_ns: 1_000_000_000 / i64::from(hz.max(1)),
@@ -246,7 +246,7 @@ mod tests {
 
     fn convert() -> Convert {
         let functions = "ffffffff81000000 T net_rx_action\nffffffff82000000 T idle\n";
-        let functions = Functions::read(functions.as_bytes()).unwrap();
+        let functions = KernelFunctions::read(functions.as_bytes()).unwrap();
         let interrupts = " CPU0\n 41: 5 PCI-MSIX 1-edge eth0-rx-3\n";
         Convert::new(1000, 100, Devices::read(interrupts, Path::new("/nowhere")), functions)
     }

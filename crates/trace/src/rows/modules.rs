@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use crate::event::Device;
 use crate::names::Names;
-use crate::symbols::{Found, Functions, Symbols};
+use crate::symbols::{Found, Functions, KERNEL, KernelFunctions, Symbols};
 
 /// Most modules.
 const MODULES_MAX: usize = 16_384;
-
-/// Name of the kernel of Linux as a module; that of `perf`.
-const KERNEL: &str = "[kernel.kallsyms]";
 
 /// Modules by their base address.
 #[derive(Debug, Default)]
@@ -20,7 +17,7 @@ pub struct Modules {
     discarded: u64,
     symbols: Symbols,
     /// Functions of the kernel by their addresses, not by modules.
-    kernel: Option<Arc<Functions>>,
+    kernel: Option<Arc<KernelFunctions>>,
     /// The device that the driver of a module serves; `None` if it serves several.
     devices: HashMap<String, Option<Arc<str>>>,
     names: Names,
@@ -78,6 +75,13 @@ impl Modules {
             return;
         }
         self.recent.clear();
+        // A trace of perf says where the kernel begins, which differs from boot to boot.
+        if path == KERNEL && self.kernel.take_if(|kernel| !kernel.has_start(base)).is_some() {
+            let what = "symbols of the kernel: their addresses are those of another boot";
+            self.used.files -= 1;
+            self.used.damaged += 1;
+            self.used.first_damaged.get_or_insert(what.into());
+        }
         let name: Arc<str> = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
         let device = self.devices.get(driver(&name).as_str()).cloned().flatten();
         self.by_base.insert(base, Module { size_bytes, name, symbols, device, functions: None });
@@ -140,9 +144,8 @@ impl Modules {
             place.function = name.and_then(|name| self.names.intern(name));
         }
         if place.function.is_none() {
-            let name = self.kernel.as_ref().and_then(|kernel| kernel.find(address));
-            if let Some(name) = name {
-                let (name, module) = name.split_once('\t').unwrap_or((name, KERNEL));
+            let found = self.kernel.as_ref().and_then(|kernel| kernel.find(address));
+            if let Some((name, module)) = found {
                 place.function = self.names.intern(name);
                 place.module = self.names.intern(module);
             }

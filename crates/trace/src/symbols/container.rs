@@ -18,6 +18,8 @@ const MSFZ_MAGIC: &[u8; 32] = b"Microsoft MSFZ Container\r\n\x1aALD\0\0";
 const DIRECTORY_BYTES_MAX: u32 = 32 << 20;
 const STREAM_BYTES_MAX: u32 = 256 << 20;
 const CHUNK_BYTES_MAX: u32 = 64 << 20;
+/// Most bytes that are decompressed of one file: a damaged directory can name pieces again and again.
+const DECOMPRESSED_BYTES_MAX: u64 = 1 << 30;
 /// Size of a stream that does not exist.
 const NO_STREAM: u32 = u32::MAX;
 
@@ -26,6 +28,7 @@ const NO_STREAM: u32 = u32::MAX;
 pub struct Container<R> {
     source: R,
     file_bytes: u64,
+    decompressed_bytes: u64,
     streams: Streams,
 }
 
@@ -58,7 +61,7 @@ impl<R: Read + Seek> Container<R> {
     pub fn open(mut source: R) -> Result<Container<R>, Unreadable> {
         let file_bytes = source.seek(SeekFrom::End(0))?;
         let streams = Streams::Pages { page_bytes: 0, streams: Vec::new() };
-        let mut container = Container { source, file_bytes, streams };
+        let mut container = Container { source, file_bytes, decompressed_bytes: 0, streams };
         let head = container.bytes(0, file_bytes.min(80) as u32)?;
         if head.starts_with(MSF_MAGIC) {
             container.open_msf(&head)?;
@@ -251,6 +254,10 @@ impl<R: Read + Seek> Container<R> {
     fn chunk(&mut self, chunk: Chunk) -> Result<Vec<u8>, Unreadable> {
         if chunk.compressed.max(chunk.uncompressed) > CHUNK_BYTES_MAX {
             return Err(Unreadable::Damaged("a compressed piece is too large"));
+        }
+        self.decompressed_bytes += u64::from(chunk.uncompressed);
+        if self.decompressed_bytes > DECOMPRESSED_BYTES_MAX {
+            return Err(Unreadable::Damaged("its streams are too large"));
         }
         let raw = self.bytes(chunk.offset, chunk.compressed)?;
         let limit = u64::from(chunk.uncompressed);

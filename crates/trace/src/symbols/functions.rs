@@ -72,6 +72,11 @@ impl Functions {
         self.names.get(*begin as usize..*end as usize).filter(|name| !name.is_empty())
     }
 
+    /// Whether a function, or the end of code, is at exactly this address.
+    pub fn has_start(&self, address: u64) -> bool {
+        self.starts.binary_search_by_key(&address, |(start, ..)| *start).is_ok()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()

@@ -2,10 +2,71 @@
 //! `address type name`, with `[module]` at their ends for modules.
 
 use super::functions::{Collector, Functions, Rank};
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
-/// Longest text that is read; that of a large kernel has 16 MiB.
+/// Longest text that is read; that of a large kernel has 16 MiB. Longer lines are damaged.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
+const LINE_BYTES_MAX: u64 = 4_096;
+/// Module of functions that belong to none, as `perf` writes it.
+pub const KERNEL: &str = "[kernel.kallsyms]";
+
+/// Functions of the kernel and its modules by their addresses in memory.
+#[derive(Debug, Default)]
+pub struct KernelFunctions {
+    /// Each name with that of its module behind a tab.
+    all: Functions,
+    /// Lines that could not be read.
+    pub damaged: u64,
+}
+
+impl KernelFunctions {
+    /// Reads the text.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    pub fn read(text: impl BufRead) -> std::io::Result<KernelFunctions> {
+        let mut all = Collector::default();
+        let mut damaged = 0;
+        let mut text = text.take(TEXT_BYTES_MAX);
+        let mut line = Vec::new();
+        while text.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
+            match std::str::from_utf8(&line).ok().and_then(Line::parse) {
+                // Without the right to see addresses all of them are 0.
+                Some(Line { address: 0, .. }) => {}
+                Some(Line { address, kind, name }) => {
+                    let rank = match kind {
+                        // Where code ends (vmlinux.lds).
+                        _ if matches!(name, "_etext" | "_einittext") => Rank::End,
+                        'T' => Rank::Global,
+                        't' | 'W' | 'w' => Rank::Local,
+                        _ => Rank::End,
+                    };
+                    all.add(address, rank, name);
+                }
+                None => damaged += 1,
+            }
+            line.clear();
+        }
+        Ok(KernelFunctions { all: all.finish(), damaged })
+    }
+
+    /// Whether there are none: the kernel hides addresses from this user (`kernel.kptr_restrict`).
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Name and module of the function that contains an address.
+    pub fn find(&self, address: u64) -> Option<(&str, &str)> {
+        let name = self.all.find(address)?;
+        Some(name.split_once('\t').unwrap_or((name, KERNEL)))
+    }
+
+    /// Whether a symbol is at exactly this address.
+    pub fn has_start(&self, address: u64) -> bool {
+        self.all.has_start(address)
+    }
+}
 
 /// Whether a text begins like `/proc/kallsyms`.
 pub fn is_kallsyms(head: &str) -> bool {
@@ -37,32 +98,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The functions in the text, each with its module behind a tab, and how many lines could not be
-/// read.
-pub fn functions(text: impl BufRead) -> std::io::Result<(Functions, u64)> {
-    let mut all = Collector::default();
-    let mut damaged = 0;
-    let mut text = text.take(TEXT_BYTES_MAX);
-    let mut line = Vec::new();
-    while text.read_until(b'\n', &mut line)? > 0 {
-        match std::str::from_utf8(&line).ok().and_then(Line::parse) {
-            // Without the right to see addresses all of them are 0.
-            Some(Line { address: 0, .. }) => {}
-            Some(Line { address, kind, name }) => {
-                let rank = match kind {
-                    'T' => Rank::Global,
-                    't' | 'W' | 'w' => Rank::Local,
-                    _ => Rank::End,
-                };
-                all.add(address, rank, name);
-            }
-            None => damaged += 1,
-        }
-        line.clear();
-    }
-    Ok((all.finish(), damaged))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,12 +115,17 @@ ffffffffc0300000 t nf_hook\t[nf_tables]
     #[test]
     fn functions_are_named_and_data_ends_them() {
         assert!(is_kallsyms(TEXT) && is_kallsyms(&TEXT[..100]));
-        let (all, damaged) = functions(TEXT.as_bytes()).unwrap();
-        assert_eq!(damaged, 0);
-        assert_eq!(all.find(0xffff_ffff_8100_0010), Some("startup_64"));
-        assert_eq!(all.find(0xffff_ffff_8100_0041), Some("local_one"));
-        assert_eq!(all.find(0xffff_ffff_c030_0010), Some("nf_hook\t[nf_tables]"));
-        assert_eq!(all.find(0xffff_ffff_80ff_ffff), None);
+        let all = KernelFunctions::read(TEXT.as_bytes()).unwrap();
+        assert_eq!((all.damaged, all.is_empty()), (0, false));
+        let found = |address| all.find(address).unwrap_or_default();
+        assert_eq!(found(0xffff_ffff_8100_0010), ("startup_64", KERNEL));
+        assert_eq!(found(0xffff_ffff_8100_0041), ("local_one", KERNEL));
+        assert_eq!(found(0xffff_ffff_c030_0010), ("nf_hook", "[nf_tables]"));
+        assert_eq!(
+            (all.find(0xffff_ffff_80ff_ffff), all.find(0xffff_ffff_81e0_1001)),
+            (None, None)
+        );
+        assert!(all.has_start(0xffff_ffff_8100_0000) && !all.has_start(0xffff_ffff_8100_0001));
     }
 
     #[test]
@@ -93,8 +133,8 @@ ffffffffc0300000 t nf_hook\t[nf_tables]
         assert!(!is_kallsyms("") && !is_kallsyms("# tracer: nop\n"));
         assert!(!is_kallsyms("<idle>-0 [000] 1.0: softirq_entry: vec=1\n"));
         let hidden = "0000000000000000 T _stext\n0000000000000000 t one\n";
-        let (all, _) = functions(hidden.as_bytes()).unwrap();
-        assert!(all.is_empty());
-        assert_eq!(functions(&b"\xff\xfe\nnonsense\n"[..]).unwrap().1, 2);
+        assert!(KernelFunctions::read(hidden.as_bytes()).unwrap().is_empty());
+        let long = format!("\u{fe}\nnonsense\n{}\n", "x".repeat(LINE_BYTES_MAX as usize));
+        assert_eq!(KernelFunctions::read(long.as_bytes()).unwrap().damaged, 4);
     }
 }

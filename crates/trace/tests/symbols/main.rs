@@ -84,6 +84,32 @@ fn cut_files_are_damaged() {
     }
 }
 
+/// A stream whose parts are in two pieces by turns, so that each is decompressed again and again.
+#[test]
+fn a_directory_that_names_pieces_again_and_again_is_refused() {
+    const PIECE: u32 = 16 << 20;
+    let piece = zstd::encode_all(&vec![0; PIECE as usize][..], 1).unwrap();
+    let fragment = |turn: u32| [1, 0, (1 << 31) | (turn % 2)];
+    let fragments = (0..400).flat_map(fragment);
+    // Stream 0 is empty.
+    let directory: Vec<u8> =
+        [0].into_iter().chain(fragments).chain([0]).flat_map(u32::to_le_bytes).collect();
+    let (piece_at, compressed) = (80, piece.len() as u32);
+    let chunk = |at: u64| {
+        [&at.to_le_bytes()[..], &[1, compressed, PIECE].map(u32::to_le_bytes).concat()].concat()
+    };
+    let table = [chunk(piece_at), chunk(piece_at)].concat();
+    let table_at = piece_at + piece.len() as u64;
+    let directory_at = table_at + table.len() as u64;
+    let size = directory.len() as u32;
+    let mut file = b"Microsoft MSFZ Container\r\n\x1aALD\0\0".to_vec();
+    file.extend([0, directory_at, table_at].iter().flat_map(|word: &u64| word.to_le_bytes()));
+    file.extend([2, 0, size, size, 2, 40].iter().flat_map(|word: &u32| word.to_le_bytes()));
+    file.extend([piece, table, directory].concat());
+    let error = read(&file, 2).unwrap_err();
+    assert_eq!(error.to_string(), "its streams are too large");
+}
+
 proptest! {
     #[test]
     fn changed_bytes_do_no_harm(

@@ -191,6 +191,7 @@ swapper     0 [000]    10.000100:   10101010 cpu-clock:ppp:
 
 swapper     0 [000]    10.000300:   10101010 cpu-clock:ppp: 
 \tffffffff81e01001 [unknown] ([kernel.kallsyms])
+\tffffffff81e02010 [unknown] ([kernel.kallsyms])
 
 ";
 
@@ -199,6 +200,7 @@ ffffffff81000000 T _stext
 ffffffff81000000 T startup_64
 ffffffff81000040 t poll_idle
 ffffffff81e01000 D data
+ffffffff81e02000 T handle_softirqs
 ffffffffc0200000 t receive\t[nic]
 ffffffffc0300000 t next\t[nic]
 ";
@@ -231,10 +233,13 @@ fn addresses_of_linux_get_functions_of_kallsyms_and_those_of_windows_do_not() {
         pair("receive", "[nic]"),
         pair("-", "/usr/bin/program"),
         pair("-", "[kernel.kallsyms]"),
+        pair("handle_softirqs", "[kernel.kallsyms]"),
     ];
     assert_eq!(found, expected);
     let functions: Vec<_> = samples.iter().map(|sample| sample.function.as_deref()).collect();
     assert_eq!(functions, [Some("poll_idle"), None]);
+    let during: Vec<_> = samples.iter().map(|sample| sample.during.as_deref()).collect();
+    assert_eq!(during, [None, Some("softirq")]);
 
     let (_, _, frames, trace) = rows(&[kernel]);
     assert!(frames.iter().all(|frame| frame.function.is_none()));
