@@ -9,7 +9,6 @@ mod convert;
 mod cost;
 mod devices;
 mod interrupts;
-mod kallsyms;
 mod loader;
 pub mod quiet;
 mod ring_event;
@@ -27,11 +26,11 @@ use smbscope_tables::Part;
 
 use crate::event::{Coverage, Cpu, Event};
 use crate::rows::Rows;
+use crate::symbols::kallsyms;
 
 use convert::Convert;
 use cost::{Cost, Less, Spent};
 use devices::Devices;
-use kallsyms::Functions;
 use loader::Programs;
 use ring_event::RingEvent;
 
@@ -107,7 +106,8 @@ impl Recorder {
         let started = now();
         // After the programs were loaded, which are functions, too.
         let functions = File::open("/proc/kallsyms")
-            .and_then(|file| Functions::read(BufReader::with_capacity(1 << 16, file)));
+            .and_then(|file| kallsyms::functions(BufReader::with_capacity(1 << 16, file)))
+            .map(|(functions, _)| functions);
         let devices = Devices::read(&text("/proc/interrupts"), Path::new("/sys/class"));
         let convert = Convert::new(offset_ns(), hz, devices, functions.unwrap_or_default());
         let mut recorder = Recorder {
