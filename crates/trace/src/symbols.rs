@@ -6,8 +6,8 @@
 //! is used only if its GUID and age are those that the image names. Nothing is downloaded.
 
 mod container;
-mod functions;
-mod kallsyms;
+pub(crate) mod functions;
+pub(crate) mod kallsyms;
 mod pdb;
 
 pub use functions::Functions;
