@@ -69,9 +69,11 @@ fn document(report: &Report, meta: &Meta) -> Document {
     if !report.devices.is_empty() {
         sections.push(devices(report));
     }
-    if let Some(power) = &report.power {
-        sections.push(idle(power));
-    }
+    // The lightest state alone says nothing.
+    let says = |power: &&PowerReport| {
+        power.lowest_khz.is_some() || power.states.iter().any(|state| state.state > 0)
+    };
+    sections.extend(report.power.as_ref().filter(says).map(idle));
     sections.push(coverage::section(report));
     Document {
         brand: "smbscope report",

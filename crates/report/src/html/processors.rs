@@ -231,6 +231,10 @@ pub(super) fn ranks(out: &mut String, chart: &Ranks) {
                 y(*ns)
             );
         }
+        // The short stroke shows a duration that all runs have.
+        if points.len() == 1 {
+            path.push_str("h.01");
+        }
         let _ = write!(shapes, "<path class=\"l{number}\" d=\"{path}\"/>");
     }
     let limits = chart.limits.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");

@@ -289,7 +289,11 @@ fn durations(found: &Comparison, reports: &[Report], inputs: &[String]) -> Secti
         let mut groups = report.interrupts.iter();
         groups.find(|group| group.kind == wanted.kind && group.name == wanted.name).cloned()
     };
-    let charts = found.groups.iter().take(DRAWN).map(|group| {
+    // The first one is drawn even if nothing changed.
+    let is_changed = |group: &ComparedGroup| group.changes.iter().any(|change| change.significant);
+    let drawn = found.groups.iter().enumerate();
+    let drawn = drawn.filter(|(place, group)| *place == 0 || is_changed(group));
+    let charts = drawn.take(DRAWN).map(|(_, group)| {
         let lines = reports.iter().zip(inputs).enumerate().filter_map(|(at, (report, input))| {
             let points = of(report, group)?.longest;
             let points = points.iter().map(|one| (one.count as f64, one.duration_ns as f64));
