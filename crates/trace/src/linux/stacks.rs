@@ -44,7 +44,7 @@ pub fn during(frames: &[Frame]) -> Option<Kind> {
 }
 
 /// What runs while this function does.
-pub fn during_function(function: &str) -> Option<Kind> {
+fn during_function(function: &str) -> Option<Kind> {
     match function {
         // kernel/softirq.c; the second since Linux 6.7.
         "__do_softirq" | "handle_softirqs" => Some(Kind::Softirq),
