@@ -91,7 +91,8 @@ impl<'a> Line<'a> {
         let address = words.next()?;
         let mut kind = words.next()?.chars();
         let (kind, name) = (kind.next().filter(|_| kind.next().is_none())?, words.next()?);
-        if !matches!(address.len(), 8 | 16) || !kind.is_ascii_alphabetic() || name.contains(' ') {
+        let is_name = !name.starts_with('\t') && !name.contains(' ');
+        if !matches!(address.len(), 8 | 16) || !kind.is_ascii_alphabetic() || !is_name {
             return None;
         }
         Some(Line { address: u64::from_str_radix(address, 16).ok()?, kind, name })
@@ -136,5 +137,7 @@ ffffffffc0300000 t nf_hook\t[nf_tables]
         assert!(KernelFunctions::read(hidden.as_bytes()).unwrap().is_empty());
         let long = format!("\u{fe}\nnonsense\n{}\n", "x".repeat(LINE_BYTES_MAX as usize));
         assert_eq!(KernelFunctions::read(long.as_bytes()).unwrap().damaged, 4);
+        let nameless = "ffffffffc0300000 t \t[module]\n";
+        assert_eq!(KernelFunctions::read(nameless.as_bytes()).unwrap().damaged, 1);
     }
 }
