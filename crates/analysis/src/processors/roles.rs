@@ -61,7 +61,7 @@ const MODULES: [(&str, Role); 28] = [
 ];
 
 /// Functions of Linux by their beginnings, with what they belong to.
-const FUNCTIONS: [(&str, Role, &str); 33] = [
+const FUNCTIONS: [(&str, Role, &str); 36] = [
     ("bond_", Role::Team, "bonding"),
     ("team_", Role::Team, "team"),
     ("br_handle_frame", Role::Switch, "bridge"),
@@ -94,6 +94,10 @@ const FUNCTIONS: [(&str, Role, &str); 33] = [
     ("perf_swevent", Role::Tracing, "tracing"),
     ("ring_buffer_", Role::Tracing, "tracing"),
     ("bpf_trace_run", Role::Tracing, "tracing"),
+    // The programs of `smbscope record --cpu`, and what they call.
+    ("smbscope_", Role::Tracing, "tracing"),
+    ("bpf_ringbuf_", Role::Tracing, "tracing"),
+    ("__bpf_ringbuf_", Role::Tracing, "tracing"),
     ("etwp", Role::Tracing, "tracing"),
 ];
 

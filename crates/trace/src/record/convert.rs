@@ -11,6 +11,8 @@ use crate::symbols::KernelFunctions;
 use super::devices::Devices;
 use super::ring_event::{self, Name, RingEvent, Run, Sample, Switch, What};
 
+/// The beginning of the names of the recorder's own programs.
+pub const OWN: &str = "smbscope_";
 /// Most different stacks.
 const STACKS_MAX: usize = 1 << 18;
 /// Most handlers and polled devices.
@@ -187,18 +189,22 @@ impl Convert {
         }
         let id = self.stacks.len() as StackId;
         self.stacks.insert(key, id);
-        let frames = addresses.iter().map(|&address| self.frame(address)).collect();
+        let frames = addresses.iter().enumerate();
+        let frames = frames.map(|(depth, &address)| self.frame(depth, address)).collect();
         sink(Event::Stack { id, frames });
         Some(id)
     }
 
-    fn frame(&mut self, address: u64) -> Frame {
-        let (function, module) = self.functions.find(address).unzip();
-        Frame {
-            address,
-            function: function.and_then(|name| self.names.intern(name)),
-            module: module.and_then(|name| self.names.intern(name)),
-        }
+    /// Above the innermost frame addresses are those to return to: the call is before them.
+    fn frame(&mut self, depth: usize, address: u64) -> Frame {
+        let inside = if depth == 0 { address } else { address.saturating_sub(1) };
+        let Some((name, module)) = self.functions.find(inside) else {
+            return Frame { address, ..Frame::default() };
+        };
+        // bpf_prog_6deef7357e7b4530_smbscope_softirq_exit
+        let own = name.find(OWN).filter(|_| module == "[bpf]");
+        let name = own.and_then(|at| name.get(at..)).unwrap_or(name);
+        Frame { address, function: self.names.intern(name), module: self.names.intern(module) }
     }
 
     fn switch(&mut self, switch: &Switch) -> event::Switch {
@@ -245,7 +251,11 @@ mod tests {
     use super::*;
 
     fn convert() -> Convert {
-        let functions = "ffffffff81000000 T net_rx_action\nffffffff82000000 T idle\n";
+        let functions = "ffffffff81000000 T net_rx_action
+ffffffff82000000 T idle
+ffffffffc0000000 t bpf_prog_6deef7357e7b4530_smbscope_softirq_exit\t[bpf]
+ffffffffc0001000 t bpf_prog_0123456789abcdef_xdp\t[bpf]
+";
         let functions = KernelFunctions::read(functions.as_bytes()).unwrap();
         let interrupts = " CPU0\n 41: 5 PCI-MSIX 1-edge eth0-rx-3\n";
         Convert::new(1000, 100, Devices::read(interrupts, Path::new("/nowhere")), functions)
@@ -340,6 +350,20 @@ mod tests {
         // A program's stack is not recorded.
         let user = events(&mut convert, sample(&[]));
         assert!(matches!(&user[..], [Event::Sample(one)] if one.stack.is_none()));
+    }
+
+    #[test]
+    fn calls_are_before_the_address_to_return_to_and_own_programs_are_known() {
+        let mut convert = convert();
+        let frame = convert.frame(1, 0xffff_ffff_8200_0000);
+        assert_eq!(frame.function.as_deref(), Some("net_rx_action"));
+        assert_eq!(frame.module.as_deref(), Some("[kernel.kallsyms]"));
+        let own = convert.frame(0, 0xffff_ffff_c000_0000);
+        assert_eq!(own.function.as_deref(), Some("smbscope_softirq_exit"));
+        let other = convert.frame(0, 0xffff_ffff_c000_1001);
+        assert_eq!(other.function.as_deref(), Some("bpf_prog_0123456789abcdef_xdp"));
+        assert_eq!(other.module.as_deref(), Some("[bpf]"));
+        assert_eq!(convert.frame(0, 5).function, None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything depends on this program's file descriptors: when it ends, in whatever way, the kernel
 //! removes all programs.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, IntoRawFd as _};
@@ -14,6 +15,7 @@ use libbpf_rs::{
     RingBuffer, RingBufferBuilder, libbpf_sys,
 };
 
+use super::convert::OWN;
 use super::ring_event::RingEvent;
 use super::system;
 
@@ -127,7 +129,7 @@ impl Programs {
         let mut open = CpuSkelBuilder::default().open(object).map_err(kernel("open"))?;
         let mut missing = Vec::new();
         for mut program in open.open_object_mut().progs_mut() {
-            let name = program.name().to_string_lossy().into_owned();
+            let name = name(program.name());
             let (is_there, what) = match &*name {
                 SAMPLE => continue,
                 name if name == AT_FUNCTION.0 => {
@@ -174,7 +176,7 @@ impl Programs {
             if !program.autoload() || program.prog_type() == ProgramType::PerfEvent {
                 continue;
             }
-            let name = program.name().to_string_lossy().into_owned();
+            let name = name(program.name());
             match program.attach() {
                 Ok(link) => links.push(link),
                 Err(error) if NEEDED.contains(&&*name) => return Err(denied(&name, error)),
@@ -194,7 +196,7 @@ impl Programs {
                     continue;
                 }
             };
-            let link = self.skel.progs.sample.attach_perf_event(clock.as_raw_fd());
+            let link = self.skel.progs.smbscope_sample.attach_perf_event(clock.as_raw_fd());
             self.links.push(link.map_err(kernel("samples"))?);
             // The link closes it.
             let _ = clock.into_raw_fd();
@@ -268,6 +270,12 @@ impl Drop for Programs {
     fn drop(&mut self) {
         self.detach();
     }
+}
+
+/// The tracepoint of a program.
+fn name(program: &OsStr) -> String {
+    let name = program.to_string_lossy();
+    name.strip_prefix(OWN).unwrap_or(&name).to_owned()
 }
 
 /// Bytes of the ring of each of `cpus` processors: the largest power of two that fits into `all`.

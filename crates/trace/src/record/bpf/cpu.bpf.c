@@ -7,8 +7,8 @@
 // A program here can be interrupted by another one on the same processor, which then runs to its end. So
 // `depth` is raised before a frame is filled, and lowered after it was copied.
 //
-// Programs are called like their tracepoint; those that a kernel does not have are not loaded
-// (loader.rs). Limits: all memory is fixed; what does not fit is counted for each processor.
+// Programs are called like their tracepoint, with a prefix by which they are known in stacks; those that
+// a kernel does not have are not loaded (loader.rs). Limits: all memory is fixed; what does not fit is counted for each processor.
 
 // clang-format off
 #include "kernel.h"
@@ -207,7 +207,7 @@ static __always_inline void name_it(__u32 kind, __u32 vector, __u32 key, const c
 }
 
 SEC("tp_btf/softirq_raise")
-int BPF_PROG(softirq_raise, unsigned int vector)
+int BPF_PROG(smbscope_softirq_raise, unsigned int vector)
 {
 	struct cpu *cpu = here(bpf_get_smp_processor_id());
 	if (!cpu)
@@ -222,21 +222,21 @@ int BPF_PROG(softirq_raise, unsigned int vector)
 }
 
 SEC("tp_btf/softirq_entry")
-int BPF_PROG(softirq_entry, unsigned int vector)
+int BPF_PROG(smbscope_softirq_entry, unsigned int vector)
 {
 	begin(KIND_SOFTIRQ, vector, 0);
 	return 0;
 }
 
 SEC("tp_btf/softirq_exit")
-int BPF_PROG(softirq_exit, unsigned int vector)
+int BPF_PROG(smbscope_softirq_exit, unsigned int vector)
 {
 	end(KIND_SOFTIRQ, vector);
 	return 0;
 }
 
 SEC("tp_btf/irq_handler_entry")
-int BPF_PROG(irq_handler_entry, int irq, struct irqaction *action)
+int BPF_PROG(smbscope_irq_handler_entry, int irq, struct irqaction *action)
 {
 	__u32 key = key_of(action);
 	name_it(KIND_IRQ, irq, key, action->name);
@@ -245,7 +245,7 @@ int BPF_PROG(irq_handler_entry, int irq, struct irqaction *action)
 }
 
 SEC("tp_btf/irq_handler_exit")
-int BPF_PROG(irq_handler_exit, int irq, struct irqaction *action, int ret)
+int BPF_PROG(smbscope_irq_handler_exit, int irq, struct irqaction *action, int ret)
 {
 	end(KIND_IRQ, irq);
 	return 0;
@@ -255,13 +255,13 @@ int BPF_PROG(irq_handler_exit, int irq, struct irqaction *action, int ret)
 // VECTORS of ring_event.rs.
 #define VECTOR(tracepoint, kind, place)                                                              \
 	SEC("tp_btf/" #tracepoint "_entry")                                                          \
-	int BPF_PROG(tracepoint##_entry, int vector)                                                 \
+	int BPF_PROG(smbscope_##tracepoint##_entry, int vector)                                                 \
 	{                                                                                            \
 		begin(kind, vector | OF_VECTOR, place);                                              \
 		return 0;                                                                            \
 	}                                                                                            \
 	SEC("tp_btf/" #tracepoint "_exit")                                                           \
-	int BPF_PROG(tracepoint##_exit, int vector)                                                  \
+	int BPF_PROG(smbscope_##tracepoint##_exit, int vector)                                                  \
 	{                                                                                            \
 		end(kind, vector | OF_VECTOR);                                                       \
 		return 0;                                                                            \
@@ -277,7 +277,7 @@ VECTOR(x86_platform_ipi, KIND_IRQ, 7)
 
 #if defined(__TARGET_ARCH_arm64)
 SEC("tp_btf/ipi_entry")
-int BPF_PROG(ipi_entry, const char *reason)
+int BPF_PROG(smbscope_ipi_entry, const char *reason)
 {
 	__u32 key = key_of(reason);
 	name_it(KIND_IPI, 0, key, reason);
@@ -286,7 +286,7 @@ int BPF_PROG(ipi_entry, const char *reason)
 }
 
 SEC("tp_btf/ipi_exit")
-int BPF_PROG(ipi_exit, const char *reason)
+int BPF_PROG(smbscope_ipi_exit, const char *reason)
 {
 	end(KIND_IPI, 0);
 	return 0;
@@ -297,7 +297,7 @@ int BPF_PROG(ipi_exit, const char *reason)
 
 // The tracepoint reports the end of a poll only. This function is one poll; not every kernel has it.
 SEC("fentry/__napi_poll")
-int BPF_PROG(poll_begin, struct napi_struct *napi)
+int BPF_PROG(smbscope_poll_begin, struct napi_struct *napi)
 {
 	struct cpu *cpu = here(bpf_get_smp_processor_id());
 	if (cpu)
@@ -306,7 +306,7 @@ int BPF_PROG(poll_begin, struct napi_struct *napi)
 }
 
 SEC("tp_btf/napi_poll")
-int BPF_PROG(napi_poll, struct napi_struct *napi, int work, int budget)
+int BPF_PROG(smbscope_napi_poll, struct napi_struct *napi, int work, int budget)
 {
 	__u32 number = bpf_get_smp_processor_id();
 	struct cpu *cpu = here(number);
@@ -335,7 +335,7 @@ int BPF_PROG(napi_poll, struct napi_struct *napi, int work, int budget)
 // ---- samples ----
 
 SEC("perf_event")
-int sample(struct bpf_perf_event_data *context)
+int smbscope_sample(struct bpf_perf_event_data *context)
 {
 	__u32 number = bpf_get_smp_processor_id();
 	struct cpu *cpu = here(number);
@@ -381,7 +381,7 @@ int sample(struct bpf_perf_event_data *context)
 // ---- on demand: context switches ----
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(smbscope_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	if (!switches)
 		return 0;
