@@ -61,7 +61,7 @@ def flood(inside):
 
 
 def receivers(address):
-    """Sockets that nobody reads."""
+    """Sockets that are never read."""
     sockets = []
     for _ in range(RECEIVERS):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -95,7 +95,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// The kernel's, with what to do about it. Kinds of events that it lacks are no error:
+    /// The kernel's, with what to do about it. Kinds of events that it lacks are named, not errors:
     /// [`Recorder::missing`].
     pub fn start(recording: &str, options: Options) -> Result<Recorder, Error> {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -135,7 +135,7 @@ impl Recorder {
         u64::from(self.programs.ring_bytes) * self.cpus.len() as u64
     }
 
-    /// Reads what happened; returns whether so many rows are held that they should be taken. Never
+    /// Reads what happened; returns whether enough rows are held that they should be taken. Never
     /// waits.
     ///
     /// # Errors

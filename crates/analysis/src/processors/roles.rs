@@ -61,7 +61,7 @@ const MODULES: [(&str, Role); 28] = [
 ];
 
 /// Functions of Linux by their beginnings, with what they belong to.
-const FUNCTIONS: [(&str, Role, &str); 36] = [
+const FUNCTIONS: [(&str, Role, &str); 37] = [
     ("bond_", Role::Team, "bonding"),
     ("team_", Role::Team, "team"),
     ("br_handle_frame", Role::Switch, "bridge"),
@@ -96,6 +96,7 @@ const FUNCTIONS: [(&str, Role, &str); 36] = [
     ("bpf_trace_run", Role::Tracing, "tracing"),
     // The programs of `smbscope record --cpu`, and what they call.
     ("smbscope_", Role::Tracing, "tracing"),
+    ("bpf_trampoline_", Role::Tracing, "tracing"),
     ("bpf_ringbuf_", Role::Tracing, "tracing"),
     ("__bpf_ringbuf_", Role::Tracing, "tracing"),
     ("etwp", Role::Tracing, "tracing"),
@@ -111,12 +112,14 @@ const RECEIVE: [&str; 5] = [
 ];
 
 /// Modules of Linux whose code is a team, a switch or a filter.
-const LINUX_MODULES: [(&str, Role); 5] = [
+const LINUX_MODULES: [(&str, Role); 6] = [
     ("bonding", Role::Team),
     ("team", Role::Team),
     ("bridge", Role::Switch),
     ("openvswitch", Role::Switch),
     ("nf_tables", Role::Filter),
+    // Programs in the path of packets (XDP, traffic control).
+    ("bpf", Role::Filter),
 ];
 
 /// The role of a module that is in a list.
@@ -166,6 +169,9 @@ mod tests {
             of_module("/lib/modules/6.1/kernel/drivers/net/bonding/bonding.ko"),
             Some(Role::Team)
         );
+        assert_eq!(of_module("[bpf]"), Some(Role::Filter));
+        let own = of_function("smbscope_softirq_exit");
+        assert_eq!(own, Some((Role::Tracing, "tracing")));
         assert_eq!(of_function("nft_do_chain"), Some((Role::Filter, "netfilter")));
         assert_eq!(of_function("tcp_v4_rcv"), Some((Role::Protocol, "TCP/IP")));
         assert!(

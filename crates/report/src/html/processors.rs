@@ -256,9 +256,9 @@ pub(super) fn ranks(out: &mut String, chart: &Ranks) {
             format::count(10u64.pow(power as u32))
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "</div></div></div><p class=\"more\">Dashed: {}.</p></figure>\n",
+        "</div></div></div><p class=\"more\">Dashed: {}.</p></figure>",
         escape(&limits)
     );
 }

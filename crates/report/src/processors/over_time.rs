@@ -12,12 +12,14 @@ const NAMES: usize = 5;
 /// Bounds of the histograms that durations of interrupts reach, ns.
 const SHORTEST_NS: i64 = 1_000;
 
+/// Node and socket.
+type Place = (Option<u64>, Option<u64>);
+
 /// A strip for each processor, grouped by node and socket; hyper-threads of a core are neighbours.
 pub(super) fn strip(report: &Report) -> Option<Strip> {
     let timeline = report.timeline.as_ref()?;
     let place = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu);
-    let mut groups: BTreeMap<(Option<u64>, Option<u64>), Vec<(Option<u64>, u64, StripRow)>> =
-        BTreeMap::new();
+    let mut groups: BTreeMap<Place, Vec<(Option<u64>, u64, StripRow)>> = BTreeMap::new();
     // The last bin is partly behind the end.
     let end_ns = report.start_ns.map(|start| start.saturating_add(report.length_ns));
     for processor in &report.processors {

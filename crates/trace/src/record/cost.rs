@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const SHARE_MAX: f64 = 0.03;
 /// Shorter times are not judged.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Samples are taken at least every so many ticks.
+/// Samples are taken at least every this number of ticks.
 const EVERY_MAX: u32 = 32;
 
 /// Judges the recorder's own time.
@@ -34,7 +34,7 @@ pub struct Spent {
 /// What to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Less {
-    /// Take a sample every so many ticks.
+    /// Take a sample every this number of ticks.
     SampleEvery(u32),
     /// Record no more context switches.
     NoSwitches,

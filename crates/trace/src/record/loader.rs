@@ -210,7 +210,7 @@ impl Programs {
         }
     }
 
-    /// Takes a sample only every so many ticks.
+    /// Takes a sample only every `every` ticks.
     pub fn sample_every(&mut self, every: u32) {
         if let Some(variables) = self.skel.maps.data_data.as_deref_mut() {
             variables.sample_every = every;

@@ -2,9 +2,9 @@
 
 use crate::event::Kind;
 
-/// Marks vectors of the local APIC, which are no irqs.
+/// Marks vectors of the local APIC, which are not irqs.
 const OF_VECTOR: u32 = 0x8000_0000;
-/// Interrupts of the local APIC, by the place that `bpf/cpu.bpf.c` sends; 0 is none of them.
+/// Interrupts of the local APIC, by the place that `bpf/cpu.bpf.c` sends; 0 is not one.
 const VECTORS: [&str; 8] = [
     "",
     "local_timer",
@@ -227,7 +227,7 @@ pub mod tests {
         let Some(RingEvent::Run(run)) = RingEvent::parse(&bytes) else { panic!() };
         assert_eq!(run.what, What::Poll { key: 9, work: 17, budget: 64 });
         assert_eq!((run.start, run.raised), (None, None));
-        // A start after the end is not one; a request after the start is none of this run.
+        // A start after the end is not one; a request after the start belongs to another run.
         let bytes = event(1, 2, 0, 0, &[200, 150, 300, pair(24, 9), 0]);
         let Some(RingEvent::Run(run)) = RingEvent::parse(&bytes) else { panic!() };
         assert_eq!((run.start, run.raised), (None, None));

@@ -14,7 +14,7 @@
 #define KIND_IPI 3
 #define KIND_POLL 4
 
-// Marks vectors of the local APIC, which are no irqs.
+// Marks vectors of the local APIC, which are not irqs.
 #define OF_VECTOR 0x80000000
 
 #define FRAMES_MAX 127
