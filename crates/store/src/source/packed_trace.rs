@@ -13,7 +13,7 @@ use crate::trace::{self, Format};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// A file that unpacks to more than this many times its size, and more than this many bytes, is no trace.
+/// A file that unpacks to more than this many times its size, and more than this many bytes, is not a trace.
 const RATIO_MAX: u64 = 1_000;
 const UNPACKED_LEAST: u64 = 64 << 20;
 
@@ -52,7 +52,8 @@ pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
         };
         size_bytes += read as u64;
         if size_bytes > most {
-            let what = format!("unpacks to more than {RATIO_MAX} times its size: this is no trace");
+            let what =
+                format!("unpacks to more than {RATIO_MAX} times its size: this is not a trace");
             return Err(Error::NotRecognised { path: path.to_owned(), what });
         }
         file.write_all(piece.get(..read).unwrap_or_default()).map_err(Error::io(&temporary))?;

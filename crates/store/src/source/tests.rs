@@ -341,7 +341,7 @@ fn compressed_traces_are_read_like_others() {
     let packed = std::fs::read(&gzip).unwrap();
     std::fs::write(&gzip, &packed[..packed.len() - 4]).unwrap();
     assert_eq!(interrupts(&gzip).0, rows);
-    // Zeros are no trace, however many they are.
+    // Zeros are not a trace, however many they are.
     std::fs::write(&zstd, zstd::encode_all(&vec![0; 1 << 20][..], 1).unwrap()).unwrap();
     assert!(Source::open(&[zstd.display().to_string()], OpenOptions::default()).is_err());
     // What begins like a trace and never ends is refused.
