@@ -16,18 +16,28 @@ WITH by_cpu AS (
   FROM interrupts
   WHERE device IS NOT NULL
   GROUP BY recording, device
+), sums AS (
+  SELECT
+    recording, device,
+    count(*) AS cpus,
+    count(DISTINCT node) AS nodes,
+    sum(runs) AS runs,
+    max(runs) AS most_runs,
+    sum(work) AS work,
+    sum(exclusive_ns) AS exclusive_ns
+  FROM by_cpu
+  GROUP BY recording, device
 )
 SELECT
-  by_cpu.device,
-  count(*) AS cpus,
-  max(queues.queues) AS queues,
-  count(DISTINCT node) AS nodes,
-  sum(runs) AS runs,
-  round(100.0 * max(runs) / sum(runs), 2) AS busiest_percent,
-  sum(work) AS work,
-  sum(exclusive_ns) AS exclusive_ns
-FROM by_cpu
-JOIN queues ON queues.recording = by_cpu.recording AND queues.device = by_cpu.device
-GROUP BY by_cpu.recording, by_cpu.device
-ORDER BY sum(runs) DESC, by_cpu.device
+  sums.device,
+  sums.cpus,
+  queues.queues,
+  sums.nodes,
+  sums.runs,
+  round(100.0 * most_runs / runs, 2) AS busiest_percent,
+  sums.work,
+  sums.exclusive_ns
+FROM sums
+JOIN queues ON queues.recording = sums.recording AND queues.device = sums.device
+ORDER BY sums.runs DESC, sums.device
 LIMIT 1000
