@@ -77,7 +77,10 @@ fn every_question_has_an_answer() {
     server(&dir.path().join("server"), 200, None);
     let inputs =
         ["capture", "run", "server"].map(|name| dir.path().join(name).display().to_string());
-    let inputs: Vec<_> = inputs.into_iter().chain([TRACE_FILE.to_owned()]).collect();
+    let idle = dir.path().join("idle.txt");
+    std::fs::write(&idle, IDLE).unwrap();
+    let traces = [TRACE_FILE, FLOOD_FILE, idle.to_str().unwrap()].map(str::to_owned);
+    let inputs: Vec<_> = inputs.into_iter().chain(traces).collect();
     let source = Source::open(&inputs, OpenOptions::default()).unwrap();
     let engine = Engine::new(source).unwrap();
     // The made-up rows have neither.
@@ -186,6 +189,13 @@ const TRACE: [&str; 8] = [
 ];
 const TRACE_FILE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/loopback.ftrace.txt");
+/// A trace with an idle state.
+const IDLE: &str = "\
+<idle>-0 [000] d..1. 10.000100: cpu_idle: state=2 cpu_id=0
+<idle>-0 [000] d..1. 10.000400: cpu_idle: state=4294967295 cpu_id=0
+";
+/// A trace with samples and stacks.
+const FLOOD_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/flood.etl");
 
 #[test]
 fn questions_about_interrupts_add_up_to_the_rows() {
@@ -226,8 +236,7 @@ fn questions_about_interrupts_add_up_to_the_rows() {
 
 #[test]
 fn stacks_are_listed_by_their_samples_from_the_innermost_call_outwards() {
-    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/flood.etl");
-    let source = Source::open(&[trace.to_owned()], OpenOptions::default()).unwrap();
+    let source = Source::open(&[FLOOD_FILE.to_owned()], OpenOptions::default()).unwrap();
     let engine = Engine::new(source).unwrap();
     let (rows, text) = answer(&engine, get("busiest-stacks").unwrap());
     assert_eq!(rows, 1, "{text}");
