@@ -32,8 +32,13 @@ pub(super) fn verdict(report: &Report) -> Verdict {
             tone: Tone::Unknown,
             sentence: "The trace has no interrupts and no deferred work".to_owned(),
             reasons: vec![
-                "On Linux, record the events irq:*, irq_vectors:*, napi:* and sched:sched_switch."
-                    .to_owned(),
+                match report.traces.iter().any(|trace| trace.format.starts_with("Windows")) {
+                    true => "On Windows, record with the kernel flags INTERRUPT and DPC.",
+                    false => {
+                        "On Linux, record the events irq:*, irq_vectors:*, napi:* and sched:sched_switch."
+                    }
+                }
+                .to_owned(),
             ],
         };
     }
@@ -113,7 +118,10 @@ pub(super) fn tiles(report: &Report) -> Vec<Tile> {
             longest
                 .and_then(|group| group.duration.max_ns)
                 .map_or_else(|| "–".to_owned(), format::duration),
-            longest.and_then(|group| group.name.clone()).unwrap_or_default(),
+            longest
+                .filter(|group| group.duration.max_ns.is_some())
+                .and_then(|group| group.name.clone())
+                .unwrap_or_default(),
         ),
         Tile::new(
             "Above the limit",
