@@ -40,6 +40,13 @@ use symbols::Symbols;
 use timeline::OfCpus;
 pub use totals::{TotalBucket, TotalCpu, TotalModule, Totals};
 
+/// The value of an optional column in a row, if it is known.
+macro_rules! at {
+    ($column:expr, $row:expr) => {
+        $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
+    };
+}
+
 /// Which of a processor's times an interrupt or deferred work belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -154,11 +161,6 @@ impl Processors {
         let [durations, exclusives, delays] =
             ["duration_ns", "exclusive_ns", "delay_ns"].map(signed);
         let [names, devices] = ["name", "device"].map(text);
-        macro_rules! at {
-            ($column:expr, $row:expr) => {
-                $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
-            };
-        }
         self.extend(batch, starts);
         for row in 0..batch.num_rows() {
             let kind = kinds.value(row);
@@ -220,11 +222,6 @@ impl Processors {
         }
         let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
         let [during, modules, functions] = ["during", "module", "function"].map(text);
-        macro_rules! at {
-            ($column:expr, $row:expr) => {
-                $column.filter(|column| column.is_valid($row)).map(|column| column.value($row))
-            };
-        }
         for row in 0..batch.num_rows() {
             let module = at!(modules, row);
             let section = match at!(during, row) {
@@ -260,17 +257,11 @@ impl Processors {
         let (Some(stacks), Some(recordings)) = (stacks, text("recording")) else { return };
         let [modules, functions] = ["module", "function"].map(text);
         for row in 0..batch.num_rows() {
-            let known = |column: Option<&'_ arrow::array::StringArray>| {
-                column
-                    .filter(|column| column.is_valid(row))
-                    .map(|column| column.value(row).to_owned())
-            };
-            let (module, function) = (known(modules), known(functions));
             self.stacks.frame(StackFrame {
                 recording: recordings.value(row),
                 stack: stacks.value(row),
-                module: module.as_deref(),
-                function: function.as_deref(),
+                module: at!(modules, row),
+                function: at!(functions, row),
             });
         }
     }

@@ -81,7 +81,7 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// `one of 24 CPUs` and the like are for reports; here lists of numbers as ranges.
+/// Numbers of processors in a sentence.
 fn numbers(cpus: &[u64]) -> String {
     let words: Vec<_> = cpus.iter().take(16).map(u64::to_string).collect();
     let more = if cpus.len() > 16 { " ..." } else { "" };
@@ -288,11 +288,10 @@ fn few(report: &Report, is_windows: bool) -> Option<Finding> {
         name(group),
         100.0 * most,
     );
-    let cost = sum;
     Some(Finding {
         trouble: ProcessorTrouble::ReceiveOnFewProcessors,
         what,
-        cost_ns: Some(cost),
+        cost_ns: Some(sum),
         confidence: Confidence::High,
         because: format!("the CPU of each of {} runs was recorded", group.count),
         since_ns: None,
