@@ -6,13 +6,30 @@ use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 
 use super::pass::{Analysis, Monitor, pass};
+use crate::exit::{Code, Failure};
 
 /// Adds up the traces of the inputs.
+///
+/// # Errors
+///
+/// Those of the pass, and a period in which the traces have nothing.
 pub fn processors(
     source: &Source,
     limits: Limits,
     monitor: &dyn Monitor,
 ) -> anyhow::Result<Report> {
+    let report = add_up(source, limits, monitor)?;
+    match source.filter() {
+        Some(filter) if report.length_ns == 0 => {
+            let period = filter.words(false);
+            let message = format!("the trace has nothing in this period ({period})");
+            Err(Failure::new(Code::NoMatch, message).into())
+        }
+        _ => Ok(report),
+    }
+}
+
+fn add_up(source: &Source, limits: Limits, monitor: &dyn Monitor) -> anyhow::Result<Report> {
     let mut processors = Processors::new(limits);
     pass(source, &mut [&mut processors], monitor)?;
     Ok(processors.finish())
@@ -24,7 +41,7 @@ pub fn beside_operations(
     limits: Limits,
     monitor: &dyn Monitor,
 ) -> anyhow::Result<(Report, Option<Waiting>)> {
-    let report = processors(source, limits, monitor)?;
+    let report = add_up(source, limits, monitor)?;
     let mut operations = Operations::new(&report);
     pass(source, &mut [&mut operations], monitor)?;
     let waiting = operations.finish();

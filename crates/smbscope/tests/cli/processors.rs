@@ -86,6 +86,8 @@ fn commands_about_operations_say_what_a_trace_is() {
         let said = complaint(2, [command, &input, "--client", "10.0.0.1"]);
         assert!(said.contains("only --from and --to"), "{said}");
     }
+    let said = complaint(9, ["report", &input, "--from", "1h"]);
+    assert!(said.contains("nothing in this period"), "{said}");
     let said = complaint(2, ["report", &input, "--limit", "fast"]);
     assert!(said.contains("expected a duration such as 200us"), "{said}");
 }
