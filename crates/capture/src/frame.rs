@@ -8,6 +8,7 @@
 use crate::file::LinkType;
 
 mod address;
+mod counts;
 mod flow;
 mod ip;
 mod tcp;

@@ -1,4 +1,4 @@
-//! Segments to parts of tables, on the caller's thread: for live sources.
+//! Segments or frames to parts of tables, on the caller's thread: for live sources and traces.
 //!
 //! Owns no file, no thread and no clock. The caller supplies the segments, and whatever it knows of
 //! an operation in addition to the network (the slices of a probe).
@@ -9,7 +9,8 @@ use smbscope_tables::tables::Coverage;
 
 use crate::tcp::Context;
 
-use crate::frame::TcpSegment;
+use crate::file::LinkType;
+use crate::frame::{NotTcp, TcpSegment, dissect, dissect_plain};
 use crate::options::{Error, Options};
 use crate::outcome::{Endpoints, Output};
 use crate::resolve::Resolver;
@@ -58,12 +59,38 @@ impl PushDecoder {
 
     /// Takes one TCP segment; frames are counted from 1.
     pub fn segment(&mut self, segment: &TcpSegment<'_>, time: i64) {
+        self.next_frame(time);
+        self.shard.packet(*segment, time, self.frames, &mut self.output);
+    }
+
+    /// Takes a frame of which `bytes` were captured and `original_bytes` were on the wire; frames without TCP
+    /// are counted.
+    pub fn frame(&mut self, link: LinkType, bytes: &[u8], original_bytes: u32, time: i64) {
+        let segment = match dissect_plain(link, bytes, original_bytes) {
+            Some(segment) => Ok(segment),
+            None => dissect(link, bytes, original_bytes),
+        };
+        match segment {
+            Ok(segment) => self.segment(&segment, time),
+            Err(reason) => {
+                self.next_frame(time);
+                reason.count(bytes, &mut self.output.coverage);
+                if let NotTcp::Udp(udp) = reason
+                    && let Ok(datagram) = udp.datagram(bytes)
+                {
+                    self.shard.datagram(&datagram, &mut self.output);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn next_frame(&mut self, time: i64) {
         self.output.order = self.frames;
         self.frames += 1;
         self.backwards += u64::from(self.last_time.is_some_and(|last| time < last));
         self.first_time.get_or_insert(time);
         self.last_time = Some(time);
-        self.shard.packet(*segment, time, self.frames, &mut self.output);
     }
 
     /// Segments so far.

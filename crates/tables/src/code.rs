@@ -123,6 +123,8 @@ pub enum Source {
     Probe,
     /// The load generator.
     Load,
+    /// Events that a server writes about itself.
+    Events,
 }
 
 /// Where a row was recorded.
@@ -166,6 +168,7 @@ pub fn text(column: Column, code: u64) -> Cow<'static, str> {
         Column::source => match code {
             1 => "capture",
             2 => "probe",
+            4 => "events",
             _ => "load",
         }
         .into(),

@@ -303,13 +303,19 @@ operation_columns! {
     encrypted, set_encrypted: bool, None, Public, "Whether the request was encrypted.";
     compressed, set_compressed: bool, None, Public, "Whether the request or the response was compressed.";
 
-    source, set_source: code, None, Public, "What produced the row: capture, probe or load.";
+    source, set_source: code, None, Public, "What produced the row: capture, probe, load, or events (of Windows' server).";
     vantage, set_vantage: code, None, Public, "Where the row was recorded: client, server, between, inside.";
     capture_file, set_capture_file: name, None, Machine, "The capture file in which the operation ended; differs from recording if files continue each other.";
     request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the file before capture_file).";
     response_frame, set_response_frame: u64, None, Public, "Frame of the final response's first byte.";
     tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
     pending_frame, set_pending_frame: u64, None, Public, "Frame of the interim response (STATUS_PENDING).";
+
+    filesystem_slow_ns, set_filesystem_slow_ns: i64, Nanoseconds, Public, "Server: file-system calls that did not return at once (Windows' events: FileSystemSlow).";
+    transport_ns, set_transport_ns: i64, Nanoseconds, Public, "Server: calls of the transport (Windows' events: TransportFast).";
+    transport_slow_ns, set_transport_slow_ns: i64, Nanoseconds, Public, "Server: calls of the transport that did not return at once (Windows' events: TransportSlow).";
+    transport_direct_ns, set_transport_direct_ns: i64, Nanoseconds, Public, "Server: direct placement by RDMA (Windows' events: TransportDP).";
+    security_ns, set_security_ns: i64, Nanoseconds, Public, "Server: signing, verifying, encrypting and decrypting together (Windows' events: Security).";
 }
 
 impl AsRef<Operation> for Operation {

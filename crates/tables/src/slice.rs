@@ -86,6 +86,11 @@ macro_rules! kinds {
                 match self { $(Kind::$kind => row.$set(sum_ns),)* }
             }
 
+            /// The sum in that column, ns.
+            pub fn of(self, row: &Operation) -> Option<i64> {
+                match self { $(Kind::$kind => row.$column(),)* }
+            }
+
             /// The group that the kind belongs to; `None` if it lies within slices of other kinds.
             pub const fn group(self) -> Option<Group> {
                 match self { $(Kind::$kind => $group,)* }
@@ -178,6 +183,31 @@ kinds! {
         "send", send_ns, set_send_ns, Some(Group::Send),
         title "Send", legend 's' "send", colours 4 "light magenta"
     }
+    /// File-system calls that did not return at once. Windows' events count them apart.
+    FilesystemSlow {
+        "filesystem_slow", filesystem_slow_ns, set_filesystem_slow_ns, Some(Group::Filesystem),
+        title "File system, waiting", legend 'S' "file system, waiting", colours 10 "cyan"
+    }
+    /// Signing, verifying, encrypting and decrypting together, as Windows' events count them.
+    Security {
+        "security", security_ns, set_security_ns, Some(Group::Processing),
+        title "Signing and encryption", legend 'E' "signing, encryption", colours 5 "magenta"
+    }
+    /// Calls of the transport: receiving and sending, as Windows' events count them.
+    Transport {
+        "transport", transport_ns, set_transport_ns, Some(Group::Send),
+        title "Transport", legend 't' "transport", colours 4 "light magenta"
+    }
+    /// Calls of the transport that did not return at once.
+    TransportSlow {
+        "transport_slow", transport_slow_ns, set_transport_slow_ns, Some(Group::Send),
+        title "Transport, waiting", legend 'T' "transport, waiting", colours 2 "red"
+    }
+    /// Direct placement of payload by RDMA.
+    TransportDirect {
+        "transport_direct", transport_direct_ns, set_transport_direct_ns, Some(Group::Send),
+        title "Direct placement (RDMA)", legend 'D' "direct placement", colours 9 "light green"
+    }
     /// Waiting for the disk. Lies within the slices above.
     Disk {
         "disk", disk_ns, set_disk_ns, None,
@@ -217,17 +247,40 @@ impl Kind {
 }
 
 /// Rows of one recording, stored by column because they are many.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rows {
     operation: Vec<u64>,
     kind: Vec<&'static str>,
     start: Vec<i64>,
     duration_ns: Vec<i64>,
+    cycles: Vec<Option<u64>>,
+    hits: Vec<Option<u64>>,
 }
 
 impl Rows {
     /// Adds a slice of an operation, on the recording's clock, ns.
     pub fn push(&mut self, operation: u64, kind: Kind, start: i64, duration_ns: i64) {
+        self.cycles.push(None);
+        self.hits.push(None);
+        self.push_times(operation, kind, start, duration_ns);
+    }
+
+    /// Adds a slice that represents several pieces of work, which a source counted.
+    pub fn push_counted(
+        &mut self,
+        operation: u64,
+        kind: Kind,
+        start: i64,
+        duration_ns: i64,
+        hits: u64,
+        cycles: Option<u64>,
+    ) {
+        self.cycles.push(cycles);
+        self.hits.push(Some(hits));
+        self.push_times(operation, kind, start, duration_ns);
+    }
+
+    fn push_times(&mut self, operation: u64, kind: Kind, start: i64, duration_ns: i64) {
         self.operation.push(operation);
         self.kind.push(kind.name());
         self.start.push(start);
@@ -248,6 +301,8 @@ impl Rows {
                 "kind" => Arc::new(StringArray::from_iter_values(&rows.kind)),
                 "start" => Arc::new(Int64Array::from(std::mem::take(&mut rows.start))),
                 "duration_ns" => Arc::new(Int64Array::from(std::mem::take(&mut rows.duration_ns))),
+                "cycles" => Arc::new(UInt64Array::from(std::mem::take(&mut rows.cycles))),
+                "hits" => Arc::new(UInt64Array::from(std::mem::take(&mut rows.hits))),
                 _ => new_null_array(field.data_type(), count),
             }
         });

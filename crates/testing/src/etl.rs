@@ -22,6 +22,8 @@ pub struct Builder {
     pub clock: u32,
     pub ticks_per_second: i64,
     pub mhz: u32,
+    /// Build of Windows.
+    pub build: u32,
     /// Time of the header by the log's clock, and as FILETIME.
     pub start_ticks: i64,
     pub start_filetime: i64,
@@ -41,6 +43,17 @@ pub struct Buffer {
     records: Vec<u8>,
 }
 
+/// An event of a provider with a manifest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manifest<'a> {
+    pub guid: [u8; 16],
+    pub id: u16,
+    pub version: u8,
+    pub thread: u32,
+    pub keyword: u64,
+    pub extended: &'a [(u16, &'a [u8])],
+}
+
 /// 2021-01-01 in units of 100 ns since 1601, and in nanoseconds since 1970.
 pub const START_FILETIME: i64 = 132_539_328_000_000_000;
 pub const START_NS: i64 = 1_609_459_200_000_000_000;
@@ -52,6 +65,7 @@ impl Default for Builder {
             clock: 1,
             ticks_per_second: 10_000_000,
             mhz: 2_600,
+            build: 20_348,
             start_ticks: 1_000_000,
             start_filetime: START_FILETIME,
             cpus: 4,
@@ -105,7 +119,7 @@ impl Builder {
         let mut out = Vec::new();
         out.extend((self.buffer_bytes as u32).to_le_bytes());
         out.extend([10, 0, 1, 5]);
-        out.extend(20_348_u32.to_le_bytes());
+        out.extend(self.build.to_le_bytes());
         out.extend(self.cpus.to_le_bytes());
         out.extend((self.start_filetime + 20_000_000).to_le_bytes());
         for field in [156_250, 0, mode, buffers as u32 + 1, 1] {
@@ -232,6 +246,34 @@ impl Buffer {
         record[16..24].copy_from_slice(&ticks.to_le_bytes());
         record[24..40].copy_from_slice(&guid);
         record[if is_classic { 4 } else { 40 }] = id;
+        self.push(record, fields);
+    }
+
+    /// An event of a provider with a manifest, with its keyword, the thread that writes it, and items of extended
+    /// data (type and bytes).
+    pub fn manifest(&mut self, head: &Manifest<'_>, ticks: i64, fields: &[u8]) {
+        let mut record = vec![0; 80];
+        record[2] = if self.pointer_bytes == 8 { 19 } else { 18 };
+        record[3] = 0xc0;
+        record[4] = u8::from(!head.extended.is_empty());
+        record[8..12].copy_from_slice(&head.thread.to_le_bytes());
+        record[16..24].copy_from_slice(&ticks.to_le_bytes());
+        record[24..40].copy_from_slice(&head.guid);
+        record[40..42].copy_from_slice(&head.id.to_le_bytes());
+        record[42] = head.version;
+        record[48..56].copy_from_slice(&head.keyword.to_le_bytes());
+        for (place, (kind, bytes)) in head.extended.iter().enumerate() {
+            let size = (8 + bytes.len()).next_multiple_of(8);
+            let has_more = u16::from(place + 1 < head.extended.len());
+            for field in [size as u16, *kind, has_more, bytes.len() as u16] {
+                record.extend(field.to_le_bytes());
+            }
+            record.extend_from_slice(bytes);
+            record.resize(record.len().next_multiple_of(8), 0);
+        }
+        let size =
+            u16::try_from(record.len() + fields.len()).expect("an event has less than 64 KiB");
+        record[0..2].copy_from_slice(&size.to_le_bytes());
         self.push(record, fields);
     }
 

@@ -14,13 +14,13 @@
 //! headers are described by Geoff Chappell (WMI_BUFFER_HEADER) and were compared with real files.
 
 mod buffer;
-mod clock;
+pub(crate) mod clock;
 mod convert;
 mod index;
 mod kernel;
 mod log_header;
 mod merge;
-mod record;
+pub(crate) mod record;
 mod stacks;
 mod survey;
 
@@ -29,9 +29,12 @@ pub use kernel::config::{InterruptLine, NetworkAdapter};
 pub use record::Origin;
 
 use crate::event::{Coverage, Event, EventReader};
+use crate::windows::{self, Machine, Operations};
 use convert::Converter;
 use log_header::LogHeader;
 use merge::Merge;
+use smbscope_capture::Options;
+use smbscope_tables::Part;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek};
 use survey::Reading;
@@ -111,6 +114,47 @@ pub fn is_etl(head: &[u8]) -> bool {
     log_header::LogHeader::of_first_buffer(head).is_some()
 }
 
+/// What a log is about, as far as its records say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// It has interrupts, samples or switches of processors.
+    pub processors: bool,
+    /// It has packets, or messages or events of SMB.
+    pub operations: bool,
+}
+
+/// Finds out what a log is about. Reads until both are known, at most the whole log.
+///
+/// # Errors
+///
+/// [`Error::NotEtl`] if the source does not begin like a log, and those of the operating system.
+pub fn contents<R: Read + Seek>(mut source: R) -> Result<Contents, Error> {
+    let header = index::log_header(&mut source)?;
+    let mut buffers = index::Buffers::new(header);
+    let mut contents = Contents::default();
+    let mut found = windows::Found::default();
+    while let Some(buffer) = buffers.next(&mut source)? {
+        let mut position = record::Position::default();
+        while let record::Next::Record(record) = position.next(&buffers.records, buffer.header.cpu)
+        {
+            match record.origin {
+                Origin::Kernel { group, opcode } => {
+                    contents.processors |= kernel::is_event(group, opcode);
+                }
+                Origin::Manifest { .. } => {
+                    contents.operations |= windows::event_of(&record)
+                        .is_some_and(|(provider, id)| found.count(provider, id));
+                }
+                _ => {}
+            }
+        }
+        if contents.processors && contents.operations {
+            break;
+        }
+    }
+    Ok(contents)
+}
+
 /// Reads a log, calls `sink` with each event, and says what else is in the log.
 ///
 /// # Errors
@@ -129,6 +173,10 @@ pub struct Reader<R> {
     header: LogHeader,
     log: Log,
     state: State,
+    /// Name of the recording and how to decode, if operations are wanted.
+    wanted: Option<(String, Options)>,
+    operations: Option<Box<Operations>>,
+    parts: Vec<Part>,
 }
 
 #[derive(Debug)]
@@ -155,9 +203,22 @@ impl<R: Read + Seek> Reader<R> {
         };
         let (clock, cpus) = (header.clock_kind, header.cpus);
         let log = Log { coverage, clock, cpus, ..Log::default() };
-        let state = State::First(Box::new(Reading::new(header)));
-        Ok(Reader { source, header, log, state })
+        let state = State::First(Box::new(Reading::new(header, false)));
+        let (wanted, operations, parts) = (None, None, Vec::new());
+        Ok(Reader { source, header, log, state, wanted, operations, parts })
     }
+
+    /// Makes rows of operations, too, if the log has packets or events of SMB.
+    #[must_use]
+    pub fn with_operations(mut self, recording: &str, options: Options) -> Reader<R> {
+        self.state = State::First(Box::new(Reading::new(self.header, true)));
+        self.wanted = Some((recording.to_owned(), options));
+        self
+    }
+}
+
+fn failed(error: smbscope_capture::Error) -> io::Error {
+    io::Error::other(error)
 }
 
 impl<R: Read + Seek> EventReader for Reader<R> {
@@ -171,7 +232,17 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                 let State::First(reading) = std::mem::replace(&mut self.state, State::Ended) else {
                     return Ok(false);
                 };
-                let (entries, survey) = reading.finish(log);
+                let (entries, survey, windows) = reading.finish(log);
+                if let Some(((recording, options), windows)) = self.wanted.take().zip(windows) {
+                    let machine = Machine {
+                        build: self.header.build,
+                        cpu_mhz: survey.mhz.unwrap_or(self.header.cpu_mhz),
+                        ticks_per_second: self.header.ticks_per_second,
+                    };
+                    let clock = self.header.clock;
+                    let made = Operations::new(&recording, *windows, clock, machine, &options);
+                    self.operations = made.map_err(failed)?.map(Box::new);
+                }
                 let mut converter = Converter::new(self.header.clock, survey, log);
                 converter.before_events(&self.header, sink);
                 let merge = Merge::new(self.header, entries);
@@ -179,11 +250,29 @@ impl<R: Read + Seek> EventReader for Reader<R> {
             }
             State::Second(second) => {
                 let (merge, converter) = &mut **second;
-                let has_more = merge.step(source, |record| converter.record(record, log, sink))?;
+                let operations = &mut self.operations;
+                let has_more = merge.step(source, |record| {
+                    if let (Origin::Manifest { .. }, Some(operations)) =
+                        (record.origin, &mut *operations)
+                    {
+                        operations.event(record);
+                    } else {
+                        converter.record(record, log, sink);
+                    }
+                })?;
                 log.out_of_order = merge.out_of_order;
+                if let Some(operations) = operations
+                    && operations.wants_out()
+                {
+                    self.parts.extend(operations.parts().map_err(failed)?);
+                }
                 if !has_more {
                     converter.finish(log, sink);
                     self.state = State::Ended;
+                    if let Some(operations) = self.operations.take() {
+                        let file_bytes = self.log.coverage.read_bytes;
+                        self.parts.extend(operations.end(file_bytes).map_err(failed)?);
+                    }
                 }
             }
             State::Ended => return Ok(false),
@@ -193,6 +282,10 @@ impl<R: Read + Seek> EventReader for Reader<R> {
 
     fn coverage(&self) -> Coverage {
         self.log.coverage.clone()
+    }
+
+    fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
     }
 
     /// The log is read twice: each reading is half of the progress.

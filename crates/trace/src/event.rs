@@ -8,6 +8,8 @@
 use std::io;
 use std::sync::Arc;
 
+use smbscope_tables::Part;
+
 /// Reads a trace piece by piece.
 pub trait EventReader {
     /// Reads the next piece (a line, a buffer) and gives its events to `sink`; false at the end.
@@ -22,6 +24,11 @@ pub trait EventReader {
 
     /// Bytes of the file that were read so far.
     fn read_bytes(&self) -> u64;
+
+    /// Rows that the reader made itself since the last call: operations and what belongs to them.
+    fn take_parts(&mut self) -> Vec<Part> {
+        Vec::new()
+    }
 }
 
 /// What ran instead of the thread of a processor.

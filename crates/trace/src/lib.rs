@@ -1,4 +1,5 @@
-//! Traces of an operating system: what its processors did, as rows of the processors' tables.
+//! Traces of an operating system: what its processors did, as rows of the processors' tables; and what Windows
+//! recorded about SMB, as rows of operations ([`windows`]).
 //!
 //! Owns the formats of traces, and how their events become rows. Each format is a reader that yields
 //! [`event::Event`]s and does not know tables. [`rows`] makes the rows, for all formats. What a row
@@ -35,7 +36,11 @@ pub mod record;
 pub mod rows;
 pub mod symbols;
 pub mod trace_dat;
+pub mod windows;
 pub mod xperf;
 
-pub use reader::{Error, Format, HEAD_BYTES, Reader, TABLES, recognise, recognise_folder};
+pub use reader::{
+    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, recognise,
+    recognise_folder,
+};
 pub use symbols::Symbols;

@@ -35,6 +35,32 @@ pub const TABLES: [Table; 10] = [
     Table::Traces,
 ];
 
+/// The tables that a trace with packets or events of SMB has.
+pub const OPERATION_TABLES: [Table; 8] = [
+    Table::Operations,
+    Table::Slices,
+    Table::Connections,
+    Table::Sessions,
+    Table::Trees,
+    Table::Handles,
+    Table::Referrals,
+    Table::Coverage,
+];
+
+/// Which rows of a trace are wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Those of the tables of processors.
+    pub processors: bool,
+    /// Those of operations, and how packets are decoded.
+    pub operations: Option<smbscope_capture::Options>,
+}
+
+impl Wanted {
+    /// Processors only.
+    pub const PROCESSORS: Wanted = Wanted { processors: true, operations: None };
+}
+
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -130,6 +156,7 @@ pub struct Reader {
     rows: Rows,
     ready: VecDeque<Part>,
     ended: bool,
+    is_about_processors: bool,
 }
 
 impl Reader {
@@ -146,7 +173,7 @@ impl Reader {
         batch_rows: usize,
     ) -> Result<Reader, Error> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Reader::open_as(path, &name, format, symbols, batch_rows)
+        Reader::open_as(path, &name, format, symbols, batch_rows, Wanted::PROCESSORS)
     }
 
     /// The same for a recording with another name than its file.
@@ -160,9 +187,13 @@ impl Reader {
         format: Format,
         symbols: &Symbols,
         batch_rows: usize,
+        wanted: Wanted,
     ) -> Result<Reader, Error> {
-        let events = open(path, format).map_err(|error| Error::Io(path.to_owned(), error))?;
+        let Wanted { processors, operations } = wanted;
+        let events = open(path, recording, format, operations);
+        let events = events.map_err(|error| Error::Io(path.to_owned(), error))?;
         let mut reader = Reader::new(events, recording, batch_rows);
+        reader.is_about_processors = processors;
         path.clone_into(&mut reader.path);
         reader.rows.use_symbols(symbols.clone(), format == Format::Etl);
         Ok(reader)
@@ -176,6 +207,7 @@ impl Reader {
             rows: Rows::new(recording, batch_rows),
             ready: VecDeque::new(),
             ended: false,
+            is_about_processors: true,
         }
     }
 
@@ -198,9 +230,16 @@ impl Reader {
                 return Ok(None);
             }
             let rows = &mut self.rows;
-            let step = self.events.step(&mut |event| rows.event(event));
+            let is_wanted = self.is_about_processors;
+            let step = self.events.step(&mut |event| {
+                if is_wanted {
+                    rows.event(event);
+                }
+            });
             self.ended = !step.map_err(|error| Error::Io(self.path.clone(), error))?;
+            self.ready.extend(self.events.take_parts());
             self.ready.extend(match self.ended {
+                _ if !is_wanted => Vec::new(),
                 true => self.rows.finish(self.events.coverage())?,
                 false if self.rows.is_full() => self.rows.take()?,
                 false => Vec::new(),
@@ -209,7 +248,12 @@ impl Reader {
     }
 }
 
-fn open(path: &Path, format: Format) -> io::Result<Box<dyn EventReader + Send>> {
+fn open(
+    path: &Path,
+    recording: &str,
+    format: Format,
+    operations: Option<smbscope_capture::Options>,
+) -> io::Result<Box<dyn EventReader + Send>> {
     let file = || File::open(path);
     Ok(match format {
         Format::LinuxText => Box::new(Text::new(BufReader::with_capacity(1 << 16, file()?))),
@@ -217,7 +261,13 @@ fn open(path: &Path, format: Format) -> io::Result<Box<dyn EventReader + Send>> 
         Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
         Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
         Format::XperfText => Box::new(xperf::Text::new(BufReader::with_capacity(1 << 16, file()?))),
-        Format::Etl => Box::new(etl::Reader::new(file()?)?),
+        Format::Etl => {
+            let reader = etl::Reader::new(file()?)?;
+            match operations {
+                Some(options) => Box::new(reader.with_operations(recording, options)),
+                None => Box::new(reader),
+            }
+        }
     })
 }
 

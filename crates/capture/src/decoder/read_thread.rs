@@ -9,7 +9,7 @@ use smbscope_tables::tables::Coverage;
 use super::Progress;
 use super::resolve_stage::{Disconnected, Event, EventSink};
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
-use crate::frame::{FlowKey, NotTcp, Udp, dissect, dissect_plain};
+use crate::frame::{FlowKey, NotTcp, dissect, dissect_plain};
 use crate::options::{Input, Options};
 use crate::outcome::Output;
 use crate::shard::Shard;
@@ -245,7 +245,7 @@ impl ReadThread {
                             }
                         }
                         Err(reason) => {
-                            count(reason, chunk.frame(frame), coverage);
+                            reason.count(chunk.frame(frame), coverage);
                             if let (NotTcp::Udp(_), Some(deal)) = (reason, deals.first_mut()) {
                                 deal.push(index as u32);
                             }
@@ -301,7 +301,7 @@ fn other(
     match dissect(frame.link, chunk.frame(frame), frame.original) {
         Ok(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
         Err(reason) => {
-            count(reason, chunk.frame(frame), coverage);
+            reason.count(chunk.frame(frame), coverage);
             datagram(chunk, frame, reason, shard, output);
         }
     }
@@ -319,18 +319,6 @@ fn datagram(
         && let Ok(datagram) = udp.datagram(chunk.frame(frame))
     {
         shard.datagram(&datagram, output);
-    }
-}
-
-fn count(reason: NotTcp, frame: &[u8], coverage: &mut Coverage) {
-    let is_tunnel = |udp: Udp| udp.datagram(frame).is_ok_and(|datagram| datagram.is_tunnel());
-    match reason {
-        NotTcp::Tunnel => coverage.frames_tunnelled += 1,
-        NotTcp::Udp(udp) if is_tunnel(udp) => coverage.frames_tunnelled += 1,
-        NotTcp::OtherProtocol | NotTcp::Udp(_) => coverage.frames_not_tcp += 1,
-        NotTcp::UnknownLink => coverage.frames_link_unknown += 1,
-        NotTcp::Fragment => coverage.frames_fragment += 1,
-        NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,
     }
 }
 

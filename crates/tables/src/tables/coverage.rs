@@ -60,5 +60,6 @@ table! {
         events_unexplained: u64, Count, Public, "Events of a probe that match no operation it knows.";
         flushes_ambiguous: u64, Count, Public, "Flushes that ended at the same time as others of the same process: their time counts as waiting for I/O.";
         state_discarded: u64, Count, Public, "Requests, threads and processes that a probe discarded because their number reached the limit.";
+        notes: Option<String>, None, Public, "What the source says about itself: how the server's times are known, which events were not used.";
     }
 }

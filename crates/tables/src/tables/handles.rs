@@ -38,5 +38,6 @@ table! {
         read_bytes: u64, Bytes, Public, "Bytes read.";
         written_bytes: u64, Bytes, Public, "Bytes written.";
         size_bytes: Option<u64>, Bytes, Public, "The file's size according to the last response that contains it.";
+        guid: Option<String>, None, Public, "GUID by which events of Windows name the open.";
     }
 }

@@ -19,5 +19,6 @@ table! {
         start as "started_at": i64, Time, Public, "First request.";
         end as "ended_at": i64, Time, Public, "Last response.";
         operations: u64, Count, Public, "Operations.";
+        guid: Option<String>, None, Public, "GUID by which events of Windows name the tree connect.";
     }
 }

@@ -15,8 +15,12 @@ const MODE_COMPRESSED: u32 = 0x0400_0000;
 pub struct LogHeader {
     /// Size of the buffers when they were recorded.
     pub buffer_bytes: usize,
+    /// Build of Windows.
+    pub build: u32,
     pub cpus: u32,
     pub cpu_mhz: u32,
+    /// Of the performance counter.
+    pub ticks_per_second: i64,
     pub events_lost: u32,
     pub buffers_lost: u32,
     /// `None` if the number is not known.
@@ -62,6 +66,8 @@ impl LogHeader {
         let kind = clock_kind.unwrap_or(ClockKind::PerformanceCounter);
         Some(LogHeader {
             buffer_bytes: usize::try_from(u32_at(fields, 0)?).ok()?,
+            build: u32_at(fields, 8)?,
+            ticks_per_second: signed(after + 8)?,
             cpus,
             cpu_mhz,
             events_lost: u32_at(fields, 48)?,

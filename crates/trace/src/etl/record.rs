@@ -6,7 +6,7 @@
 //! EVENT_INSTANCE_HEADER (11, 21) and EVENT_HEADER (18, 19). The lower number of each pair is of a
 //! 32-bit writer: its pointers have 4 bytes.
 
-use smbscope_wire::read::{array_at, u8_at, u16_at, u64_at};
+use smbscope_wire::read::{array_at, u8_at, u16_at, u32_at, u64_at};
 
 /// Which event of which provider a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,11 +35,20 @@ pub struct Record<'a> {
     pub pointer_bytes: usize,
     /// The event's fields.
     pub payload: &'a [u8],
+    /// Thread that wrote an event of a provider with a manifest.
+    pub thread: u32,
+    /// Keyword of such an event.
+    pub keyword: u64,
     /// Bytes from this record to the next one.
     pub stride_bytes: usize,
 }
 
 const FLAG_TRACE_HEADER: u8 = 0x80;
+const EVENT_HEADER_BYTES: usize = 80;
+/// EVENT_HEADER_FLAG_EXTENDED_INFO: items of extended data follow the header.
+const FLAG_EXTENDED_INFO: u16 = 1;
+/// Windows has less than twenty types of items.
+const EXTENDED_ITEMS_MAX: usize = 32;
 /// Set in the version of PERFINFO_TRACE_HEADER if 8 bytes follow the header.
 const EXTENDED: u16 = 0x8000;
 
@@ -69,6 +78,8 @@ impl<'a> Record<'a> {
                 ticks: signed(16)?,
                 pointer_bytes: if kind & 1 == 0 { 8 } else { 4 },
                 payload: whole.get(if kind <= 2 { 32 } else { 24 }..)?,
+                thread: 0,
+                keyword: 0,
                 stride_bytes,
             },
             16 | 17 => {
@@ -81,6 +92,8 @@ impl<'a> Record<'a> {
                     ticks: signed(8)?,
                     pointer_bytes: if kind == 17 { 8 } else { 4 },
                     payload: whole.get(16 + extra..)?,
+                    thread: 0,
+                    keyword: 0,
                     stride_bytes,
                 }
             }
@@ -91,6 +104,8 @@ impl<'a> Record<'a> {
                 ticks: signed(16)?,
                 pointer_bytes: if kind >= 20 { 8 } else { 4 },
                 payload: whole.get(if kind & 1 == 0 { 48 } else { 56 }..)?,
+                thread: 0,
+                keyword: 0,
                 stride_bytes,
             },
             18 | 19 => Record {
@@ -99,8 +114,9 @@ impl<'a> Record<'a> {
                 cpu,
                 ticks: signed(16)?,
                 pointer_bytes: if kind == 19 { 8 } else { 4 },
-                // Nothing reads fields of such events.
-                payload: &[],
+                payload: after_extended_data(whole)?,
+                thread: u32_at(whole, 8)?,
+                keyword: u64_at(whole, 48)?,
                 stride_bytes,
             },
             _ if size < 8 => return None,
@@ -111,11 +127,34 @@ impl<'a> Record<'a> {
                 ticks: 0,
                 pointer_bytes: 8,
                 payload: &[],
+                thread: 0,
+                keyword: 0,
                 stride_bytes,
             },
         };
         Some(record)
     }
+}
+
+/// The fields of an event with EVENT_HEADER: they follow the header, or the items of extended data
+/// after it. An item has its size, which is a multiple of eight, its type, a bit that says whether another
+/// one follows, and the size of its data.
+#[inline]
+fn after_extended_data(whole: &[u8]) -> Option<&[u8]> {
+    let mut at = EVENT_HEADER_BYTES;
+    let mut has_more = u16_at(whole, 4)? & FLAG_EXTENDED_INFO != 0;
+    for _ in 0..EXTENDED_ITEMS_MAX {
+        if !has_more {
+            break;
+        }
+        let size = usize::from(u16_at(whole, at)?);
+        has_more = u16_at(whole, at + 4)? & 1 != 0;
+        if size < 8 {
+            return None;
+        }
+        at += size;
+    }
+    whole.get(at..)
 }
 
 /// The time of the record at the start of `bytes`; `None` if it has none or there is no record.

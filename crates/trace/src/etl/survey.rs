@@ -27,7 +27,7 @@ pub struct Survey {
     pub threads: Threads,
     pub sample_interval_ns: Option<i64>,
     devices: Devices,
-    mhz: Option<u32>,
+    pub(in crate::etl) mhz: Option<u32>,
     mhz_by_cpu: HashMap<u32, u32>,
     numbers: Vec<ProcessorNumber>,
     nodes: Vec<NumaNode>,

@@ -6,6 +6,7 @@ use crate::etl::index::{BUFFERS_MAX, Buffer, Buffers, Entry};
 use crate::etl::kernel::{self, config, group, images, samples, stacks, threads};
 use crate::etl::log_header::LogHeader;
 use crate::etl::record::{Next, Origin, Position, Record};
+use crate::windows;
 use foldhash::{HashMap, HashMapExt as _};
 use std::io::{self, Read, Seek};
 
@@ -25,11 +26,15 @@ pub struct Reading {
     kernel: Vec<u64>,
     providers: HashMap<Origin, u64>,
     ticks: Option<(i64, i64)>,
+    /// What the log says about SMB, if operations are wanted.
+    windows: Option<Box<windows::Survey>>,
 }
 
 impl Reading {
-    pub fn new(header: LogHeader) -> Reading {
+    /// A reading that has not begun. `with_operations` says whether events about SMB are wanted.
+    pub fn new(header: LogHeader, with_operations: bool) -> Reading {
         Reading {
+            windows: with_operations.then(Box::default),
             buffers: Buffers::new(header),
             entries: Vec::new(),
             survey: Survey::default(),
@@ -66,7 +71,7 @@ impl Reading {
     }
 
     /// What was found, and the buffers that the second reading needs, by time.
-    pub fn finish(mut self, log: &mut Log) -> (Vec<Entry>, Survey) {
+    pub fn finish(mut self, log: &mut Log) -> (Vec<Entry>, Survey, Option<Box<windows::Survey>>) {
         let kernel = self.kernel.iter().zip(0..=u16::MAX).filter(|(count, _)| **count > 0);
         log.counts.extend(kernel.map(|(&count, number)| {
             let [group, opcode] = number.to_be_bytes();
@@ -78,7 +83,7 @@ impl Reading {
         log.coverage.end_ns = self.ticks.map(|(_, last)| clock.time_ns(last));
         self.survey.dictionary.sort();
         self.entries.sort_by_key(|entry| entry.ticks);
-        (self.entries, self.survey)
+        (self.entries, self.survey, self.windows)
     }
 
     /// Reads the records of a buffer. Returns the time of the first one if the second reading needs
@@ -132,6 +137,11 @@ impl Reading {
             }
             origin => {
                 self.count(origin);
+                if let Some(windows) = &mut self.windows
+                    && windows.event(record, &self.buffers.log().clock)
+                {
+                    return true;
+                }
                 if !images::has_symbols(&origin) {
                     log.coverage.events_other += 1;
                 } else if let Some(symbols) = images::symbols(record) {
