@@ -303,6 +303,11 @@ Examples:
   smbscope doctor
   smbscope doctor --format json")]
 pub struct Doctor {
+    /// Instead, show the shape of an event trace log (.etl): which events of which provider it has, how many, and how
+    /// long their fields are. No contents, names or addresses: it can be sent to the authors, who have seen no real log
+    /// of the SMB server.
+    #[arg(long, value_name = "TRACE")]
+    pub sample: Option<PathBuf>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,

@@ -1,6 +1,6 @@
 -- Server time by command and share
--- Whether the time at the server goes to the queue, to its own processing (with parsing and
--- cryptography), to the file system (with waiting for an I/O thread, I/O and flushing), to locks
+-- Whether the time at the server goes to the queue, to its own processing (with parsing),
+-- to signing and encryption, to the file system (with waiting for an I/O thread, I/O and flushing), to locks
 -- and breaks, or to the wire (sending, and transfer of request and response). Parts are in percent
 -- of the time from the first byte of the request to the last byte of the response. unexplained is
 -- the turnaround minus all slices. server_percent is the share of the time of all slices. Needs a
@@ -12,6 +12,7 @@ WITH parts AS (
     CASE WHEN compound IS NULL THEN turnaround_ns END AS turnaround_ns,
     {queue} AS queue,
     {processing} AS processing,
+    {security} AS security,
     {filesystem} AS filesystem,
     {locks} AS locks,
     {send} AS send,
@@ -21,8 +22,8 @@ WITH parts AS (
     AND coalesce({part_columns}) IS NOT NULL
 ), sums AS (
   SELECT
-    *, queue + processing + filesystem + locks + send AS server,
-    coalesce(turnaround_ns - (queue + processing + filesystem + locks + send), 0) AS unexplained
+    *, queue + processing + security + filesystem + locks + send AS server,
+    coalesce(turnaround_ns - (queue + processing + security + filesystem + locks + send), 0) AS unexplained
   FROM parts
 )
 SELECT
@@ -34,6 +35,7 @@ SELECT
   percentile(server, 0.95) AS server_ns_p95,
   round(100.0 * sum(queue) / nullif(sum(server + unexplained + transfer), 0), 1) AS queue_percent,
   round(100.0 * sum(processing) / nullif(sum(server + unexplained + transfer), 0), 1) AS processing_percent,
+  round(100.0 * sum(security) / nullif(sum(server + unexplained + transfer), 0), 1) AS security_percent,
   round(100.0 * sum(filesystem) / nullif(sum(server + unexplained + transfer), 0), 1) AS filesystem_percent,
   round(100.0 * sum(locks) / nullif(sum(server + unexplained + transfer), 0), 1) AS locks_percent,
   round(100.0 * sum(send + transfer) / nullif(sum(server + unexplained + transfer), 0), 1) AS wire_percent,

@@ -99,3 +99,4 @@ use smbscope_trace as trace;
 pub use error::{Error, Result};
 pub use smbscope_tables::{Part, Table};
 pub use smbscope_trace::Symbols;
+pub use smbscope_trace::etl::shape;

@@ -227,7 +227,7 @@ impl Source {
         };
         !self.inputs.is_empty()
             && self.inputs.iter().all(|input| match input {
-                Input::Trace { .. } => true,
+                Input::Trace { contents, .. } => !contents.operations,
                 Input::Dataset(dataset) => {
                     let of_trace = [Table::Traces, Table::Interrupts, Table::Samples];
                     let of_operations = [Table::Coverage, Table::Operations];
@@ -241,7 +241,7 @@ impl Source {
     /// Whether any input is a trace of processors, or has one.
     pub fn has_traces(&self) -> bool {
         self.inputs.iter().any(|input| match input {
-            Input::Trace { .. } => true,
+            Input::Trace { contents, .. } => contents.processors || !contents.operations,
             Input::Dataset(dataset) => {
                 dataset.manifest().is_some_and(|manifest| manifest.rows(Table::Traces.name()) > 0)
             }

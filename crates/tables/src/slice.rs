@@ -22,8 +22,10 @@ pub use crate::tables::Slice;
 pub enum Group {
     /// Waiting to be processed.
     Queue,
-    /// The protocol: parsing, processing, cryptography.
+    /// The protocol: parsing and processing.
     Processing,
+    /// Signing, verifying, encrypting and decrypting.
+    Security,
     /// File-system calls, I/O and flushing. The wait for an I/O thread belongs here, because it is
     /// as long as the file system is slow.
     Filesystem,
@@ -35,14 +37,21 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order in which an operation comes to them.
-    pub const ALL: [Group; 5] =
-        [Group::Queue, Group::Processing, Group::Filesystem, Group::Locks, Group::Send];
+    pub const ALL: [Group; 6] = [
+        Group::Queue,
+        Group::Processing,
+        Group::Security,
+        Group::Filesystem,
+        Group::Locks,
+        Group::Send,
+    ];
 
     /// The word for the group in SQL: the columns of the named question `server` begin with it.
     pub fn name(self) -> &'static str {
         match self {
             Group::Queue => "queue",
             Group::Processing => "processing",
+            Group::Security => "security",
             Group::Filesystem => "filesystem",
             Group::Locks => "locks",
             Group::Send => "send",
@@ -135,7 +144,7 @@ kinds! {
     }
     /// Verifying the signature of the request and decrypting it.
     CryptoIn {
-        "crypto_in", crypto_in_ns, set_crypto_in_ns, Some(Group::Processing),
+        "crypto_in", crypto_in_ns, set_crypto_in_ns, Some(Group::Security),
         title "Verify and decrypt", legend 'c' "verify, decrypt", colours 5 "magenta"
     }
     /// Parsing the request.
@@ -175,7 +184,7 @@ kinds! {
     }
     /// Signing and encrypting the response.
     CryptoOut {
-        "crypto_out", crypto_out_ns, set_crypto_out_ns, Some(Group::Processing),
+        "crypto_out", crypto_out_ns, set_crypto_out_ns, Some(Group::Security),
         title "Sign and encrypt", legend 'C' "sign, encrypt", colours 11 "magenta"
     }
     /// Handing the response to the network.
@@ -190,7 +199,7 @@ kinds! {
     }
     /// Signing, verifying, encrypting and decrypting together, as Windows' events count them.
     Security {
-        "security", security_ns, set_security_ns, Some(Group::Processing),
+        "security", security_ns, set_security_ns, Some(Group::Security),
         title "Signing and encryption", legend 'E' "signing, encryption", colours 5 "magenta"
     }
     /// Calls of the transport: receiving and sending, as Windows' events count them.

@@ -21,6 +21,7 @@ mod kernel;
 mod log_header;
 mod merge;
 pub(crate) mod record;
+pub mod shape;
 mod stacks;
 mod survey;
 
@@ -121,6 +122,11 @@ pub struct Contents {
     pub processors: bool,
     /// It has packets, or messages or events of SMB.
     pub operations: bool,
+}
+
+impl Contents {
+    /// What traces of Linux are about.
+    pub const PROCESSORS: Contents = Contents { processors: true, operations: false };
 }
 
 /// Finds out what a log is about. Reads until both are known, at most the whole log.

@@ -39,8 +39,9 @@ pub mod trace_dat;
 pub mod windows;
 pub mod xperf;
 
+pub use etl::Contents;
 pub use reader::{
-    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, recognise,
+    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, contents, recognise,
     recognise_folder,
 };
 pub use symbols::Symbols;

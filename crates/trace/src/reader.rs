@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use smbscope_tables::{Part, Table};
 
 use crate::ctf;
-use crate::etl;
+use crate::etl::{self, Contents};
 use crate::event::EventReader;
 use crate::ftrace::{self, Text};
 use crate::perf;
@@ -141,6 +141,19 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
         return Some(Format::XperfText);
     }
     ftrace::is_trace(&head).then_some(Format::LinuxText)
+}
+
+/// What a trace is about; an event trace log is read for that.
+///
+/// # Errors
+///
+/// Those of the operating system.
+pub fn contents(path: &Path, format: Format) -> Result<Contents, Error> {
+    if format != Format::Etl {
+        return Ok(Contents::PROCESSORS);
+    }
+    let failed = |error: io::Error| Error::Io(path.to_owned(), error);
+    etl::contents(File::open(path).map_err(failed)?).map_err(|error| failed(error.into()))
 }
 
 /// Format and size of a folder; `None` if it is not a trace.

@@ -69,6 +69,8 @@ crate::rows::columns::columns! {
     lock_wait_ns: i64,
     crypto_in_ns: i64,
     crypto_out_ns: i64,
+    filesystem_slow_ns: i64,
+    security_ns: i64,
     request_frame: u64,
     response_frame: u64,
 }
@@ -427,8 +429,14 @@ impl Operation<'_> {
         duration(self.columns.recovery_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
     }
 
-    /// A slice of the server's time.
+    /// A slice of the server's time. Windows' events count the file system in two slices, and signing and
+    /// encryption in one for both directions.
     pub(super) fn slice(&self, kind: Kind) -> Option<i64> {
+        let more = match kind {
+            Kind::Filesystem => self.columns.filesystem_slow_ns.get(self.row),
+            Kind::CryptoIn => self.columns.security_ns.get(self.row),
+            _ => None,
+        };
         let column = match kind {
             Kind::Queue => &self.columns.queue_ns,
             Kind::Filesystem => &self.columns.filesystem_ns,
@@ -440,7 +448,10 @@ impl Operation<'_> {
             Kind::CryptoOut => &self.columns.crypto_out_ns,
             _ => return None,
         };
-        Some(duration(column.get(self.row)?))
+        match (column.get(self.row), more) {
+            (None, None) => None,
+            (own, more) => Some(duration(own.unwrap_or(0).saturating_add(more.unwrap_or(0)))),
+        }
     }
 
     pub(super) fn example(&self) -> Example {

@@ -76,7 +76,7 @@ pub(super) fn recognise(head: &[u8]) -> Found {
     if is_etl(head) {
         return Found::Unsupported {
             what: "a Windows event trace (.etl) as a stream of packets",
-            advice: "save it to a file and give its name: what processors did is read from files; packets in it need etl2pcapng INPUT.etl OUTPUT.pcapng (Microsoft's tool)",
+            advice: "save it to a file and give its name: an .etl is read at several places",
         };
     }
     if is_erf(head) {

@@ -108,6 +108,9 @@ fn seen(row: &Coverage) -> Facts {
             .titled("Taken at")
             .noted(row.vantage_reason.clone()),
     ];
+    if let Some(notes) = &row.notes {
+        rows.push(of("notes", Cell::Text(notes.clone())));
+    }
     // Inside the server there are messages, not packets.
     if row.vantage.as_deref() != Some(Vantage::Inside.name()) {
         let packets = of("frames", Cell::Count(row.frames)).titled("Packets");

@@ -45,7 +45,7 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
     Section {
         id: "server",
         title: "Inside the server",
-        help: "What a probe inside the server recorded: the time from the last byte of a request to the first byte of its reply, slice by slice, without operations that wait by design.",
+        help: "What a probe inside the server, or the server's own events, recorded: the time from the last byte of a request to the first byte of its reply, slice by slice, without operations that wait by design.",
         blocks,
     }
 }
@@ -76,9 +76,10 @@ fn facts(server: &Server) -> Facts {
 type Part = (&'static str, fn(&ServerSplit) -> i64);
 
 /// What the turnaround consists of.
-const PLACES: [Part; 6] = [
+const PLACES: [Part; 7] = [
     ("queue_ns", |split| split.queue_ns),
     ("processing_ns", |split| split.processing_ns),
+    ("security_ns", |split| split.security_ns),
     ("filesystem_ns", |split| split.filesystem_ns),
     ("lock_wait_ns", |split| split.lock_wait_ns),
     ("send_ns", |split| split.send_ns),
@@ -200,7 +201,7 @@ fn reference(server: &Server) -> Table {
     columns.push(column(of, "time_share", 1, |row: &ServerCommand| Cell::Share(row.time_share)));
     Table::new(
         "Queue, processing and file system by command",
-        "Processing is the server's own work including cryptography; file system includes waiting for an I/O thread, I/O and flushing. Cells are empty if no operation has such a slice.",
+        "Processing is the server's own work; file system includes waiting for an I/O thread, I/O and flushing. Cells are empty if no operation has such a slice.",
         &server.commands,
         columns,
     )
@@ -307,7 +308,7 @@ fn over_time(report: &Report, server: &Server) -> Lines {
         let title = field("server_split", name).title;
         (title.to_owned(), server.bins.iter().map(mean).collect::<Vec<_>>())
     };
-    // Five lines can be distinguished; the residual is in the table.
+    // Six lines can be distinguished; the residual is in the table.
     let places = PLACES.iter().filter(|(name, _)| *name != "residual_ns");
     let used = places.filter(|(_, part)| part(&server.split) != 0);
     Lines {

@@ -165,19 +165,5 @@ fn operation(
 }
 
 fn set(row: &mut Operation, kind: Kind, ns: i64) {
-    match kind {
-        Kind::Queue => row.set_queue_ns(ns),
-        Kind::CryptoIn => row.set_crypto_in_ns(ns),
-        Kind::Parse => row.set_parse_ns(ns),
-        Kind::Processing => row.set_processing_ns(ns),
-        Kind::Filesystem => row.set_filesystem_ns(ns),
-        Kind::IoWait => row.set_io_wait_ns(ns),
-        Kind::Io => row.set_io_ns(ns),
-        Kind::Flush => row.set_flush_ns(ns),
-        Kind::LockWait => row.set_lock_wait_ns(ns),
-        Kind::CryptoOut => row.set_crypto_out_ns(ns),
-        Kind::Send => row.set_send_ns(ns),
-        Kind::Disk => row.set_disk_ns(ns),
-        Kind::Offcpu => row.set_offcpu_ns(ns),
-    }
+    kind.set(row, ns);
 }

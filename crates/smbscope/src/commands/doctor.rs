@@ -4,6 +4,7 @@
 //! [`checks`].
 
 mod checks;
+mod sample;
 
 use anstyle::AnsiColor;
 use serde_json::json;
@@ -62,6 +63,9 @@ impl Check {
 
 /// Makes all checks and shows them.
 pub fn run(args: &Doctor) -> anyhow::Result<()> {
+    if let Some(trace) = &args.sample {
+        return sample::run(trace, args.format);
+    }
     let checks = checks::all();
     let mut output = Output::stdout();
     let text = match args.format {

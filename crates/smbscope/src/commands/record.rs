@@ -27,7 +27,7 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
         return record_to(&args.out, args, verbosity);
     }
     let to = args.out.to_string_lossy();
-    let script = windows::script(args.node, args.duration, &to)?;
+    let script = windows::script(args.what, args.node, args.duration, &to)?;
     let mut output = Output::stdout();
     output.text(&script)?;
     output.finish()

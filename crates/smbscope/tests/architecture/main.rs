@@ -20,7 +20,7 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("smbscope-tables", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-samba", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
-    ("smbscope-trace", &["smbscope-tables", "smbscope-wire"]),
+    ("smbscope-trace", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-counters", &["smbscope-tables"]),
     ("smbscope-client", &["smbscope-tables", "smbscope-wire"]),
     // Quantities with units are in the tables crate.

@@ -26,7 +26,7 @@ pub enum Input {
         /// Its format and compression.
         format: String,
     },
-    /// A trace of processors.
+    /// A trace of an operating system: of processors, of packets or of a server.
     Trace {
         /// Where it is.
         path: PathBuf,
@@ -36,6 +36,8 @@ pub enum Input {
         format: trace::Format,
         /// The same unpacked, if it is compressed.
         unpacked: Option<Unpacked>,
+        /// What it is about.
+        contents: trace::Contents,
     },
     /// Standard input.
     Stdin,
@@ -65,7 +67,8 @@ impl Input {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path))?;
         if metadata.is_dir() {
             if let Some((format, size_bytes)) = trace::recognise_folder(&path) {
-                return Ok(Input::Trace { path, size_bytes, format, unpacked: None });
+                let contents = trace::Contents::PROCESSORS;
+                return Ok(Input::Trace { path, size_bytes, format, unpacked: None, contents });
             }
             return Dataset::open(&path).map(Input::Dataset);
         }
@@ -79,11 +82,14 @@ impl Input {
         }
         if let Some(format) = trace::recognise(&head) {
             let size_bytes = metadata.len();
-            return Ok(Input::Trace { path, size_bytes, format, unpacked: None });
+            let contents = trace::contents(&path, format)?;
+            return Ok(Input::Trace { path, size_bytes, format, unpacked: None, contents });
         }
         if let Some(unpacked) = unpack(&path, &head)? {
             let (size_bytes, format) = (unpacked.size_bytes, unpacked.format);
-            return Ok(Input::Trace { path, size_bytes, format, unpacked: Some(unpacked) });
+            let contents = trace::contents(&unpacked.file, format)?;
+            let unpacked = Some(unpacked);
+            return Ok(Input::Trace { path, size_bytes, format, unpacked, contents });
         }
         let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
         let format = reader.summary().description();

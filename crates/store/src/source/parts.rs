@@ -115,7 +115,7 @@ pub struct Parts {
 enum Step {
     Decode(Vec<capture::Input>),
     Alone(capture::Input),
-    Trace(PathBuf, trace::Format, Option<Unpacked>),
+    Trace(PathBuf, trace::Format, Option<Unpacked>, trace::Contents),
     Read(Table, PathBuf),
 }
 
@@ -165,10 +165,20 @@ impl Parts {
                     parts.decode_alone(capture::Input::Path(path.clone()));
                     total = None;
                 }
-                Input::Trace { path, size_bytes, format, unpacked } => {
-                    if trace::TABLES.iter().any(|table| parts.request.tables.contains(table)) {
+                Input::Trace { path, size_bytes, format, unpacked, contents } => {
+                    let wants = |tables: &[Table]| {
+                        tables.iter().any(|table| parts.request.tables.contains(table))
+                    };
+                    let wanted = trace::Contents {
+                        // Without anything else, the row about the trace itself says so.
+                        processors: wants(&trace::TABLES)
+                            && (contents.processors || !contents.operations),
+                        operations: wants(&trace::OPERATION_TABLES) && contents.operations,
+                    };
+                    if wanted.processors || wanted.operations {
                         let unpacked = unpacked.clone();
-                        parts.steps.push_back(Step::Trace(path.clone(), *format, unpacked));
+                        let step = Step::Trace(path.clone(), *format, unpacked, wanted);
+                        parts.steps.push_back(step);
                         total = total.map(|total| total + size_bytes);
                     }
                 }
@@ -226,31 +236,40 @@ impl Parts {
         size(path)
     }
 
+    /// How packets are decoded, for the tables and columns of the request.
+    fn decode_options(&self) -> capture::Options {
+        let wanted = |table| self.request.tables.contains(&table);
+        let mut options = self.options.decode.clone();
+        options.projection.clone_from(&self.request.projection);
+        options.tables = capture::Tables {
+            operations: wanted(Table::Operations),
+            connections: wanted(Table::Connections),
+            sessions: wanted(Table::Sessions),
+            trees: wanted(Table::Trees),
+            handles: wanted(Table::Handles),
+            referrals: wanted(Table::Referrals),
+        };
+        options
+    }
+
     fn begin(&self, step: Step) -> Result<Current> {
         match step {
             Step::Alone(input) => self.begin(Step::Decode(vec![input])),
             Step::Decode(inputs) => {
-                let wanted = |table| self.request.tables.contains(&table);
-                let mut options = self.options.decode.clone();
-                options.projection.clone_from(&self.request.projection);
-                options.tables = capture::Tables {
-                    operations: wanted(Table::Operations),
-                    connections: wanted(Table::Connections),
-                    sessions: wanted(Table::Sessions),
-                    trees: wanted(Table::Trees),
-                    handles: wanted(Table::Handles),
-                    referrals: wanted(Table::Referrals),
-                };
-                let decoder = capture::Decoder::open(inputs, options)?;
+                let decoder = capture::Decoder::open(inputs, self.decode_options())?;
                 self.progress.set_decoding(Some(decoder.progress()));
                 Ok(Current::Decode(Box::new(decoder)))
             }
-            Step::Trace(path, format, unpacked) => {
+            Step::Trace(path, format, unpacked, wanted) => {
                 let OpenOptions { decode, symbols, .. } = &self.options;
                 let file = unpacked.as_ref().map_or(path.as_path(), |unpacked| &unpacked.file);
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
                 let rows = decode.batch_rows;
-                let reader = trace::Reader::open_as(file, &name, format, symbols, rows)?;
+                let wanted = trace::Wanted {
+                    processors: wanted.processors,
+                    operations: wanted.operations.then(|| self.decode_options()),
+                };
+                let reader = trace::Reader::open_as(file, &name, format, symbols, rows, wanted)?;
                 Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })
             }
             Step::Read(table, path) => {
@@ -299,6 +318,9 @@ impl Parts {
                 let before = std::mem::replace(read_bytes, reader.read_bytes());
                 self.progress.add(*read_bytes - before, 0);
                 let more = part.is_some();
+                if let Some(Part::Operations(batch)) = &part {
+                    self.progress.add(0, batch.num_rows() as u64);
+                }
                 self.read.extend(part.filter(|part| self.request.tables.contains(&part.table())));
                 Ok(more)
             }

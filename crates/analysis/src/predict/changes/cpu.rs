@@ -10,8 +10,15 @@ use super::{Definition, Spec, shared};
 use crate::predict::plan::Plan;
 
 /// Slices that faster processors shorten.
-const COMPUTED: &[Kind] =
-    &[Kind::CryptoIn, Kind::Parse, Kind::Processing, Kind::CryptoOut, Kind::Send];
+const COMPUTED: &[Kind] = &[
+    Kind::CryptoIn,
+    Kind::Parse,
+    Kind::Processing,
+    Kind::CryptoOut,
+    Kind::Send,
+    Kind::Security,
+    Kind::Transport,
+];
 
 pub(super) const ASSUMPTION: &str = "Queues stay as long as in the recording. A faster server has shorter ones, so the gain \
                                      is a lower bound.";

@@ -10,7 +10,7 @@ use super::{Definition, Spec, shared};
 use crate::predict::plan::Plan;
 
 /// Slices that faster storage shortens.
-const STORAGE: &[Kind] = &[Kind::Filesystem, Kind::Io, Kind::Flush];
+const STORAGE: &[Kind] = &[Kind::Filesystem, Kind::FilesystemSlow, Kind::Io, Kind::Flush];
 
 /// As a factor of speed.
 pub(super) struct Filesystem;

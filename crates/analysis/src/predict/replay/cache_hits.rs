@@ -8,7 +8,7 @@
 use smbscope_tables::slice::Kind;
 
 /// Slices in which a read is served.
-const SERVED: [Kind; 2] = [Kind::Filesystem, Kind::Io];
+const SERVED: [Kind; 3] = [Kind::Filesystem, Kind::FilesystemSlow, Kind::Io];
 /// Steps of the histogram for each doubling.
 const STEPS: f64 = 4.0;
 const BINS: usize = 50 * STEPS as usize;

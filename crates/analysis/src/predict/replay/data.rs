@@ -37,6 +37,11 @@ pub enum Part {
     LockWait,
     CryptoOut,
     Send,
+    FilesystemSlow,
+    Security,
+    Transport,
+    TransportSlow,
+    TransportDirect,
 }
 
 impl Part {
@@ -58,6 +63,11 @@ impl Part {
         Part::LockWait,
         Part::CryptoOut,
         Part::Send,
+        Part::FilesystemSlow,
+        Part::Security,
+        Part::Transport,
+        Part::TransportSlow,
+        Part::TransportDirect,
     ];
 
     /// Slices follow in the order of [`Kind::ALL`].

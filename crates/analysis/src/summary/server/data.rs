@@ -42,6 +42,7 @@ pub struct ServerSplit {
     pub request_transfer_ns: i64,
     pub queue_ns: i64,
     pub processing_ns: i64,
+    pub security_ns: i64,
     pub filesystem_ns: i64,
     pub lock_wait_ns: i64,
     pub send_ns: i64,

@@ -1,4 +1,4 @@
-//! The server's time by group of slices: queue, processing, file system, locks, sending.
+//! The server's time by group of slices: queue, processing, security, file system, locks, sending.
 
 use smbscope_tables::slice::Group;
 
@@ -11,6 +11,7 @@ impl ServerSplit {
         let sum = match group {
             Group::Queue => &mut self.queue_ns,
             Group::Processing => &mut self.processing_ns,
+            Group::Security => &mut self.security_ns,
             Group::Filesystem => &mut self.filesystem_ns,
             Group::Locks => &mut self.lock_wait_ns,
             Group::Send => &mut self.send_ns,
@@ -24,6 +25,7 @@ impl ServerSplit {
             (&mut self.request_transfer_ns, other.request_transfer_ns),
             (&mut self.queue_ns, other.queue_ns),
             (&mut self.processing_ns, other.processing_ns),
+            (&mut self.security_ns, other.security_ns),
             (&mut self.filesystem_ns, other.filesystem_ns),
             (&mut self.lock_wait_ns, other.lock_wait_ns),
             (&mut self.send_ns, other.send_ns),

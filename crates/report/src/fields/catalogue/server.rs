@@ -23,7 +23,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("server_split", "Time by category. Without the transfers, the sums add up to the turnaround if that is known.", &[], &[
         ("request_transfer_ns", "Request transfer", Duration, Always, "First to last byte of the request."),
         ("queue_ns", "Queue", Duration, Always, "Arrival to start of processing."),
-        ("processing_ns", "Processing", Duration, Always, "The server's own work: parsing, processing, cryptography."),
+        ("processing_ns", "Processing", Duration, Always, "The server's own work: parsing and processing."),
+        ("security_ns", "Security", Duration, Always, "Signing, verifying, encrypting and decrypting."),
         ("filesystem_ns", "File system", Duration, Always, "File-system calls, waiting for an I/O thread, I/O and flushing."),
         ("lock_wait_ns", "Locks", Duration, Always, "Waiting for locks, and for other clients to acknowledge breaks."),
         ("send_ns", "Send", Duration, Always, "Handing the reply to the network."),
@@ -38,7 +39,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("slices_sum", "Server", Object("spread"), Always, "Sum of an operation's slices, disk and off-processor time not counted because they lie within others."),
         ("residual", "Unexplained", Object("spread"), Always, "Turnaround minus that sum."),
         ("queue", "Queue", Object("spread"), Always, "Arrival to start of processing."),
-        ("processing", "Processing", Object("spread"), Always, "The server's own work: parsing, processing, cryptography."),
+        ("processing", "Processing", Object("spread"), Always, "The server's own work: parsing and processing."),
         ("filesystem", "File system", Object("spread"), Always, "File-system calls, waiting for an I/O thread, I/O and flushing."),
         ("split", "Split", Object("server_split"), Always, "Where the time was spent."),
         ("slices", "Slices", List("server_slice"), Always, "One for each kind that occurs."),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::windows::What;
 use crate::commands::live::args::Listen;
 use crate::options::{Anonymize, duration};
 
@@ -47,6 +48,7 @@ Examples:
   smbscope record --interface eth0 --duration 60s --out run/
   smbscope record --cpu --no-probe --duration 20s --out cpu/
   smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\temp' > cpu.cmd
+  smbscope record --print-windows-script --what smb --duration 60s --to 'S:\temp' > smb.cmd
   smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {
@@ -78,12 +80,20 @@ pub struct Record {
     /// costs more.
     #[arg(long, requires = "cpu")]
     pub switches: bool,
-    /// Print a script that records the processors of a Windows server with xperf, and end. Its
-    /// result is read by `smbscope report` on any system. The folder of the server that it writes to
-    /// is that of --out, or of --to.
+    /// Print a script that records on a Windows server, and end. Its results are read by `smbscope report` on any
+    /// system. The folder of the server that it writes to is that of --out, or of --to.
     #[arg(long, conflicts_with_all = ["cpu", "interface"])]
     pub print_windows_script: bool,
-    /// NUMA node on which that script runs: one that network adapters do not interrupt.
+    /// What that script records.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value_t,
+        requires = "print_windows_script"
+    )]
+    pub what: What,
+    /// NUMA node on which the script for processors runs: one that network adapters do not interrupt.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub node: u32,
     #[command(flatten)]

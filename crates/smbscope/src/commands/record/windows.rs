@@ -1,15 +1,35 @@
-//! `smbscope record --print-windows-script`: a script that records processors on Windows.
+//! `smbscope record --print-windows-script`: scripts that record on Windows what its processors do, or what its SMB
+//! server does.
 //!
 //! Its commands are described in Microsoft's documentation: xperf in "Windows Performance Toolkit"
 //! (start, stop, stackwalk, WPA providers), start /NODE and /AFFINITY in KB 2028687,
-//! DisablePagingExecutive in "Kernel Trace Control API Reference".
+//! DisablePagingExecutive in "Kernel Trace Control API Reference"; logman, netsh trace and wevtutil in "Windows
+//! Commands".
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::exit::Failure;
 
-const SCRIPT: &str = include_str!("windows.cmd");
+/// What a script records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum What {
+    /// Interrupts, deferred work, samples and switches of the processors, with xperf.
+    #[default]
+    Processors,
+    /// Events of the SMB server, packets, and the event logs of SMB, with what Windows has.
+    Smb,
+}
+
+impl What {
+    fn template(self) -> &'static str {
+        match self {
+            What::Processors => include_str!("windows.cmd"),
+            What::Smb => include_str!("windows_smb.cmd"),
+        }
+    }
+}
+
 /// Time without --duration.
 const DURATION: Duration = Duration::from_secs(20);
 /// Megabytes of a second on a busy server with 64 processors, and those of the file at least and at most.
@@ -29,7 +49,12 @@ pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// The script, with the ends of lines that Windows expects.
-pub fn script(node: u32, duration: Option<Duration>, to: &str) -> anyhow::Result<String> {
+pub fn script(
+    what: What,
+    node: u32,
+    duration: Option<Duration>,
+    to: &str,
+) -> anyhow::Result<String> {
     check(to)?;
     let seconds = duration.unwrap_or(DURATION).as_secs_f64().ceil().max(1.0) as u64;
     let file_mb = seconds.saturating_mul(MB_EACH_SECOND).clamp(FILE_MB.0, FILE_MB.1);
@@ -41,8 +66,9 @@ pub fn script(node: u32, duration: Option<Duration>, to: &str) -> anyhow::Result
         ("{FILE_MB}", file_mb.to_string()),
         ("{FREE_MB}", (2 * file_mb).to_string()),
     ];
-    let script =
-        values.iter().fold(SCRIPT.to_owned(), |text, (name, value)| text.replace(name, value));
+    let script = values
+        .iter()
+        .fold(what.template().to_owned(), |text, (name, value)| text.replace(name, value));
     Ok(script.replace('\n', "\r\n"))
 }
 
@@ -67,7 +93,8 @@ mod tests {
 
     #[test]
     fn the_script_has_the_values_and_no_placeholder() {
-        let script = script(1, Some(Duration::from_millis(19_500)), r"S:\temp\").unwrap();
+        let script =
+            script(What::Processors, 1, Some(Duration::from_millis(19_500)), r"S:\temp\").unwrap();
         assert!(script.contains("set \"TO=S:\\temp\"\r\n"), "{script}");
         for line in
             ["set \"NODE=1\"", "set \"SECONDS=20\"", "set \"FILE_MB=2000\"", "set \"FREE_MB=4000\""]
@@ -76,9 +103,14 @@ mod tests {
         }
         assert!(!script.contains('{') && !script.contains("\r\r"), "{script}");
         assert!(script.lines().all(|line| !line.ends_with(' ')));
-        let longer = super::script(0, Some(Duration::from_secs(3600)), r"C:\").unwrap();
+        let longer =
+            super::script(What::Processors, 0, Some(Duration::from_secs(3600)), r"C:\").unwrap();
         assert!(longer.contains("set \"FILE_MB=8192\""));
-        assert!(super::script(0, None, r"C:\x").unwrap().contains("set \"SECONDS=20\""));
+        let smb = super::script(What::Smb, 0, None, r"C:\x").unwrap();
+        assert!(smb.contains("set \"SECONDS=20\"") && !smb.contains('{'), "{smb}");
+        for command in ["logman start", "netsh trace start", "wevtutil epl"] {
+            assert!(smb.contains(command), "{command}");
+        }
     }
 
     #[test]
