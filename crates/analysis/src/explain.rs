@@ -45,11 +45,12 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Connection, Coverage, Step};
+use smbscope_tables::tables::{Connection, Coverage, ServerEvent, Step};
 
 pub use data::*;
 pub use operation::COLUMNS;
 
+use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
 use breaks::Breaks;
@@ -122,6 +123,7 @@ pub struct Explain {
     per_entry_requests: PerEntryRequests,
     polling: Polling,
     no_compounding: NoCompounding,
+    logged: LoggedTally,
     slow_client: SlowClient,
     change: Change,
     counters: Counters,
@@ -384,7 +386,13 @@ impl Explain {
             sample.judge(&mut findings)?;
         }
         let change = self.change.finish();
-        Ok(Diagnosis { findings, pauses, unexplained, change, notes, whole })
+        let logged = self.logged.finish();
+        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, whole })
+    }
+
+    /// Adds events that a server or client logged on its own.
+    pub fn logged(&mut self, rows: &[ServerEvent]) {
+        self.logged.add(rows);
     }
 
     fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {

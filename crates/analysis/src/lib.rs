@@ -97,6 +97,7 @@ pub mod compare;
 mod evidence;
 pub mod explain;
 pub mod live;
+mod logged;
 pub mod predict;
 pub mod processors;
 mod rows;

@@ -30,8 +30,9 @@ use arrow::error::ArrowError;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{Counter, Scenario, Step};
 use smbscope_tables::slice::Slice;
-use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Session, Tree};
 
+pub use crate::logged::Logged;
 pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
@@ -40,6 +41,7 @@ pub use load::{Counted, LoadSoFar};
 pub use server::data::*;
 pub use slowest::filter;
 
+use crate::logged::LoggedTally;
 use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
 use chains::{Begins, ChainTally};
@@ -122,6 +124,7 @@ pub struct Summary {
     breaks: Breaks,
     changes: Words,
     sessions: Sessions,
+    logged: LoggedTally,
     mechanisms: Words,
     trees: Trees,
     handles: HandleTally,
@@ -165,6 +168,7 @@ impl Summary {
             breaks: Breaks::default(),
             changes: Words::default(),
             sessions: Sessions::default(),
+            logged: LoggedTally::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
             handles: HandleTally::new(FINE),
@@ -190,6 +194,11 @@ impl Summary {
     /// Adds opens.
     pub fn handles(&mut self, rows: &[Handle]) {
         self.handles.handles(&mut self.series, rows);
+    }
+
+    /// Adds events that a server or client logged on its own.
+    pub fn logged(&mut self, rows: &[ServerEvent]) {
+        self.logged.add(rows);
     }
 
     /// Adds sessions.
@@ -301,6 +310,7 @@ impl Summary {
                 dialects: words(self.dialects.finish(&whole)),
                 ..self.protection
             },
+            logged: self.logged.finish(),
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),

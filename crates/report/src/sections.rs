@@ -8,6 +8,7 @@ mod findings;
 mod forecast;
 mod latency;
 mod load;
+mod logged;
 mod paths;
 mod portions;
 mod run;
@@ -69,7 +70,9 @@ fn span(report: &Report, meta: &Meta) -> String {
 fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     // Of a recording without operations there is only what was read, which is not folded then.
     if report.totals.tally.operations == 0 && report.load.is_none() {
-        return vec![Section { id: "recording", ..coverage::coverage(report) }];
+        let mut sections: Vec<_> = logged::logged(&report.logged).into_iter().collect();
+        sections.push(Section { id: "recording", ..coverage::coverage(report) });
+        return sections;
     }
     let mut sections = Vec::new();
     if let Some(load) = &report.load {
@@ -77,6 +80,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     }
     sections.push(latency::overview(report));
     sections.extend(findings::findings(report, meta));
+    sections.extend(logged::logged(&report.logged));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));
     sections.extend(report.load.as_ref().map(load::scenarios));
     sections.push(work::series(report));

@@ -66,6 +66,17 @@ fn duration(ns: Option<i64>) -> String {
 
 fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
     let tally = &report.totals.tally;
+    if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
+        let times = match logged.count {
+            1 => "once".to_owned(),
+            count => format!("{} times", format::count(count)),
+        };
+        return Verdict {
+            tone: Tone::Unknown,
+            sentence: format!("{} ({times})", logged.title),
+            reasons: vec![format!("{}: {}.", upper(logged.side), logged.remedy)],
+        };
+    }
     if tally.operations == 0 {
         return Verdict {
             tone: Tone::Unknown,

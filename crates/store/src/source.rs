@@ -83,8 +83,8 @@ pub struct Source {
 impl Source {
     /// Recognises `inputs`: paths, or `-` for standard input.
     pub fn open(inputs: &[String], options: OpenOptions) -> Result<Source> {
-        let inputs = inputs.iter().map(|input| Input::recognise(input));
-        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        let inputs = inputs.iter().map(|input| Input::recognise_all(input));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect::<Vec<_>>();
         if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
             return Err(Error::Streams);
         }

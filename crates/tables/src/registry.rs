@@ -17,7 +17,7 @@ use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
     Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interrupt, InterruptTotal, Power,
-    Referral, Sample, Scenario, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
+    Referral, Sample, Scenario, ServerEvent, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -191,6 +191,8 @@ registry! {
         "Idle states and frequencies of processors.";
     Images: rows of Image, time Some("loaded_at"), pass 5,
         "Code of the kernel, of drivers and of programs in memory.";
+    ServerEvents: rows of ServerEvent, time Some("time"), pass 5,
+        "What Windows' SMB server and client logged on their own: slow operations, refused and lost connections.";
     Traces: rows of Trace, time Some("started_at"), pass 5,
         "What traces of processors contain, lost and do not show.";
     Coverage: one of Coverage, time Some("started_at"), pass 6,

@@ -26,6 +26,7 @@ mod bytes;
 pub mod ctf;
 pub mod etl;
 pub mod event;
+pub mod evtx;
 pub mod ftrace;
 mod linux;
 mod names;
@@ -41,7 +42,7 @@ pub mod xperf;
 
 pub use etl::Contents;
 pub use reader::{
-    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, contents, recognise,
-    recognise_folder,
+    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, contents, event_logs,
+    recognise, recognise_folder,
 };
 pub use symbols::Symbols;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use arrow::error::ArrowError;
@@ -11,6 +11,7 @@ use smbscope_tables::{Part, Table};
 use crate::ctf;
 use crate::etl::{self, Contents};
 use crate::event::EventReader;
+use crate::evtx;
 use crate::ftrace::{self, Text};
 use crate::perf;
 use crate::rows::Rows;
@@ -36,7 +37,7 @@ pub const TABLES: [Table; 10] = [
 ];
 
 /// The tables that a trace with packets or events of SMB has.
-pub const OPERATION_TABLES: [Table; 8] = [
+pub const OPERATION_TABLES: [Table; 9] = [
     Table::Operations,
     Table::Slices,
     Table::Connections,
@@ -44,6 +45,7 @@ pub const OPERATION_TABLES: [Table; 8] = [
     Table::Trees,
     Table::Handles,
     Table::Referrals,
+    Table::ServerEvents,
     Table::Coverage,
 ];
 
@@ -76,6 +78,8 @@ pub enum Format {
     Etl,
     /// Text of `xperf -a dpcisr`.
     XperfText,
+    /// Event log of Windows.
+    Evtx,
 }
 
 impl Format {
@@ -88,6 +92,7 @@ impl Format {
             Format::Ctf => "Common Trace Format",
             Format::Etl => "Windows event trace log",
             Format::XperfText => "sums of xperf",
+            Format::Evtx => "Windows event log",
         }
     }
 }
@@ -126,6 +131,9 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if etl::is_etl(head) {
         return Some(Format::Etl);
     }
+    if evtx::is_evtx(head) {
+        return Some(Format::Evtx);
+    }
     if perf::is_perf(head) {
         return Some(Format::Perf);
     }
@@ -143,12 +151,32 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     ftrace::is_trace(&head).then_some(Format::LinuxText)
 }
 
+/// Windows' event logs in a folder, by name; none if the folder is something else. They are at most a thousand, as
+/// many as Windows has.
+pub fn event_logs(folder: &Path) -> Vec<PathBuf> {
+    const LOGS_MAX: usize = 1_000;
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_log = |path: &PathBuf| {
+        let mut head = [0; 8];
+        path.is_file()
+            && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+            && evtx::is_evtx(&head)
+    };
+    let mut logs: Vec<_> = paths.filter(is_log).take(LOGS_MAX).collect();
+    logs.sort();
+    logs
+}
+
 /// What a trace is about; an event trace log is read for that.
 ///
 /// # Errors
 ///
 /// Those of the operating system.
 pub fn contents(path: &Path, format: Format) -> Result<Contents, Error> {
+    if format == Format::Evtx {
+        return Ok(Contents { processors: false, operations: true });
+    }
     if format != Format::Etl {
         return Ok(Contents::PROCESSORS);
     }
@@ -273,6 +301,7 @@ fn open(
         Format::Perf => Box::new(perf::Reader::new(file()?)?),
         Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
         Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
+        Format::Evtx => Box::new(evtx::Reader::new(path, recording)?),
         Format::XperfText => Box::new(xperf::Text::new(BufReader::with_capacity(1 << 16, file()?))),
         Format::Etl => {
             let reader = etl::Reader::new(file()?)?;

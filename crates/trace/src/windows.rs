@@ -11,6 +11,7 @@
 mod delay;
 mod fields;
 mod fragments;
+pub mod log_events;
 mod messages;
 mod packets;
 mod provider;
@@ -20,11 +21,12 @@ use std::sync::Arc;
 
 use smbscope_capture::{Error, Options, PushDecoder};
 use smbscope_tables::Part;
-use smbscope_tables::tables::Coverage;
+use smbscope_tables::code::Vantage;
+use smbscope_tables::tables::{Coverage, ServerEvent};
 
 pub use packets::Counts as PacketCounts;
 pub use provider::{Guid, Provider};
-pub use server::{Calibration, Machine};
+pub use server::{Calibration, Machine, socket_address};
 
 use crate::etl::clock::Clock;
 use crate::etl::record::{Origin, Record};
@@ -51,6 +53,8 @@ pub struct Found {
     pub messages: u64,
     pub requests: u64,
     pub responses: u64,
+    /// Events that the server or the client also writes to its event log.
+    pub log_events: u64,
 }
 
 impl Found {
@@ -66,6 +70,7 @@ impl Found {
                 &mut self.requests
             }
             Provider::SmbServer if server::is_response(id) => &mut self.responses,
+            _ if log_events::is_known(provider, id) => &mut self.log_events,
             _ => return false,
         };
         *count += 1;
@@ -77,11 +82,16 @@ impl Found {
         match *self {
             Found { messages: 1.., .. } => Some(Rows::Messages),
             Found { packets: 1.., .. } => Some(Rows::Packets),
-            Found { requests: 1.., .. } | Found { responses: 1.., .. } => Some(Rows::Events),
+            Found { requests: 1.., .. }
+            | Found { responses: 1.., .. }
+            | Found { log_events: 1.., .. } => Some(Rows::Events),
             _ => None,
         }
     }
 }
+
+/// Rows of the event log after which they are handed on.
+const LOG_EVENTS: usize = 4_096;
 
 /// What the first reading of a log collects.
 #[derive(Debug, Default)]
@@ -129,6 +139,7 @@ pub struct Operations {
     server: ServerEvents,
     /// Frames and messages that wait for the events of the server about the same operations.
     delay: Option<Delay>,
+    log_events: Vec<ServerEvent>,
 }
 
 impl std::fmt::Debug for Operations {
@@ -164,6 +175,7 @@ impl Operations {
             connections: Connections::default(),
             server: ServerEvents::new(calibration, survey.names),
             delay: (rows != Rows::Events && survey.found.responses > 0).then(Delay::default),
+            log_events: Vec::new(),
         }))
     }
 
@@ -171,6 +183,14 @@ impl Operations {
     pub fn event(&mut self, record: &Record<'_>) {
         let Some((provider, id)) = event_of(record) else { return };
         let time_ns = self.clock.time_ns(record.ticks);
+        if log_events::is_known(provider, id) {
+            let (version, payload) = (record.version, record.payload);
+            match log_events::of_fields(provider, id, version, payload, time_ns, &self.recording) {
+                Some(event) => self.log_events.push(event),
+                None => self.server.counts.unknown += 1,
+            }
+            return;
+        }
         let Operations { feed, delay, rows, packets, messages, connections, server, .. } = self;
         let mut frame = |packet: Packet<'_>| match delay {
             Some(delay) => delay.frame(packet, time_ns),
@@ -218,7 +238,7 @@ impl Operations {
     /// Whether [`Operations::parts`] should be called now.
     #[inline]
     pub fn wants_out(&self) -> bool {
-        self.feed.wants_out()
+        self.feed.wants_out() || self.log_events.len() >= LOG_EVENTS
     }
 
     /// Everything that ended since the last call.
@@ -227,9 +247,12 @@ impl Operations {
     ///
     /// Arrow's.
     pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
-        let Operations { feed, server, rows, recording, .. } = self;
+        let Operations { feed, server, rows, recording, log_events, .. } = self;
         let mut parts = feed.parts(&mut |row, ends| server.amend(row, ends, *rows))?;
         parts.push(server.take_slices(recording, *rows)?);
+        if !log_events.is_empty() {
+            parts.push(Part::ServerEvents(std::mem::take(log_events)));
+        }
         parts.iter_mut().for_each(|part| server.complete(part, *rows));
         Ok(parts)
     }
@@ -250,6 +273,10 @@ impl Operations {
             coverage.file_bytes = file_bytes;
             coverage.format = format(rows, &found, build);
             coverage.resolution_ns = Some(100);
+            if rows != Rows::Packets {
+                coverage.vantage = Some(Vantage::Inside.name().to_owned());
+                server::REASON.clone_into(&mut coverage.vantage_reason);
+            }
             match rows {
                 Rows::Packets => cover_packets(coverage, packets),
                 Rows::Messages => {
@@ -262,6 +289,9 @@ impl Operations {
         // The coverage is the last part.
         let slices = server.take_slices(&recording, rows)?;
         parts.insert(parts.len().saturating_sub(1), slices);
+        if !self.log_events.is_empty() {
+            parts.insert(parts.len().saturating_sub(1), Part::ServerEvents(self.log_events));
+        }
         parts.iter_mut().for_each(|part| server.complete(part, rows));
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
             let counts = &server.counts;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 pub use crate::evidence::{Confidence, Figure, Remedy};
+pub use crate::logged::Logged;
 
 /// Smaller shares of the time are not reported as findings ...
 pub const LEAST_SHARE: f64 = 0.05;
@@ -266,6 +267,8 @@ pub struct Diagnosis {
     pub change: Option<ChangeInTime>,
     /// Facts worth knowing whose cost in time is not known.
     pub notes: Vec<Note>,
+    /// What servers and clients logged on their own.
+    pub logged: Vec<Logged>,
     /// Totals.
     pub whole: Whole,
 }

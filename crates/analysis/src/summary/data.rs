@@ -7,6 +7,8 @@
 use serde::Serialize;
 use smbscope_tables::tables::{Connection, Coverage};
 
+use crate::logged::Logged;
+
 pub use crate::rows::status_class::StatusClass;
 pub use crate::stats::latency::Distribution;
 
@@ -43,6 +45,8 @@ pub struct Report {
     pub load: Option<super::load::data::Load>,
     /// Null if no operation has slices of the server's time.
     pub server: Option<super::server::data::Server>,
+    /// What servers and clients logged on their own.
+    pub logged: Vec<Logged>,
 }
 
 /// Counters and times of a group of operations.

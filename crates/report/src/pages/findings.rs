@@ -2,7 +2,7 @@
 
 use smbscope_analysis::explain::{
     Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
-    Pauses, Unexplained, Whole,
+    Logged, Pauses, Unexplained, Whole,
 };
 
 use crate::format;
@@ -39,6 +39,8 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     let Diagnosis { findings, notes, whole, .. } = diagnosis;
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    // Event logs alone have no operations.
+    let has_operations = whole.operations > 0 || diagnosis.logged.is_empty();
     let parts = match (whole.server_ns, whole.network_ns) {
         (0, 0) => "server and network not known separately".to_owned(),
         // Recorded at the server, the network is not part of the waiting.
@@ -47,17 +49,21 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
             format!("{} server, {} network", format::duration(server), format::duration(network))
         }
     };
-    line(
-        0,
-        &format!(
-            "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}); {} per operation",
-            format::count(whole.operations),
-            format::duration(whole.lasted_ns),
-            format::duration(whole.busy_ns),
-            format::duration(whole.transfer_ns),
-            format::duration(whole.elapsed_ns_mean),
-        ),
-    );
+    if has_operations {
+        line(
+            0,
+            &format!(
+                "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}); {} per operation",
+                format::count(whole.operations),
+                format::duration(whole.lasted_ns),
+                format::duration(whole.busy_ns),
+                format::duration(whole.transfer_ns),
+                format::duration(whole.elapsed_ns_mean),
+            ),
+        );
+    } else {
+        line(0, &format!("{inputs}: event logs, without operations"));
+    }
     let reported = if look.all { findings.iter().collect() } else { reported(diagnosis) };
     if let Some(verdict) = verdict(diagnosis) {
         text.push('\n');
@@ -71,6 +77,14 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
         after.push('\n');
         folded(&mut after, 0, &words, look.width);
     }
+    let mut logged_lines = String::new();
+    if !diagnosis.logged.is_empty() {
+        logged_lines.push_str("\nLogged by Windows itself\n");
+        for row in &diagnosis.logged {
+            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), look.width);
+        }
+    }
+    after.push_str(&logged_lines);
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {
@@ -149,6 +163,38 @@ pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
     let change = diagnosis.change.as_ref().map(change);
     let pauses = diagnosis.pauses.as_ref().and_then(pauses);
     change.into_iter().chain(unexplained).chain(pauses).collect()
+}
+
+/// Events of one kind in a sentence.
+pub(crate) fn logged(row: &Logged) -> String {
+    let times = match row.count {
+        1 => "once".to_owned(),
+        count => format!("{} times", format::count(count)),
+    };
+    let longest = match (row.longest_ns, row.threshold_ns) {
+        (Some(longest), Some(threshold)) => format!(
+            ", longest {} (limit {})",
+            format::duration(longest),
+            format::duration(threshold)
+        ),
+        (Some(longest), None) => format!(", longest {}", format::duration(longest)),
+        _ => String::new(),
+    };
+    let mut text = format!("{} ({times}{longest})", row.title);
+    let names = [
+        ("commands", &row.commands),
+        ("shares", &row.shares),
+        ("files", &row.paths),
+        ("clients", &row.clients),
+        ("users", &row.users),
+        ("servers", &row.servers),
+        ("status", &row.statuses),
+    ];
+    for (what, names) in names.into_iter().filter(|(_, names)| !names.is_empty()) {
+        text.push_str(&format!("; {what} {}", names.join(", ")));
+    }
+    text.push_str(&format!(". {}: {}.", row.side, row.remedy));
+    text
 }
 
 fn change(change: &ChangeInTime) -> String {
@@ -235,6 +281,9 @@ pub(crate) fn owner(found: &Finding) -> String {
 
 /// The verdict if no finding explains enough.
 pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
+    if diagnosis.whole.timed == 0 && !diagnosis.logged.is_empty() {
+        return None;
+    }
     let first = diagnosis.findings.first();
     (!findings_are_reported(diagnosis)).then(|| match (diagnosis.whole.timed, first) {
         (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),

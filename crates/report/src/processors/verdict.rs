@@ -28,12 +28,18 @@ fn busy(processor: &Processor) -> f64 {
 
 pub(super) fn verdict(report: &Report) -> Verdict {
     if report.interrupts.is_empty() {
+        let is_windows = report.traces.iter().any(|trace| trace.format.starts_with("Windows"));
         return Verdict {
             tone: Tone::Unknown,
-            sentence: "The trace has no interrupts and no deferred work".to_owned(),
+            // A log with packets or events of SMB has another report.
+            sentence: match is_windows {
+                true => "The trace has no interrupts and no deferred work, no packets and no events of SMB",
+                false => "The trace has no interrupts and no deferred work",
+            }
+            .to_owned(),
             reasons: vec![
-                match report.traces.iter().any(|trace| trace.format.starts_with("Windows")) {
-                    true => "On Windows, record with the kernel flags INTERRUPT and DPC.",
+                match is_windows {
+                    true => "`smbscope record --print-windows-script` prints what records interrupts, and with `--what smb` what records SMB.",
                     false => {
                         "On Linux, record the events irq:*, irq_vectors:*, napi:* and sched:sched_switch."
                     }

@@ -15,7 +15,14 @@ pub fn diagnose(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Diagno
 
 impl Analysis for Explain {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Connections, Table::Coverage, Table::Counters, Table::Steps, Table::Operations]
+        vec![
+            Table::Connections,
+            Table::Coverage,
+            Table::Counters,
+            Table::Steps,
+            Table::Operations,
+            Table::ServerEvents,
+        ]
     }
 
     fn columns(&self) -> Vec<&'static str> {
@@ -26,6 +33,7 @@ impl Analysis for Explain {
         match part {
             Part::Operations(batch) => self.operations(batch)?,
             Part::Connections(rows) => self.connections(rows),
+            Part::ServerEvents(rows) => self.logged(rows),
             Part::Steps(rows) => self.steps(rows),
             Part::Counters(rows) => self.counters(rows),
             Part::Coverage(row) => self.coverage(std::slice::from_ref(row)),

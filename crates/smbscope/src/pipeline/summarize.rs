@@ -38,6 +38,7 @@ impl Analysis for Summary {
             Table::Sessions,
             Table::Trees,
             Table::Handles,
+            Table::ServerEvents,
             Table::Coverage,
         ]
     }
@@ -58,6 +59,7 @@ impl Analysis for Summary {
             Part::Trees(rows) => self.trees(rows),
             Part::Handles(rows) => self.handles(rows),
             Part::Coverage(row) => self.coverage(row),
+            Part::ServerEvents(rows) => self.logged(rows),
             Part::Steps(rows) => self.steps(rows),
             Part::Scenarios(rows) => self.scenarios(rows),
             Part::Counters(rows) => self.counters(rows),

@@ -77,7 +77,7 @@ const FLOORS: &[Floors] = &[
         package: "analysis",
         parent: "",
         floors: &[
-            &["evidence", "rows"],
+            &["evidence", "logged", "rows"],
             &["stats"],
             &["compare", "live", "predict", "processors", "summary"],
             &["explain"],

@@ -58,6 +58,19 @@ pub enum Input {
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 impl Input {
+    /// The same for a name that may be that of a folder of Windows' event logs: each of them is an input.
+    pub fn recognise_all(name: &str) -> Result<Vec<Input>> {
+        let folder = Path::new(name);
+        if name != "-" && folder.is_dir() {
+            let logs = trace::event_logs(folder);
+            if !logs.is_empty() {
+                let names = logs.iter().map(|path| path.to_string_lossy());
+                return names.map(|name| Input::recognise(&name)).collect();
+            }
+        }
+        Input::recognise(name).map(|input| vec![input])
+    }
+
     /// Recognises one input by content; `-` is standard input.
     pub fn recognise(name: &str) -> Result<Input> {
         if name == "-" {

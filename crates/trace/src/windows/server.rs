@@ -41,6 +41,8 @@ const PORT: u16 = 445;
 const CONNECTIONS_MAX: usize = 65_535;
 /// Responses whose row was not made yet: those of a fraction of a second.
 const WORK_MAX: usize = 1 << 20;
+/// How the vantage is known.
+pub const REASON: &str = "written by the server's own events";
 /// In the tables, for an address that events do not say.
 const UNKNOWN: &str = "unknown";
 
@@ -274,7 +276,7 @@ impl ServerEvents {
                     let client = client.map(|(ip, port)| SocketAddr::new(ip, port));
                     row.guid = client.and_then(|end| self.guids.get(&end)).map(Guid::to_string);
                     row.vantage = Some(Vantage::Inside.name().to_owned());
-                    row.vantage_reason = "recorded by events of Windows' server".into();
+                    row.vantage_reason = REASON.into();
                     row.server = UNKNOWN.into();
                     if client.is_some_and(is_nameless) {
                         row.client = UNKNOWN.into();

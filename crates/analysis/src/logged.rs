@@ -1,0 +1,322 @@
+//! What Windows' SMB server and client logged on their own: how often each thing happened, to whom, and what to do.
+//!
+//! These events have no operations, so they have no share of the time; they are listed beside the findings. What
+//! each one means and which setting it is about is in Microsoft's list of SMB events and in their messages.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use smbscope_tables::tables::ServerEvent;
+
+/// Names of each kind that are counted.
+const NAMES_MAX: usize = 10_000;
+/// Names that are shown.
+const NAMES_SHOWN: usize = 3;
+
+/// A kind of event, with what it says and what to do.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// The word in the table.
+    name: &'static str,
+    title: &'static str,
+    side: &'static str,
+    remedy: &'static str,
+}
+
+const fn kind(
+    name: &'static str,
+    title: &'static str,
+    side: &'static str,
+    remedy: &'static str,
+) -> Kind {
+    Kind { name, title, side, remedy }
+}
+
+/// All kinds, the most costly ones first.
+const KINDS: [Kind; 22] = [
+    kind(
+        "slow_file_system",
+        "File-system operations took longer than the server tolerates",
+        "server",
+        "look at the storage of these shares at these times: latency of the volume, filter drivers (fltmc), antivirus, backups, deduplication",
+    ),
+    kind(
+        "slow_network",
+        "Sending or receiving took longer than the server tolerates",
+        "network",
+        "look for losses and closed windows in a capture of these clients, and for network adapters whose receive work is on one CPU",
+    ),
+    kind(
+        "slow_command",
+        "Commands took longer than the server tolerates",
+        "server",
+        "record the server's events (smbscope record --print-windows-script --what smb): they say in which part the time goes",
+    ),
+    kind(
+        "disconnected",
+        "Connections to a server were lost",
+        "network",
+        "compare the times with those of the server, of firewalls and of failovers; a capture shows who sent the reset",
+    ),
+    kind(
+        "connect_failed",
+        "Connections to a server could not be made",
+        "network",
+        "check name resolution, and that port 445 is open from this client",
+    ),
+    kind(
+        "request_expired",
+        "Requests were given up because no response came",
+        "server",
+        "look at what the server did at these times: these requests waited until the client's timeout",
+    ),
+    kind(
+        "session_failed",
+        "Sessions could not be set up again",
+        "server",
+        "look for the status: an expired ticket, a changed password, or a server that refuses the logon",
+    ),
+    kind(
+        "share_failed",
+        "Shares could not be connected",
+        "server",
+        "look for the status: the share is gone, or the user may not use it",
+    ),
+    kind(
+        "reopen_failed",
+        "Durable or persistent handles could not be opened again",
+        "server",
+        "programs lost their open files after a lost connection: look for the reason of the connection's end at the same time",
+    ),
+    kind(
+        "logon_failed",
+        "Logons failed",
+        "client",
+        "look for the status and the client: old credentials in services and mapped drives try again and again",
+    ),
+    kind(
+        "unencrypted_refused",
+        "Access without encryption was refused",
+        "client",
+        "these clients need SMB 3, or the share's encryption is stricter than intended (Set-SmbShare -EncryptData, RejectUnencryptedAccess)",
+    ),
+    kind(
+        "cipher_refused",
+        "No common cipher for encryption was found",
+        "client",
+        "compare the cipher orders (Get-SmbServerConfiguration EncryptionCiphers) with what these clients support",
+    ),
+    kind(
+        "signature_wrong",
+        "Messages with a wrong signature were refused",
+        "network",
+        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
+    ),
+    kind(
+        "signing_failed",
+        "Responses with a wrong signature were refused",
+        "network",
+        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
+    ),
+    kind(
+        "negotiate_changed",
+        "The negotiation was changed on the way",
+        "network",
+        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
+    ),
+    kind(
+        "no_signing",
+        "Clients that do not support signing connected",
+        "client",
+        "update them before the server requires signing",
+    ),
+    kind(
+        "no_encryption",
+        "Clients that do not support encryption connected",
+        "client",
+        "update them before the server or a share requires encryption",
+    ),
+    kind(
+        "smb1_access",
+        "Clients tried SMB1",
+        "client",
+        "update or replace them: SMB1 has no protection, and Windows removes it",
+    ),
+    kind(
+        "guest_logon",
+        "Clients logged on as guest",
+        "client",
+        "give them an account: a guest's messages cannot be signed",
+    ),
+    kind(
+        "rdma_with_signing",
+        "Signing is required together with RDMA",
+        "server",
+        "direct placement by RDMA is not used for signed messages by older versions: signing costs the benefit of RDMA",
+    ),
+    kind(
+        "rdma_with_encryption",
+        "Encryption is required together with RDMA",
+        "server",
+        "direct placement by RDMA is not used for encrypted messages by older versions",
+    ),
+    kind(
+        "credits_exhausted",
+        "Requests waited for credits",
+        "server",
+        "look at the number of credits that the server grants (Smb2CreditsMax), and at what makes its responses late",
+    ),
+];
+
+/// Events of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Logged {
+    /// The word in the table `server_events`.
+    pub kind: &'static str,
+    pub title: &'static str,
+    pub count: u64,
+    pub first_ns: i64,
+    pub last_ns: i64,
+    /// Null if the events have no duration.
+    pub longest_ns: Option<i64>,
+    /// From which duration on such an event is written; null if the events do not say it.
+    pub threshold_ns: Option<i64>,
+    /// The most frequent ones first, at most three.
+    pub commands: Vec<String>,
+    pub clients: Vec<String>,
+    pub users: Vec<String>,
+    pub servers: Vec<String>,
+    pub shares: Vec<String>,
+    pub paths: Vec<String>,
+    pub statuses: Vec<String>,
+    /// Who can change something: client, server or network.
+    pub side: &'static str,
+    pub remedy: &'static str,
+}
+
+/// Events so far.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedTally {
+    kinds: HashMap<&'static str, Tally>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    row: Logged,
+    /// Commands, clients, users, servers, shares, paths, statuses.
+    names: [HashMap<String, u64>; 7],
+}
+
+impl LoggedTally {
+    /// Adds events. Those of an unknown kind are of a later version.
+    pub(crate) fn add(&mut self, events: &[ServerEvent]) {
+        for event in events {
+            let Some(kind) = KINDS.iter().find(|kind| kind.name == event.kind) else { continue };
+            let tally = self.kinds.entry(kind.name).or_default();
+            let row = &mut tally.row;
+            if row.count == 0 {
+                (row.first_ns, row.last_ns) = (event.time, event.time);
+            }
+            row.count += 1;
+            row.first_ns = row.first_ns.min(event.time);
+            row.last_ns = row.last_ns.max(event.time);
+            row.longest_ns = row.longest_ns.max(event.duration_ns);
+            row.threshold_ns = row.threshold_ns.or(event.threshold_ns);
+            let status = event.status.filter(|status| *status != 0);
+            let status = status.map(|code| {
+                let code = smbscope_wire::status::Status(code as u32);
+                code.name().map_or_else(|| format!("{:#010x}", code.0), str::to_owned)
+            });
+            let names = [
+                event.command.as_ref(),
+                event.client.as_ref(),
+                event.user.as_ref(),
+                event.server.as_ref(),
+                event.share.as_ref(),
+                event.path.as_ref(),
+                status.as_ref(),
+            ];
+            for (counts, name) in tally.names.iter_mut().zip(names) {
+                let Some(name) = name else { continue };
+                if counts.len() < NAMES_MAX || counts.contains_key(name) {
+                    *counts.entry(name.clone()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// The kinds that occurred, the most costly ones first.
+    pub(crate) fn finish(mut self) -> Vec<Logged> {
+        let logged = KINDS.iter().filter_map(|kind| {
+            let Tally { row, names } = self.kinds.remove(kind.name)?;
+            let [commands, clients, users, servers, shares, paths, statuses] = names.map(most);
+            let (title, side, remedy) = (kind.title, kind.side, kind.remedy);
+            let kind = kind.name;
+            Some(Logged {
+                kind,
+                title,
+                commands,
+                clients,
+                users,
+                servers,
+                shares,
+                paths,
+                statuses,
+                side,
+                remedy,
+                ..row
+            })
+        });
+        logged.collect()
+    }
+}
+
+/// The most frequent names.
+fn most(counts: HashMap<String, u64>) -> Vec<String> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    counts.into_iter().take(NAMES_SHOWN).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_counted_by_kind_and_name() {
+        let event = |kind: &str, time, client: &str, duration_ns| ServerEvent {
+            kind: kind.to_owned(),
+            time,
+            client: Some(client.to_owned()),
+            duration_ns,
+            status: Some(0xc000_006d),
+            ..ServerEvent::default()
+        };
+        let mut tally = LoggedTally::default();
+        tally.add(&[
+            event("smb1_access", 9, "a", None),
+            event("slow_file_system", 5, "b", Some(16)),
+            event("slow_file_system", 3, "a", Some(31)),
+            event("slow_file_system", 4, "a", Some(17)),
+            event("of another version", 4, "a", None),
+        ]);
+        let logged = tally.finish();
+        let names: Vec<_> = logged.iter().map(|row| row.kind).collect();
+        assert_eq!(names, ["slow_file_system", "smb1_access"]);
+        let slow = &logged[0];
+        assert_eq!((slow.count, slow.first_ns, slow.last_ns), (3, 3, 5));
+        assert_eq!((slow.longest_ns, &slow.clients[..]), (Some(31), &["a".into(), "b".into()][..]));
+        assert_eq!(slow.statuses, ["STATUS_LOGON_FAILURE"]);
+    }
+
+    #[test]
+    fn every_kind_of_the_table_is_known() {
+        let doc = ServerEvent::specs().into_iter().find(|spec| spec.name == "kind").unwrap().doc;
+        let listed = doc.split(": ").nth(1).unwrap().trim_end_matches('.').split(", ");
+        let mut listed: Vec<_> = listed.collect();
+        let mut known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known);
+    }
+}

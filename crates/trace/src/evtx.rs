@@ -1,0 +1,209 @@
+//! Event logs of Windows (`.evtx`): the events that its SMB server and client wrote on their own.
+//!
+//! The crate `evtx` reads the file; [`log_events`] knows the events. Everything else in a log is counted.
+
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use evtx::{EvtxParser, ParserSettings};
+use serde_json::Value as Json;
+use smbscope_tables::Part;
+use smbscope_tables::tables::{Coverage as Coverages, ServerEvent};
+
+use crate::event::{Coverage, Event, EventReader};
+use crate::windows::log_events::{self, Value};
+use crate::windows::{Provider, socket_address};
+
+/// The first bytes of a log.
+const MAGIC: &[u8] = b"ElfFile\0";
+/// A log is kept in memory while it is read; Windows' own are at most 4 GiB, and usually 8 MiB.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// Rows of a part.
+const ROWS: usize = 4_096;
+
+/// Whether a file that begins with `head` is an event log.
+pub fn is_evtx(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Reads a log.
+pub struct Reader {
+    recording: String,
+    file_bytes: u64,
+    parser: Option<EvtxParser<std::io::Cursor<Vec<u8>>>>,
+    coverage: Coverage,
+    parts: Vec<Part>,
+}
+
+impl Reader {
+    /// Opens a log.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system, a log that is too long, and one whose header is damaged.
+    pub fn new(path: &Path, recording: &str) -> io::Result<Reader> {
+        let mut bytes = Vec::new();
+        let mut file = std::fs::File::open(path)?;
+        let file_bytes = file.seek(io::SeekFrom::End(0))?;
+        file.rewind()?;
+        if file_bytes > FILE_BYTES_MAX {
+            return Err(io::Error::other(
+                "an event log of more than 1 GiB: export the events of SMB with wevtutil epl",
+            ));
+        }
+        file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+        let parser = EvtxParser::from_buffer(bytes).map_err(io::Error::other)?;
+        let settings = ParserSettings::default().num_threads(1);
+        Ok(Reader {
+            recording: recording.to_owned(),
+            file_bytes,
+            parser: Some(parser.with_configuration(settings)),
+            coverage: Coverage { format: "Windows event log".to_owned(), ..Coverage::default() },
+            parts: Vec::new(),
+        })
+    }
+}
+
+impl EventReader for Reader {
+    fn step(&mut self, _: &mut dyn FnMut(Event)) -> io::Result<bool> {
+        let Some(mut parser) = self.parser.take() else { return Ok(false) };
+        let mut rows: Vec<ServerEvent> = Vec::new();
+        let (coverage, parts) = (&mut self.coverage, &mut self.parts);
+        for record in parser.records_json_value() {
+            let Ok(record) = record else {
+                coverage.damaged += 1;
+                coverage
+                    .first_damaged
+                    .get_or_insert_with(|| format!("the record after {} others", coverage.events));
+                continue;
+            };
+            coverage.events += 1;
+            let time_ns = i64::try_from(record.timestamp.as_nanosecond()).unwrap_or(0);
+            coverage.start_ns = Some(coverage.start_ns.map_or(time_ns, |start| start.min(time_ns)));
+            coverage.end_ns = Some(coverage.end_ns.map_or(time_ns, |end| end.max(time_ns)));
+            match row(&record.data, time_ns, &self.recording) {
+                Some(row) => rows.push(row),
+                None => coverage.events_other += 1,
+            }
+            if rows.len() >= ROWS {
+                parts.push(Part::ServerEvents(std::mem::take(&mut rows)));
+            }
+        }
+        if !rows.is_empty() {
+            parts.push(Part::ServerEvents(rows));
+        }
+        coverage.read_bytes = self.file_bytes;
+        let known = coverage.events - coverage.events_other;
+        let notes = format!("{} events, {known} of them about SMB.", coverage.events);
+        parts.push(Part::Coverage(Box::new(Coverages {
+            recording: self.recording.clone(),
+            format: coverage.format.clone(),
+            vantage_reason: crate::windows::server::REASON.to_owned(),
+            start: coverage.start_ns,
+            end: coverage.end_ns,
+            file_bytes: self.file_bytes,
+            messages_malformed: coverage.damaged,
+            cut_off: coverage.first_damaged.clone(),
+            notes: Some(notes),
+            ..Coverages::default()
+        })));
+        Ok(false)
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.coverage.clone()
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.coverage.read_bytes
+    }
+
+    fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
+    }
+}
+
+/// The row of a record.
+fn row(record: &Json, time_ns: i64, recording: &str) -> Option<ServerEvent> {
+    let event = record.get("Event")?;
+    let system = event.get("System")?;
+    let name = system.pointer("/Provider/#attributes/Name")?.as_str()?;
+    let provider = Provider::ALL.into_iter().find(|provider| provider.name() == name)?;
+    let id = system.get("EventID")?;
+    let id = id.as_u64().or_else(|| id.get("#text")?.as_u64())?;
+    let id = u16::try_from(id).ok()?;
+    let data = [event.get("EventData"), event.pointer("/UserData/EventData")];
+    let get = |field: &str| data.into_iter().flatten().find_map(|data| value(data.get(field)?));
+    log_events::of_values(provider, id, time_ns, recording, &get)
+}
+
+/// Numbers can be numbers or text, decimal or hexadecimal; addresses are the bytes of a SOCKADDR in hexadecimal.
+fn value(json: &Json) -> Option<Value> {
+    if let Some(number) = json.as_u64() {
+        return Some(Value::Number(number));
+    }
+    let text = json.as_str()?;
+    if let Some(digits) = text.strip_prefix("0x")
+        && let Ok(number) = u64::from_str_radix(digits, 16)
+    {
+        return Some(Value::Number(number));
+    }
+    if let Some(end) = bytes(text).and_then(|bytes| socket_address(&bytes)) {
+        return Some(Value::Address(end));
+    }
+    Some(text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Number))
+}
+
+/// Bytes of hexadecimal digits, as many as a SOCKADDR can have.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    if !(32..=256).contains(&digits.len()) || !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_becomes_a_row() {
+        let record = serde_json::json!({ "Event": {
+            "System": {
+                "Provider": { "#attributes": { "Name": "Microsoft-Windows-SMBServer" } },
+                "EventID": 1020,
+            },
+            "UserData": { "EventData": {
+                "Command": 5,
+                "UserName": "LAB\\alice",
+                "ClientName": "",
+                "ClientAddress": "0200BD010A0000070000000000000000",
+                "ShareName": "\\\\*\\home",
+                "FileName": "a.docx",
+                "DurationInMilliseconds": "31000",
+                "ThresholdInMilliseconds": 15000,
+            } },
+        } });
+        let row = row(&record, 7, "log").unwrap();
+        assert_eq!(
+            (row.kind.as_str(), row.command.as_deref()),
+            ("slow_file_system", Some("Create"))
+        );
+        assert_eq!(
+            (row.client.as_deref(), row.duration_ns),
+            (Some("10.0.0.7"), Some(31_000_000_000))
+        );
+        let other = serde_json::json!({ "Event": { "System": { "EventID": 1 } } });
+        assert_eq!(super::row(&other, 7, "log"), None);
+        assert_eq!(value(&serde_json::json!("0xc000006d")), Some(Value::Number(0xc000_006d)));
+    }
+
+    #[test]
+    fn what_is_no_event_log_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"ElfFile\0 and nothing else").unwrap();
+        assert!(Reader::new(file.path(), "x").is_err());
+        assert!(is_evtx(b"ElfFile\0") && !is_evtx(b"ElfFile"));
+    }
+}
