@@ -1,6 +1,6 @@
 //! What Windows' SMB server and client logged on their own: how often each thing happened, to whom, and what to do.
 //!
-//! These events have no operations, so they have no share of the time; they are listed beside the findings. What
+//! These events have no operations, so they have no share of the time; they are listed after the findings. What
 //! each one means and which setting it is about is in Microsoft's list of SMB events and in their messages.
 
 use std::collections::HashMap;
@@ -189,7 +189,7 @@ pub struct Logged {
     pub shares: Vec<String>,
     pub paths: Vec<String>,
     pub statuses: Vec<String>,
-    /// Who can change something: client, server or network.
+    /// The side that can change something: client, server or network.
     pub side: &'static str,
     pub remedy: &'static str,
 }

@@ -301,7 +301,15 @@ pub struct Schema {
 #[command(after_help = "\
 Examples:
   smbscope doctor
-  smbscope doctor --format json")]
+  smbscope doctor --format json
+  smbscope doctor --sample server.etl                    # what events has this log?
+
+What Windows records, and what smbscope makes of it:
+  logman, provider Microsoft-Windows-SMBServer (.etl)    operations with the server's time in slices
+  netsh trace start capture=yes, pktmon (.etl)           operations, as from a packet capture
+  xperf, WPR (.etl)                                      which drivers hold the processors
+  Microsoft-Windows-SMBServer/Operational (.evtx)        slow operations, refused and lost connections
+`smbscope record --print-windows-script` prints what records them.")]
 pub struct Doctor {
     /// Instead, show the shape of an event trace log (.etl): which events of which provider it has, how many, and how
     /// long their fields are. No contents, names or addresses: it can be sent to the authors, who have seen no real log

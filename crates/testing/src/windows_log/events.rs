@@ -57,7 +57,7 @@ const REQUESTS: [(u16, u16, &str); 19] = [
     (17, 21, "InfoType:1 Class:1 Security:4 FileId:8 OutputLength:4 Buffer C S T F"),
 ];
 
-/// The same of each response after the work.
+/// Fields of each response after the work.
 const RESPONSES: [(u16, u16, &str); 18] = [
     (
         0,

@@ -44,7 +44,7 @@ const fn client(id: u16, kind: &'static str, layouts: &'static [(u16, &'static s
 
 /// Fields of an operation that took long.
 const SLOW: &str = "Command:4 -:16 -:8 -:16 UserName:t ClientName:t ClientAddress:s ShareName:t FileName:t DurationInMilliseconds:8 ThresholdInMilliseconds:8";
-/// Who a client is.
+/// Names of a share, a client and a user.
 const SHARE_CLIENT_USER: &str = "ShareName:t ClientName:t UserName:t";
 /// Why a client's connection ended.
 const CONNECTION: &str = "Reason:4 Status:4 ServerName:t";

@@ -127,7 +127,7 @@ fn message(
     };
     let (client, server) = match is_server {
         true => (peer, SocketAddr::new(own_ip, PORT)),
-        // Connections of a client to one server cannot be told apart.
+        // Connections of a client to one server cannot be distinguished.
         false => (SocketAddr::new(own_ip, 1), peer),
     };
     if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&(is_server, peer)) {

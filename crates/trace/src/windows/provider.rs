@@ -16,7 +16,7 @@ impl Guid {
         Guid([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
     }
 
-    /// The GUID that stands for nothing.
+    /// Whether it is the nil GUID.
     pub fn is_nil(self) -> bool {
         self.0 == [0; 16]
     }

@@ -61,7 +61,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("shares", "Shares", Texts, Always, "The most frequent shares."),
         ("paths", "Paths", Texts, Always, "The most frequent files and directories."),
         ("statuses", "Statuses", Texts, Always, "The most frequent NTSTATUS."),
-        ("side", "Side", Code, Always, "Who can change something: client, server or network."),
+        ("side", "Side", Code, Always, "The side that can change something: client, server or network."),
         ("remedy", "What to do", Text, Always, "What to do."),
     ]),
     ("input", "One file or folder that was read.", &[], &[

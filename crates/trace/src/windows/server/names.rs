@@ -1,5 +1,5 @@
-//! What events of Microsoft-Windows-SMBServer say about connections, sessions, trees and opens beside the
-//! messages: addresses (500 to 502), users (552), and the GUIDs by which other events name them.
+//! What events of Microsoft-Windows-SMBServer say about connections, sessions, trees and opens in addition to
+//! the messages: addresses (500 to 502), users (552), and the GUIDs by which other events name them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
