@@ -71,3 +71,48 @@ pub fn buffer() -> Vec<u8> {
     out.extend(records);
     out
 }
+
+/// A buffer with events of providers of packets and SMB, made of any bytes: two for the length of the fields, one for
+/// the provider, two for the number (of those that are read, if the first one is odd), one each for version and keyword,
+/// and the fields.
+pub fn event_buffer(mut bytes: &[u8]) -> Vec<u8> {
+    use smbscope_trace::windows::Provider;
+    const NUMBERS: [u16; 24] = [
+        1, 2, 4, 8, 11, 12, 14, 15, 16, 18, 21, 102, 104, 108, 111, 120, 122, 500, 552, 1_001, 1_003, 160, 40_000,
+        2_000,
+    ];
+    let mut records = Vec::new();
+    let mut ticks = 1_000_000_i64;
+    while let Some((head, rest)) = bytes.split_first_chunk::<7>() {
+        let [low, high, provider, number, further, version, keyword] = *head;
+        let length = usize::from(u16::from_le_bytes([low, high & 3])).min(rest.len());
+        let (fields, rest) = rest.split_at(length);
+        bytes = rest;
+        ticks += i64::from(further);
+        let id = match number & 1 {
+            1 => NUMBERS[usize::from(number >> 1) % NUMBERS.len()],
+            _ => u16::from_le_bytes([number, further]),
+        };
+        let mut record = vec![0; 80];
+        record[0..2].copy_from_slice(&((80 + fields.len()) as u16).to_le_bytes());
+        record[2..4].copy_from_slice(&[19, 0xc0]);
+        record[8] = keyword >> 4;
+        record[16..24].copy_from_slice(&ticks.to_le_bytes());
+        record[24..40].copy_from_slice(&Provider::ALL[usize::from(provider & 3)].guid().0);
+        record[40..42].copy_from_slice(&id.to_le_bytes());
+        record[42] = version;
+        let keyword = u64::from(keyword & 3) << 30 | u64::from(keyword & 4) << 14 | u64::from(keyword & 8) << 6;
+        record[48..56].copy_from_slice(&keyword.to_le_bytes());
+        record.extend_from_slice(fields);
+        record.resize(record.len().next_multiple_of(8), 0);
+        records.extend(record);
+    }
+    let filled = (72 + records.len()) as u32;
+    let mut out = vec![0; 72];
+    out[0..4].copy_from_slice(&filled.to_le_bytes());
+    out[4..8].copy_from_slice(&filled.to_le_bytes());
+    out[48..52].copy_from_slice(&filled.to_le_bytes());
+    out[52] = 0x20;
+    out.extend(records);
+    out
+}

@@ -52,6 +52,16 @@ impl Reader {
             ));
         }
         file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+        Reader::from_bytes(bytes, recording)
+    }
+
+    /// Reads a log that is in memory.
+    ///
+    /// # Errors
+    ///
+    /// A header that is damaged.
+    pub fn from_bytes(bytes: Vec<u8>, recording: &str) -> io::Result<Reader> {
+        let file_bytes = bytes.len() as u64;
         let parser = EvtxParser::from_buffer(bytes).map_err(io::Error::other)?;
         let settings = ParserSettings::default().num_threads(1);
         Ok(Reader {

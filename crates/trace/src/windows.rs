@@ -90,6 +90,8 @@ impl Found {
     }
 }
 
+/// Times before 1970 and after 2096 come from damaged records.
+const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 /// Rows of the event log after which they are handed on.
 const LOG_EVENTS: usize = 4_096;
 
@@ -183,6 +185,10 @@ impl Operations {
     pub fn event(&mut self, record: &Record<'_>) {
         let Some((provider, id)) = event_of(record) else { return };
         let time_ns = self.clock.time_ns(record.ticks);
+        if !(0..=TIME_MAX_NS).contains(&time_ns) {
+            self.server.counts.unknown += 1;
+            return;
+        }
         if log_events::is_known(provider, id) {
             let (version, payload) = (record.version, record.payload);
             match log_events::of_fields(provider, id, version, payload, time_ns, &self.recording) {

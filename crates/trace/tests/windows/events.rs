@@ -242,6 +242,25 @@ fn messages_in_plaintext_are_those_of_the_capture() {
 }
 
 #[test]
+fn a_damaged_log_of_events_ends_with_a_coverage() {
+    let Some(path) = captures(&["credits.pcapng"]).pop() else { return };
+    let exchanges = conversation(&frames(&path));
+    let mut state = 7_u64;
+    for log in [server_events(&exchanges, Layout::Times), server_messages(&exchanges, 100)] {
+        for round in 0..60 {
+            let mut damaged = log.clone();
+            for _ in 0..200 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let place = 4_096 + (state >> 20) as usize % (damaged.len() - 4_096);
+                damaged[place] = (state >> 50) as u8;
+            }
+            damaged.truncate(damaged.len() - 1_000 * round);
+            assert!(of_log(&damaged).coverage.is_some() || round > 0);
+        }
+    }
+}
+
+#[test]
 fn the_server_adds_its_work_to_operations_in_packets() {
     for path in captures(&CAPTURES) {
         let frames = frames(&path);

@@ -82,7 +82,8 @@ impl Survey {
             if let Some(since) = self.waiting.get(&key)
                 && pairs.len() < RESPONSES_MAX
             {
-                let elapsed_ns = clock.time_ns(record.ticks) - clock.time_ns(*since);
+                let now_ns = clock.time_ns(record.ticks);
+                let elapsed_ns = now_ns.saturating_sub(clock.time_ns(*since));
                 let units = response.work.total.unwrap_or(response.work.sum());
                 pairs.push((units, elapsed_ns));
             }
