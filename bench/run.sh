@@ -16,6 +16,8 @@ python3 bench/run.py --repeat "${1:-5}" \
 python3 bench/query.py --repeat "${1:-5}" --python "${SMBSCOPE_PYTHON:-$HOME/.cache/smbscope/venv/bin/python}" \
   --captures "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" --smbscope "$CARGO_TARGET_DIR/release/smbscope"
 cargo build --release --locked --quiet -p smbscope-trace --example rows_speed
-cargo build --release --locked --quiet -p smbscope-testing --bin flooded_server
+cargo build --release --locked --quiet -p smbscope-testing --bin flooded_server --bin windows_logs
+cargo build --release --locked --quiet -p smbscope-capture --example speed
 python3 bench/traces.py --repeat "${1:-5}" --dir "${SMBSCOPE_BENCH_DIR:-$HOME/.cache/smbscope/bench}" \
-  --rows "$CARGO_TARGET_DIR/release/examples/rows_speed" --maker "$CARGO_TARGET_DIR/release/flooded_server"
+  --rows "$CARGO_TARGET_DIR/release/examples/rows_speed" --maker "$CARGO_TARGET_DIR/release/flooded_server" \
+  --pcap "$CARGO_TARGET_DIR/release/examples/speed" --windows-logs "$CARGO_TARGET_DIR/release/windows_logs"

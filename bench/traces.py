@@ -8,6 +8,9 @@ compressed with XPRESS, and reads each with the example `rows_speed` of crates/t
 dropped. `cat` of the same file in the same run is the lower limit. Where `perf` is installed, a perf.data file is
 recorded under load and read by `perf script` and by us. The least CPU time of the repetitions counts, because the machine
 is shared; the most memory is that of the reader.
+
+A second table: packets of the benchmark's capture `metadata.pcap` in a synthetic log of `netsh trace`, of `pktmon`, and
+as events of the SMB server, next to the pcap itself, decoded by the example `speed` of crates/capture.
 """
 
 import argparse
@@ -85,10 +88,50 @@ def perf_data(folder):
     return path if done.returncode == 0 else None
 
 
+def windows(args):
+    """Logs of Windows next to the capture they were made from."""
+    pcap = os.path.join(args.dir, "metadata.pcap")
+    if not os.path.exists(pcap):
+        print(f"bench: {pcap} is absent (bench/captures.sh makes it)", file=sys.stderr)
+        return
+    logs = {}
+    for name in ("netsh", "pktmon", "smbserver-26100"):
+        logs[name] = os.path.join(args.dir, f"{name}.etl")
+        if not os.path.exists(logs[name]):
+            print(f"bench: making {logs[name]}", file=sys.stderr)
+            subprocess.run([args.windows_logs, pcap, args.dir, name], check=True, stdout=sys.stderr)
+    best = {}
+    # One after the other in each round, so that all have the same neighbours.
+    for _ in range(args.repeat):
+        for name, command in [("pcap", [args.pcap, pcap])] + [
+            (name, [args.rows, path, "operations"]) for name, path in logs.items()
+        ]:
+            run = cpu_seconds(command)
+            if name not in best or run[0] < best[name][0]:
+                best[name] = run
+    print()
+    print("| input | size | packets or messages | operations | CPU s | million / CPU s | rate of the pcap |")
+    print("|---|---|---|---|---|---|---|")
+    whole, said = best["pcap"]
+    operations = int(said.split()[0])
+    packets = int(EVENTS.search(best["netsh"][1]).group(1))
+    size = os.path.getsize(pcap) / 1e6
+    print(f"| metadata.pcap | {size:,.0f} MB | {packets:,} | {operations:,} | {whole:.2f} "
+          f"| {packets / whole / 1e6:.2f} | 1 |")
+    for name, path in logs.items():
+        seconds, said = best[name]
+        events, rows, _ = map(int, EVENTS.search(said).groups())
+        rate = f"{whole / seconds:.2f}" if name != "smbserver-26100" else "–"
+        print(f"| {name}.etl (synthetic) | {os.path.getsize(path) / 1e6:,.0f} MB | {events:,} | {rows:,} "
+              f"| {seconds:.2f} | {events / seconds / 1e6:.2f} | {rate} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", required=True, help="the example rows_speed, built for release")
     parser.add_argument("--maker", required=True, help="flooded_server of crates/testing, built for release")
+    parser.add_argument("--pcap", help="the example speed of crates/capture, built for release")
+    parser.add_argument("--windows-logs", help="windows_logs of crates/testing, built for release")
     parser.add_argument("--dir", default=os.path.expanduser("~/.cache/smbscope/bench"))
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
@@ -116,6 +159,8 @@ def main():
     recorded = perf_data(args.dir)
     if recorded:
         line("perf.data", recorded, ["perf", "script", "-i", recorded])
+    if args.pcap and args.windows_logs:
+        windows(args)
 
 
 if __name__ == "__main__":

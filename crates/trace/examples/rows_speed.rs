@@ -1,12 +1,13 @@
-//! How fast a trace becomes rows: events for each CPU second, and the most memory, of one file.
+//! How fast a trace becomes rows: events for each CPU second, and the most memory, of one file. With `operations`,
+//! packets and events of SMB become operations.
 //!
-//!     cargo run --release -p smbscope-trace --example rows_speed TRACE [ROWS_OF_A_BATCH]
+//!     cargo run --release -p smbscope-trace --example rows_speed TRACE [operations | ROWS_OF_A_BATCH]
 
 use std::path::Path;
 use std::time::Instant;
 
 use smbscope_tables::Part;
-use smbscope_trace::{HEAD_BYTES, Reader, Symbols, recognise, recognise_folder};
+use smbscope_trace::{HEAD_BYTES, Reader, Symbols, Wanted, recognise, recognise_folder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: rows_speed TRACE")?;
@@ -21,12 +22,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let format = format.ok_or("this is not a trace")?;
     let begin = Instant::now();
-    let mut reader = Reader::open(
-        path,
-        format,
-        &Symbols::default(),
-        std::env::args().nth(2).and_then(|rows| rows.parse().ok()).unwrap_or(8_192),
-    )?;
+    let choice = std::env::args().nth(2).unwrap_or_default();
+    let mut wanted = Wanted::PROCESSORS;
+    if choice == "operations" {
+        let tables =
+            smbscope_capture::Tables { operations: true, ..smbscope_capture::Tables::NONE };
+        let options = smbscope_capture::Options { tables, ..smbscope_capture::Options::default() };
+        wanted = Wanted { processors: false, operations: Some(options) };
+    }
+    let rows = choice.parse().unwrap_or(8_192);
+    let mut reader = Reader::open_as(path, "trace", format, &Symbols::default(), rows, wanted)?;
     let (mut events, mut rows) = (0, 0);
     while let Some(part) = reader.next_part()? {
         match &part {
@@ -34,6 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Part::Interrupts(batch) | Part::Samples(batch) | Part::Switches(batch) => {
                 rows += batch.num_rows();
             }
+            Part::Operations(batch) => rows += batch.num_rows(),
+            Part::Coverage(coverage) => events += coverage.frames.max(coverage.messages),
             _ => {}
         }
     }
