@@ -79,6 +79,19 @@ impl Chunk {
         let start = frame.offset as usize;
         self.bytes.get(start..start + frame.captured as usize).unwrap_or_default()
     }
+
+    /// Appends other bytes and makes them those of a frame, which keeps its number and time.
+    pub(crate) fn replace(&mut self, index: usize, link: LinkType, bytes: &[u8], original: u32) {
+        let (Some(frame), Ok(offset), Ok(captured)) = (
+            self.frames.get_mut(index),
+            u32::try_from(self.bytes.len()),
+            u32::try_from(bytes.len()),
+        ) else {
+            return;
+        };
+        *frame = FrameRef { offset, captured, original, link, ..*frame };
+        self.bytes.extend_from_slice(bytes);
+    }
 }
 
 /// Reads one capture file.

@@ -1,0 +1,126 @@
+//! Frames that are not simply TCP in IP in Ethernet: tags, tunnels, fragments, datagrams.
+//!
+//! Owns what is counted about them: what was unwrapped, what stayed closed, what was put together.
+//! It does not own the headers (`frame`) nor what follows connections (`shard`).
+
+use smbscope_tables::tables::Coverage;
+
+use crate::file::FrameRef;
+use crate::frame::{
+    Fragment, LayerCounts, Layers, NotTcp, Reassembled, Reassembler, TcpSegment, UdpDatagram,
+    dissect_layers,
+};
+
+/// Fragments in fragments: a tunnel's packet and the packet in it.
+const REASSEMBLED_MAX: usize = 4;
+/// UDP ports of the NetBIOS name and datagram services (RFC 1002 sections 4.2 and 4.4).
+const NETBIOS_PORTS: [u16; 2] = [137, 138];
+
+/// What a frame contains.
+pub enum Found<'a> {
+    Segment(TcpSegment<'a>),
+    Datagram(UdpDatagram<'a>),
+}
+
+/// The state across frames.
+#[derive(Default)]
+pub struct CloserLook {
+    reassembler: Reassembler,
+    layers: LayerCounts,
+}
+
+impl CloserLook {
+    /// Finds what a frame contains; counts it if that is not read. Returns the packet if `found` got
+    /// a part of a packet that this frame, a fragment, completed.
+    pub fn look(
+        &mut self,
+        frame: &FrameRef,
+        bytes: &[u8],
+        coverage: &mut Coverage,
+        found: impl FnMut(Found<'_>),
+    ) -> Option<Reassembled> {
+        let mut layers = Layers::default();
+        let result = dissect_layers(frame.link, bytes, frame.original, &mut layers);
+        self.layers.add(layers);
+        if let Err(NotTcp::Fragment(fragment)) = result {
+            let packet = self.reassemble(fragment, bytes, frame.time_ns)?;
+            let mut layers = Layers::default();
+            let link = packet.link;
+            let result = dissect_layers(link, &packet.bytes, packet.original, &mut layers);
+            self.layers.add(layers);
+            hand_over(result, &packet.bytes, coverage, found);
+            return Some(packet);
+        }
+        hand_over(result, bytes, coverage, found);
+        None
+    }
+
+    /// Adds what was counted to the coverage of a file. With `is_last` no file continues it.
+    pub fn end_file(&mut self, is_last: bool, coverage: &mut Coverage) {
+        if is_last {
+            self.reassembler.end();
+        }
+        let counts = self.reassembler.counts();
+        coverage.frames_fragment += counts.lost;
+        coverage.frames_repeated += counts.repeated;
+        coverage.fragments_reassembled += counts.reassembled;
+        coverage.unwrapped = std::mem::take(&mut self.layers).text();
+    }
+
+    /// The packet that a fragment completes.
+    fn reassemble(
+        &mut self,
+        fragment: Fragment,
+        bytes: &[u8],
+        time_ns: i64,
+    ) -> Option<Reassembled> {
+        let mut packet = self.reassembler.take(fragment, bytes, time_ns)?;
+        for _ in 0..REASSEMBLED_MAX {
+            let mut layers = Layers::default();
+            match dissect_layers(packet.link, &packet.bytes, packet.original, &mut layers) {
+                Err(NotTcp::Fragment(inner)) => {
+                    self.layers.add(layers);
+                    packet = self.reassembler.take(inner, &packet.bytes, time_ns)?;
+                }
+                _ => break,
+            }
+        }
+        Some(packet)
+    }
+}
+
+fn hand_over(
+    result: Result<TcpSegment<'_>, NotTcp>,
+    bytes: &[u8],
+    coverage: &mut Coverage,
+    mut found: impl FnMut(Found<'_>),
+) {
+    let reason = match result {
+        Ok(segment) => return found(Found::Segment(segment)),
+        Err(reason) => reason,
+    };
+    match reason {
+        NotTcp::Udp(udp) => {
+            let datagram = udp.datagram(bytes).ok();
+            match &datagram {
+                Some(datagram) if datagram.is_tunnel() => coverage.frames_tunnelled += 1,
+                _ => coverage.frames_not_tcp += 1,
+            }
+            if let Some(datagram) = datagram {
+                let is_netbios = NETBIOS_PORTS.contains(&datagram.destination_port);
+                coverage.datagrams_not_sessions += u64::from(is_netbios);
+                found(Found::Datagram(datagram));
+            }
+        }
+        NotTcp::NetBios => {
+            coverage.frames_not_tcp += 1;
+            coverage.datagrams_not_sessions += 1;
+        }
+        NotTcp::Tunnel => coverage.frames_tunnelled += 1,
+        NotTcp::OtherProtocol => coverage.frames_not_tcp += 1,
+        NotTcp::UnknownLink => coverage.frames_link_unknown += 1,
+        // More fragments in fragments than any network makes.
+        NotTcp::Fragment(_) => coverage.frames_fragment += 1,
+        NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,
+    }
+}
