@@ -36,7 +36,7 @@ pub enum FileError {
     },
     /// An empty file.
     #[error(
-        "{name}: is empty; expected a capture (pcap or pcapng, plain or compressed with gzip or zstd)"
+        "{name}: is empty; expected a capture (pcap, pcapng or another format, plain or compressed with gzip or zstd)"
     )]
     Empty {
         /// The path as given.

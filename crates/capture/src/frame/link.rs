@@ -191,7 +191,8 @@ pub(super) fn llc(bytes: &[u8], at: usize, layers: &mut Layers) -> Step {
 pub(super) fn ppp(bytes: &[u8], at: usize) -> Step {
     let at = match bytes.get(at..at + 2) {
         Some([0xff, 3]) => at + 2,
-        _ => at,
+        Some(_) => at,
+        None => return Err(NotTcp::Truncated),
     };
     let first = byte(bytes, at)?;
     // A protocol number of one byte is odd.
