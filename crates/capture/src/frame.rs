@@ -107,7 +107,7 @@ pub fn dissect_layers<'a>(
 ) -> Result<TcpSegment<'a>, NotTcp> {
     let (mut next, mut at) = (Next::Link(link), 0);
     let mut tunnels = 0;
-    // The datagram to a tunnel's port, if what it contains must be a packet but is none.
+    // The datagram to a tunnel's port, if what it contains must be a packet and is not.
     let mut datagram = None;
     for _ in 0..STEPS_MAX {
         let step = match next {

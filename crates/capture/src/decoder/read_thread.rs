@@ -324,7 +324,7 @@ fn other(
 ) {
     closer_look.look(frame, chunk.frame(frame), coverage, |found| match found {
         Found::Segment(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
-        Found::Datagram(datagram) => shard.datagram(&datagram, output),
+        Found::Datagram(datagram) => shard.datagram(&datagram, frame.time_ns, output),
     });
 }
 
@@ -339,7 +339,7 @@ fn datagram(
     if let NotTcp::Udp(udp) = reason
         && let Ok(datagram) = udp.datagram(chunk.frame(frame))
     {
-        shard.datagram(&datagram, output);
+        shard.datagram(&datagram, frame.time_ns, output);
     }
 }
 

@@ -76,14 +76,14 @@ impl Erf {
             27 | 48 => return Some(Record::Other { length }),
             _ => LinkType::UNKNOWN,
         };
-        // In the other types a colour or a hash is in the place of the counter.
+        // Other types have a colour or a hash instead of the counter.
         if matches!(kind, 1..=4 | 22 | 23) {
             self.dropped += u64::from(lost);
         }
         let Some(room) = length.checked_sub(offset) else {
             return Some(Record::Corrupt("a record is too short for its headers".to_owned()));
         };
-        // Records are padded to eight bytes, so the length on the wire tells what is captured.
+        // Records are padded to eight bytes, so the length on the wire limits what is captured.
         let original = u32::from(original);
         let captured = (room as u32).min(original);
         let seconds = (time >> 32) as i64;

@@ -63,12 +63,14 @@ pub enum Layer {
     MacSec,
     /// NSH (RFC 8300).
     Nsh,
-    /// IPsec's authentication header (RFC 4302).
+    /// IPsec that the recording system decrypted (OpenBSD's enc).
     IpsecDecrypted,
+    /// Cisco MetaData, which carries security group tags.
+    CiscoMetaData,
 }
 
 /// All of them, in the order of their numbers.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "VLAN",
     "QinQ",
     "MPLS",
@@ -97,6 +99,7 @@ const NAMES: [&str; 28] = [
     "MACsec",
     "NSH",
     "IPsec (decrypted)",
+    "Cisco MetaData",
 ];
 
 /// The wrappings of one frame.
@@ -170,6 +173,6 @@ mod tests {
         counts.add(layers);
         counts.add(layers);
         assert_eq!(counts.text().as_deref(), Some("QinQ 2, VXLAN 2, VLAN 1"));
-        assert_eq!(Layer::IpsecDecrypted as usize + 1, NAMES.len());
+        assert_eq!(Layer::CiscoMetaData as usize + 1, NAMES.len());
     }
 }

@@ -23,6 +23,8 @@ const FABRIC_PATH: u16 = 0x8903;
 const VN_TAG: u16 = 0x8926;
 const HSR: u16 = 0x892f;
 const MAC_SEC: u16 = 0x88e5;
+/// Security group tags of Cisco.
+const CISCO_META_DATA: u16 = 0x8909;
 const NSH: u16 = 0x894f;
 /// Smaller values of the type field are an 802.3 length.
 const ETHERTYPE_MIN: u16 = 0x0600;
@@ -137,6 +139,10 @@ pub(super) fn ether_type(kind: u16, bytes: &[u8], at: usize, layers: &mut Layers
         VN_TAG => {
             layers.add(Layer::VnTag);
             typed(be16(bytes, at + 4)?, at + 6)
+        }
+        CISCO_META_DATA => {
+            layers.add(Layer::CiscoMetaData);
+            typed(be16(bytes, at + 6)?, at + 8)
         }
         HSR => {
             layers.add(Layer::Hsr);

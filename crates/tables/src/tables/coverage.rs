@@ -64,5 +64,6 @@ table! {
         fragments_reassembled: u64, Count, Public, "IP fragments that were reassembled into packets.";
         datagrams_not_sessions: u64, Count, Public, "Datagrams of NetBIOS (UDP ports 137 and 138, IPX, NetBEUI): names and announcements, not SMB sessions over TCP.";
         quic_connections: u64, Count, Public, "Connections of SMB over QUIC; they are encrypted, so their operations are not visible.";
+        quic_maybe_smb: u64, Count, Public, "QUIC connections to UDP port 443 whose protocol could not be read: they may be SMB.";
     }
 }
