@@ -161,6 +161,15 @@ pub fn dissect_layers<'a>(
     Err(NotTcp::TooDeep)
 }
 
+/// The Ethernet frames in a wireless frame that consists of several (A-MSDU), as ranges of `bytes`;
+/// their end may not have been captured. Empty for any other frame.
+pub fn aggregated(link: LinkType, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    match link::link(link, bytes, &mut Layers::default()) {
+        Ok((Next::Wireless, at)) => wireless::subframes(bytes, at),
+        _ => Vec::new(),
+    }
+}
+
 #[inline]
 fn byte(bytes: &[u8], at: usize) -> Result<u8, NotTcp> {
     bytes.get(at).copied().ok_or(NotTcp::Truncated)

@@ -173,3 +173,39 @@ fn datagrams_of_netbios_are_counted() {
     assert!(coverage.datagrams_not_sessions > 0);
     assert_eq!(coverage.datagrams_not_sessions, coverage.frames_not_tcp);
 }
+
+#[test]
+fn frames_that_wireless_sends_as_one_are_split() {
+    let packets = Sending::default().aligned(&everything(noise()));
+    let capture = pcap(&packets, usize::MAX, false);
+    let whole = decode(&capture, &single());
+    let mut frames = Vec::new();
+    for pair in records(&capture).chunks(2) {
+        // QoS data of an access point, with the bit of an aggregate.
+        let mut frame = vec![0x88, 2];
+        frame.resize(24, 0);
+        frame.extend([0x80, 0]);
+        for (_, ethernet) in pair {
+            frame.resize((frame.len() - 26).next_multiple_of(4) + 26, 0);
+            frame.extend(&ethernet[..12]);
+            let payload = [&[0xaa, 0xaa, 3, 0, 0, 0], &ethernet[12..]].concat();
+            frame.extend((payload.len() as u16).to_be_bytes());
+            frame.extend(payload);
+        }
+        frames.push((pair[0].0.clone(), 0, frame));
+    }
+    let mut file = written(&capture, &frames);
+    file[20] = 105;
+    for threads in [1, 3] {
+        let options = smbscope_capture::Options { threads, ..single() };
+        let decoded = decode(&file, &options);
+        let keys = |rows: Vec<support::decode::Row>| -> Vec<_> {
+            rows.into_iter().map(|row| (row["command"].clone(), row.get("path").cloned())).collect()
+        };
+        assert_eq!(keys(whole.rows()), keys(decoded.rows()));
+        let coverage = &decoded.coverage[0];
+        assert_eq!((coverage.gaps, coverage.frames), (0, frames.len() as u64));
+        let unwrapped = coverage.unwrapped.clone().unwrap();
+        assert!(unwrapped.contains(&format!("802.11 {}", frames.len())), "{unwrapped}");
+    }
+}

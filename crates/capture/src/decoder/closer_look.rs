@@ -5,10 +5,10 @@
 
 use smbscope_tables::tables::Coverage;
 
-use crate::file::FrameRef;
+use crate::file::{Chunk, FrameRef, LinkType};
 use crate::frame::{
-    Fragment, LayerCounts, Layers, NotTcp, Reassembled, Reassembler, TcpSegment, UdpDatagram,
-    dissect_layers,
+    Fragment, Layer, LayerCounts, Layers, NotTcp, Reassembled, Reassembler, TcpSegment,
+    UdpDatagram, aggregated, dissect_layers,
 };
 
 /// Fragments in fragments: a tunnel's packet and the packet in it.
@@ -53,6 +53,32 @@ impl CloserLook {
         }
         hand_over(result, bytes, coverage, found);
         None
+    }
+
+    /// Replaces each wireless frame that consists of several by those.
+    pub fn split_aggregated(&mut self, chunk: &mut Chunk) {
+        let frames = std::mem::take(&mut chunk.frames);
+        for frame in &frames {
+            let inside = match frame.link.is_wireless() {
+                true => aggregated(frame.link, chunk.frame(frame)),
+                false => Vec::new(),
+            };
+            if inside.is_empty() {
+                chunk.frames.push(*frame);
+                continue;
+            }
+            self.layers.add_one(Layer::Wireless);
+            chunk.frames.extend(inside.into_iter().map(|range| {
+                let captured = (frame.captured as usize).min(range.end);
+                FrameRef {
+                    offset: frame.offset + range.start as u32,
+                    captured: captured.saturating_sub(range.start) as u32,
+                    original: range.len() as u32,
+                    link: LinkType::ETHERNET,
+                    ..*frame
+                }
+            }));
+        }
     }
 
     /// Adds what was counted to the coverage of a file. With `is_last` no file continues it.

@@ -158,7 +158,10 @@ impl ReadThread {
         let is_live = reader.is_live();
         let failure = loop {
             match reader.next_chunk(self.unused_chunk()) {
-                Ok(Some(chunk)) => {
+                Ok(Some(mut chunk)) => {
+                    if reader.summary().interfaces.iter().any(|one| one.link.is_wireless()) {
+                        self.closer_look.split_aggregated(&mut chunk);
+                    }
                     coverage.file_bytes = chunk.consumed;
                     self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
                     let mut outputs = to.spare();

@@ -51,6 +51,12 @@ impl LinkType {
 }
 
 impl LinkType {
+    /// Whether its frames are those of IEEE 802.11, or may be.
+    pub(crate) fn is_wireless(self) -> bool {
+        use LinkType as Link;
+        matches!(self, Link::WIRELESS | Link::RADIOTAP | Link::PRISM | Link::AVS | Link::PPI)
+    }
+
     /// The usual name, or `None` for a link type that `frame` does not dissect.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {

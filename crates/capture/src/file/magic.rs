@@ -161,5 +161,6 @@ fn is_erf(head: &[u8]) -> bool {
         27 => seconds == 0 || years.contains(&seconds),
         _ => false,
     };
-    timed && (16..=0x4000).contains(&record)
+    // Records are aligned to eight bytes.
+    timed && (16..=0x4000).contains(&record) && record.is_multiple_of(8)
 }

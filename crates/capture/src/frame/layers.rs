@@ -139,6 +139,13 @@ impl LayerCounts {
         }
     }
 
+    /// Counts a frame with only this wrapping.
+    pub fn add_one(&mut self, layer: Layer) {
+        let mut layers = Layers::default();
+        layers.add(layer);
+        self.add(layers);
+    }
+
     /// As text, the most frequent first: `VXLAN 3320, QinQ 12`. `None` without any.
     pub fn text(&self) -> Option<String> {
         let counted = NAMES.iter().zip(self.0).filter(|(_, count)| *count > 0);

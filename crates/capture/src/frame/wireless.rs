@@ -3,8 +3,10 @@
 //! Owns where the LLC header of a data frame is. Frames that are encrypted stay closed, unless the
 //! recorder decrypted them and left the bit set. IEEE 802.11-2020 section 9.3.2, radiotap.org.
 
+use std::ops::Range;
+
 use super::layers::{Layer, Layers};
-use super::{Next, NotTcp, Step, byte, host32};
+use super::{Next, NotTcp, Step, be16, byte, host32};
 
 /// Bits of the second byte of a frame.
 const TO_DS: u8 = 0x01;
@@ -18,8 +20,45 @@ const KEY_BYTES: [usize; 2] = [4, 8];
 /// Addresses and the length of a frame that is aggregated with others (A-MSDU).
 const SUBFRAME_BYTES: usize = 14;
 
-/// A data frame.
+/// Frames that are sent as one (A-MSDU).
+const SUBFRAMES_MAX: usize = 64;
+
+/// Where the payload of a data frame is.
+struct Payload {
+    start: usize,
+    /// It consists of several frames with addresses and a length each.
+    is_aggregated: bool,
+}
+
+/// A data frame; of several in one the first.
 pub(super) fn data(bytes: &[u8], at: usize, layers: &mut Layers) -> Step {
+    let payload = payload(bytes, at)?;
+    layers.add(Layer::Wireless);
+    let inside = if payload.is_aggregated { SUBFRAME_BYTES } else { 0 };
+    Ok((Next::Llc, payload.start + inside))
+}
+
+/// The frames that are sent as one, each of which begins like an Ethernet frame with a length. Empty
+/// for any other frame.
+pub(super) fn subframes(bytes: &[u8], at: usize) -> Vec<Range<usize>> {
+    let mut frames = Vec::new();
+    let Ok(Payload { mut start, is_aggregated: true }) = payload(bytes, at) else { return frames };
+    while frames.len() < SUBFRAMES_MAX
+        && let Ok(length) = be16(bytes, start + SUBFRAME_BYTES - 2)
+    {
+        // Shorter than LLC: the end, or not what it seems to be.
+        if length < 8 {
+            break;
+        }
+        let end = start + SUBFRAME_BYTES + usize::from(length);
+        frames.push(start..end);
+        // They are aligned to each other.
+        start += (SUBFRAME_BYTES + usize::from(length)).next_multiple_of(4);
+    }
+    frames
+}
+
+fn payload(bytes: &[u8], at: usize) -> Result<Payload, NotTcp> {
     let (kind, flags) = (byte(bytes, at)?, byte(bytes, at + 1)?);
     // Version 0; a data frame; not one of the subtypes without data.
     if kind & 0x0f != 0x08 || kind & 0x40 != 0 {
@@ -53,8 +92,7 @@ pub(super) fn data(bytes: &[u8], at: usize, layers: &mut Layers) -> Step {
             decrypted.ok_or(NotTcp::Tunnel)?
         }
     };
-    layers.add(Layer::Wireless);
-    Ok((Next::Llc, start + inside))
+    Ok(Payload { start, is_aggregated })
 }
 
 /// The length of a radiotap header. A frame whose check sum is wrong, as it says, is not read: it

@@ -176,6 +176,18 @@ fn network_monitor_is_read_up_to_its_table() {
 }
 
 #[test]
+fn network_monitors_header_of_a_wireless_frame_is_skipped() {
+    let mut frames = vec![0; 8];
+    frames.extend(u32s(&[40, 11]));
+    // Version, length, and what the adapter reports; then the frame.
+    frames.extend(b"\x02\x08\0.....802");
+    frames.extend([6, 0]);
+    let table = 128 + frames.len() as u32;
+    let (seen, _) = read_all(&netmon([1, 2], &frames, table));
+    assert_eq!(seen, [frame(START_S * NS + 480_000_000, 105, b"802", 32)]);
+}
+
+#[test]
 fn snoop_counts_what_was_dropped() {
     let (seen, summary) = read_all(&snoop());
     let time = START_S * NS + 480_974_000;
