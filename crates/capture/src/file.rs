@@ -194,8 +194,12 @@ impl Reader {
                     Format::Snoop => ByteOrder::Big,
                     _ => ByteOrder::Little,
                 };
-                let summary = FileSummary::new(name, format, order);
-                (Parser::Records(records::Records::new(container)), summary)
+                let mut summary = FileSummary::new(name.clone(), format, order);
+                let records =
+                    records::Records::begin(container, &head.bytes, &mut summary).map_err(
+                        |reason| FileError::UnknownVariant { name, reason, advice: magic::EDITCAP },
+                    )?;
+                (Parser::Records(records), summary)
             }
         };
         summary.compression = source.compression();

@@ -37,22 +37,33 @@ impl CloserLook {
         frame: &FrameRef,
         bytes: &[u8],
         coverage: &mut Coverage,
-        found: impl FnMut(Found<'_>),
+        mut found: impl FnMut(Found<'_>),
     ) -> Option<Reassembled> {
         let mut layers = Layers::default();
         let result = dissect_layers(frame.link, bytes, frame.original, &mut layers);
         self.layers.add(layers);
-        if let Err(NotTcp::Fragment(fragment)) = result {
-            let packet = self.reassemble(fragment, bytes, frame.time_ns)?;
-            let mut layers = Layers::default();
-            let link = packet.link;
-            let result = dissect_layers(link, &packet.bytes, packet.original, &mut layers);
-            self.layers.add(layers);
-            hand_over(result, &packet.bytes, coverage, found);
-            return Some(packet);
+        match result {
+            Ok(segment) => {
+                found(Found::Segment(segment));
+                None
+            }
+            Err(NotTcp::Fragment(fragment)) => {
+                let packet = self.reassemble(fragment, bytes, frame.time_ns)?;
+                let mut layers = Layers::default();
+                let link = packet.link;
+                let result = dissect_layers(link, &packet.bytes, packet.original, &mut layers);
+                self.layers.add(layers);
+                match result {
+                    Ok(segment) => found(Found::Segment(segment)),
+                    Err(reason) => without_tcp(reason, &packet.bytes, coverage, found),
+                }
+                Some(packet)
+            }
+            Err(reason) => {
+                without_tcp(reason, bytes, coverage, found);
+                None
+            }
         }
-        hand_over(result, bytes, coverage, found);
-        None
     }
 
     /// Replaces each wireless frame that consists of several by those.
@@ -115,16 +126,13 @@ impl CloserLook {
     }
 }
 
-fn hand_over(
-    result: Result<TcpSegment<'_>, NotTcp>,
+/// A frame without a TCP segment: perhaps with a datagram.
+fn without_tcp(
+    reason: NotTcp,
     bytes: &[u8],
     coverage: &mut Coverage,
     mut found: impl FnMut(Found<'_>),
 ) {
-    let reason = match result {
-        Ok(segment) => return found(Found::Segment(segment)),
-        Err(reason) => reason,
-    };
     match reason {
         NotTcp::Udp(udp) => {
             let datagram = udp.datagram(bytes).ok();

@@ -75,6 +75,16 @@ pub enum FileError {
         /// What to do.
         advice: &'static str,
     },
+    /// A format that is read, but not this variant of it.
+    #[error("{name}: {reason}, so it is not supported; {advice}")]
+    UnknownVariant {
+        /// The path as given.
+        name: String,
+        /// What is not known.
+        reason: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// The system failed to continue reading.
     #[error("{name}: cannot read at byte {offset}: {source}")]
     Read {

@@ -49,7 +49,7 @@ const CONTAINERS: &[(&[u8], RecordsKind)] = &[
     (b"XCP\x00002.", RecordsKind::NetXRay),
 ];
 
-const EDITCAP: &str = "convert it first: editcap -F pcapng INPUT OUTPUT.pcapng";
+pub(super) const EDITCAP: &str = "convert it first: editcap -F pcapng INPUT OUTPUT.pcapng";
 const NO_NETWORK: &str = "record on the network interface instead";
 const PACKED: &str = "unpack it first, or pipe it unpacked into standard input with the input `-`";
 

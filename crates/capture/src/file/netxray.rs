@@ -46,7 +46,7 @@ impl Container for NetXRay {
             return Err(format!("NetXRay's time unit {unit} is not known"));
         };
         if first as usize != HEADER_BYTES || end < first {
-            return Err("the recorder's buffer wrapped around".to_owned());
+            return Err("NetXRay's buffer wrapped around".to_owned());
         }
         self.link = match network {
             0 => LinkType::ETHERNET,

@@ -9,7 +9,8 @@ use super::{FileSummary, FrameRef, Limits, LinkType, Parsed};
 
 /// The layout of one container.
 pub(super) trait Container: Send {
-    /// Reads the file's header: its length, or `None` if more bytes are needed.
+    /// Reads the file's header: its length, or `None` if more bytes are needed. An error names what is
+    /// not known of it.
     fn header(&mut self, bytes: &[u8], summary: &mut FileSummary) -> Result<Option<usize>, String>;
 
     /// Reads the record at the beginning of `bytes`, which is at `position` of the file.
@@ -49,7 +50,8 @@ pub(super) struct Frame {
 /// The state between two chunks.
 pub(super) struct Records {
     container: Box<dyn Container>,
-    has_begun: bool,
+    /// The length of the file's header, until it was skipped.
+    header_bytes: Option<usize>,
     has_ended: bool,
     frames: u64,
     /// Place of the next byte in the file.
@@ -57,8 +59,22 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(container: Box<dyn Container>) -> Records {
-        Records { container, has_begun: false, has_ended: false, frames: 0, position: 0 }
+    /// Reads the header in the first bytes of the file.
+    pub(super) fn begin(
+        mut container: Box<dyn Container>,
+        head: &[u8],
+        summary: &mut FileSummary,
+    ) -> Result<Records, String> {
+        // A file that ends in its header has no record.
+        let header_bytes = container.header(head, summary)?.unwrap_or(usize::MAX);
+        summary.sections = 1;
+        Ok(Records {
+            container,
+            header_bytes: Some(header_bytes),
+            has_ended: false,
+            frames: 0,
+            position: 0,
+        })
     }
 
     pub(super) fn parse(
@@ -88,14 +104,12 @@ impl Records {
         summary: &mut FileSummary,
     ) -> Parsed {
         let mut at = 0;
-        if !self.has_begun {
-            at = match self.container.header(bytes, summary) {
-                Ok(Some(length)) => length,
-                Ok(None) => return Parsed::until(0),
-                Err(reason) => return Parsed::corrupt(0, reason),
-            };
-            summary.sections = 1;
-            self.has_begun = true;
+        if let Some(header_bytes) = self.header_bytes {
+            if bytes.len() < header_bytes {
+                return Parsed::until(0);
+            }
+            at = header_bytes;
+            self.header_bytes = None;
         }
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty() && !self.has_ended) {
             let length = match self.container.record(rest, self.position + at as u64) {

@@ -131,11 +131,12 @@ pub struct LayerCounts([u64; NAMES.len()]);
 impl LayerCounts {
     /// Counts a frame.
     pub fn add(&mut self, layers: Layers) {
-        if layers.0 == 0 {
-            return;
-        }
-        for (bit, count) in self.0.iter_mut().enumerate() {
-            *count += u64::from(layers.0 >> bit & 1);
+        let mut bits = layers.0;
+        while bits != 0 {
+            if let Some(count) = self.0.get_mut(bits.trailing_zeros() as usize) {
+                *count += 1;
+            }
+            bits &= bits - 1;
         }
     }
 
