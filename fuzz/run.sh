@@ -24,7 +24,7 @@ bin="$CARGO_TARGET_DIR/release"
 found=0
 for target in $targets; do
     case "$target" in
-    keys | auth | frame) length=1024 ;;
+    keys | auth | frame | links) length=1024 ;;
     *) length=8192 ;;
     esac
     mkdir -p "$here/artifacts/$target"

@@ -49,6 +49,9 @@ impl Seeds {
             for frame in &chunk.frames {
                 let bytes = chunk.frame(frame);
                 self.add("frame", &[0], bytes);
+                self.add("links", &[0, 0], bytes);
+                self.add("links", &[1, frame.number as u8], bytes);
+                self.add("links", &[2, frame.number as u8], bytes.get(14..).unwrap_or_default());
                 let Ok(segment) = dissect(frame.link, bytes, frame.original) else { continue };
                 self.message(segment.payload);
                 record(&segment, &mut records, &mut next);
@@ -224,11 +227,20 @@ fn make() {
         "ctf",
         "symbols",
         "xperf",
+        "containers",
+        "links",
+        "quic",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    for choice in 0..8 {
+        seeds.add("containers", &[choice], &[0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0]);
+    }
+    // The file's and the record's header, Ethernet, IP and UDP are in front.
+    let quic = include_bytes!("../../tests/quic/quic.pcap").get(82..1_282).unwrap_or_default();
+    seeds.add("quic", &[], quic);
     seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();

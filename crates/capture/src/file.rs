@@ -1,8 +1,9 @@
 //! Capture files as a stream of chunks: large buffers and the positions of the frames in them.
 //!
-//! Owns reading, decompression, the formats pcap and pcapng, and what the file says about itself.
-//! It does not own the meaning of a frame's bytes (`frame`) nor the order of times. Formats:
-//! draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+//! Owns reading, decompression, the formats, and what the file says about itself. It does not own
+//! the meaning of a frame's bytes (`frame`) nor the order of times. Formats: `pcap`
+//! (draft-ietf-opsawg-pcap), `pcapng` (draft-ietf-opsawg-pcapng), and those of plain records
+//! (`records`): `erf`, `netmon`, `netxray`, `sniffer`, `snoop`. `magic` recognises them.
 //!
 //! Bytes are read once, directly into the buffer that the caller receives; buffers are recycled, so
 //! that a steady reader neither allocates nor touches fresh pages.
@@ -10,11 +11,17 @@
 use std::io::Read;
 use std::path::Path;
 
+mod erf;
 mod error;
 mod link;
 mod magic;
+mod netmon;
+mod netxray;
 mod pcap;
 mod pcapng;
+mod records;
+mod sniffer;
+mod snoop;
 mod source;
 mod summary;
 
@@ -78,6 +85,19 @@ impl Chunk {
     pub fn frame(&self, frame: &FrameRef) -> &[u8] {
         let start = frame.offset as usize;
         self.bytes.get(start..start + frame.captured as usize).unwrap_or_default()
+    }
+
+    /// Appends other bytes and makes them those of a frame, which keeps its number and time.
+    pub(crate) fn replace(&mut self, index: usize, link: LinkType, bytes: &[u8], original: u32) {
+        let (Some(frame), Ok(offset), Ok(captured)) = (
+            self.frames.get_mut(index),
+            u32::try_from(self.bytes.len()),
+            u32::try_from(bytes.len()),
+        ) else {
+            return;
+        };
+        *frame = FrameRef { offset, captured, original, link, ..*frame };
+        self.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -168,6 +188,19 @@ impl Reader {
                 let summary = FileSummary::new(name, Format::PcapNg, order);
                 (Parser::PcapNg(pcapng::PcapNg::new()), summary)
             }
+            magic::Kind::Records(kind) => {
+                let (format, container) = container(kind);
+                let order = match format {
+                    Format::Snoop => ByteOrder::Big,
+                    _ => ByteOrder::Little,
+                };
+                let mut summary = FileSummary::new(name.clone(), format, order);
+                let records =
+                    records::Records::begin(container, &head.bytes, &mut summary).map_err(
+                        |reason| FileError::UnknownVariant { name, reason, advice: magic::EDITCAP },
+                    )?;
+                (Parser::Records(records), summary)
+            }
         };
         summary.compression = source.compression();
         Ok(Reader { source, limits, format, summary, carry: head.bytes, offset: 0, end: None })
@@ -254,6 +287,19 @@ enum End {
 enum Parser {
     Pcap(pcap::Pcap),
     PcapNg(pcapng::PcapNg),
+    Records(records::Records),
+}
+
+/// The parser of a format of plain records.
+fn container(kind: magic::RecordsKind) -> (Format, Box<dyn records::Container>) {
+    match kind {
+        magic::RecordsKind::Erf => (Format::Erf, Box::<erf::Erf>::default()),
+        magic::RecordsKind::NetMon1 => (Format::NetMon1, Box::<netmon::NetMon>::default()),
+        magic::RecordsKind::NetMon2 => (Format::NetMon2, Box::<netmon::NetMon>::default()),
+        magic::RecordsKind::NetXRay => (Format::NetXRay, Box::<netxray::NetXRay>::default()),
+        magic::RecordsKind::Sniffer => (Format::Sniffer, Box::<sniffer::Sniffer>::default()),
+        magic::RecordsKind::Snoop => (Format::Snoop, Box::<snoop::Snoop>::default()),
+    }
 }
 
 impl Parser {
@@ -268,6 +314,7 @@ impl Parser {
         let parsed = match self {
             Parser::Pcap(pcap) => pcap.parse(bytes, limits, frames, &mut tally, summary),
             Parser::PcapNg(ng) => ng.parse(bytes, limits, frames, &mut tally, summary),
+            Parser::Records(records) => records.parse(bytes, limits, frames, &mut tally, summary),
         };
         summary.add(&tally);
         parsed

@@ -1,21 +1,30 @@
-//! Frames to TCP segments: link layer, IPv4 or IPv6, TCP; and to UDP datagrams.
+//! Frames to TCP segments: link layer, tags, tunnels, IPv4 or IPv6, TCP; and to UDP datagrams.
 //!
-//! Owns the headers below SMB's byte stream and the flow's key. It does not own reassembly of IP
-//! fragments (reported, not joined), tunnels other than MPLS and PPPoE (reported), check sums
-//! (offload makes them wrong at the sender), nor streams (`stream`). IEEE 802.3, 802.1Q, RFC 2516, RFC 3032; the
-//! cooked and loopback headers as tcpdump.org's LINKTYPE_ pages give them.
+//! Owns the headers below SMB's byte stream, the flow's key and IP fragments. It does not own check
+//! sums (offload makes them wrong at the sender) nor streams (`stream`). A frame is walked header by
+//! header without recursion: `link` knows what is in front of IP (IEEE 802.3, 802.1Q, RFC 2516,
+//! RFC 3032, the LINKTYPE_ pages of tcpdump.org), `wireless` IEEE 802.11, `tunnel` what IP carries
+//! packets in. Packets that stay closed (encrypted, unknown) are reported.
 
 use crate::file::LinkType;
 
 mod address;
-mod counts;
 mod flow;
+mod fragment;
 mod ip;
+mod layers;
+mod link;
+mod reassembly;
 mod tcp;
+mod tunnel;
 mod udp;
+mod wireless;
 
 pub use address::Address;
 pub use flow::{Direction, FlowKey};
+pub use fragment::Fragment;
+pub use layers::{Layer, LayerCounts, Layers};
+pub use reassembly::{FragmentCounts, Reassembled, Reassembler};
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 pub use udp::{Udp, UdpDatagram};
 
@@ -24,19 +33,21 @@ pub use udp::{Udp, UdpDatagram};
 pub enum NotTcp {
     /// Another protocol; nothing is wrong.
     OtherProtocol,
-    /// IP or Ethernet in IP: a tunnel, whose content is not looked at.
+    /// NetBIOS, but in IPX or LLC: no stream that is read.
+    NetBios,
+    /// A packet in a packet that stays closed: encrypted, or of an unknown kind.
     Tunnel,
-    /// UDP; of a fragmented IPv4 packet the first piece.
+    /// UDP.
     Udp(Udp),
     /// A piece of a fragmented IP packet.
-    Fragment,
+    Fragment(Fragment),
     /// Captured too short for the headers through TCP's.
     Truncated,
     /// A link type that is not dissected.
     UnknownLink,
     /// Headers that contradict themselves.
     Malformed,
-    /// More tags, labels or extension headers than any network stacks up.
+    /// More tags, labels, tunnels or extension headers than any network stacks up.
     TooDeep,
 }
 
@@ -47,116 +58,115 @@ pub fn dissect_plain(link: LinkType, bytes: &[u8], original: u32) -> Option<TcpS
     let &[.., t1, t0] = bytes.first_chunk::<14>()?;
     match u16::from_be_bytes([t1, t0]) {
         _ if link != LinkType::ETHERNET => None,
-        IPV4 => ip::v4(bytes, 14, original).ok(),
-        IPV6 => ip::v6(bytes, 14, original).ok(),
+        link::IPV4 => ip::v4(bytes, 14, original).ok(),
+        link::IPV6 => ip::v6(bytes, 14, original).ok(),
         _ => None,
     }
 }
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad and its predecessor.
-const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-const MPLS: [u16; 2] = [0x8847, 0x8848];
-const PPPOE_SESSION: u16 = 0x8864;
-/// Smaller values of the type field are an 802.3 length.
-const ETHERTYPE_MIN: u16 = 0x0600;
-/// Linux' protocol number of 802.2 LLC frames in a cooked header.
-const SLL_LLC: u16 = 4;
-const TAGS_MAX: usize = 16;
+/// Headers of one frame, tags included.
+const STEPS_MAX: usize = 40;
+/// Packets in packets.
+const TUNNELS_MAX: usize = 8;
+
+/// The header that is read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Link(LinkType),
+    Ethernet,
+    /// What an EtherType announces.
+    EtherType(u16),
+    /// IEEE 802.2.
+    Llc,
+    Ppp,
+    Mpls,
+    Nsh,
+    Wireless,
+    Gre,
+    /// IPv4 or IPv6, by the version.
+    Ip,
+    Ipv4,
+    Ipv6,
+}
+
+/// The next header and where it begins.
+type Step = Result<(Next, usize), NotTcp>;
 
 /// Finds the TCP segment in a frame of which `bytes` were captured and `original` bytes were on
 /// the wire.
 pub fn dissect(link: LinkType, bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    match link {
-        LinkType::ETHERNET => match be16(bytes, 12)? {
-            length if length < ETHERTYPE_MIN => llc(bytes, 14, original),
-            kind => payload(kind, bytes, 14, original),
-        },
-        LinkType::LINUX_SLL => cooked(be16(bytes, 14)?, bytes, 16, original),
-        LinkType::LINUX_SLL2 => cooked(be16(bytes, 0)?, bytes, 20, original),
-        LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => {
-            ip::any(bytes, 0, original)
-        }
-        LinkType::IPV4 => ip::v4(bytes, 0, original),
-        LinkType::IPV6 => ip::v6(bytes, 0, original),
-        LinkType::NULL | LinkType::LOOP => loopback(bytes, original),
-        _ => Err(NotTcp::UnknownLink),
-    }
+    dissect_layers(link, bytes, original, &mut Layers::default())
 }
 
-/// What follows an EtherType at `at`.
-fn payload(
-    mut kind: u16,
-    bytes: &[u8],
-    mut at: usize,
+/// Like [`dissect`], and adds what the packet was wrapped in.
+pub fn dissect_layers<'a>(
+    link: LinkType,
+    bytes: &'a [u8],
     original: u32,
-) -> Result<TcpSegment<'_>, NotTcp> {
-    for _ in 0..TAGS_MAX {
-        match kind {
-            IPV4 => return ip::v4(bytes, at, original),
-            IPV6 => return ip::v6(bytes, at, original),
-            kind if MPLS.contains(&kind) => return mpls(bytes, at, original),
-            PPPOE_SESSION => return pppoe(bytes, at, original),
-            kind_ if VLAN.contains(&kind_) => {
-                kind = be16(bytes, at + 2)?;
-                at += 4;
-                if kind < ETHERTYPE_MIN {
-                    return llc(bytes, at, original);
+    layers: &mut Layers,
+) -> Result<TcpSegment<'a>, NotTcp> {
+    let (mut next, mut at) = (Next::Link(link), 0);
+    let mut tunnels = 0;
+    // The datagram to a tunnel's port, if what it contains must be a packet and is not.
+    let mut datagram = None;
+    for _ in 0..STEPS_MAX {
+        let step = match next {
+            Next::Link(link) => link::link(link, bytes, layers),
+            Next::Ethernet => link::ethernet(bytes, at),
+            Next::EtherType(kind) => link::ether_type(kind, bytes, at, layers),
+            Next::Llc => link::llc(bytes, at, layers),
+            Next::Ppp => link::ppp(bytes, at),
+            Next::Mpls => link::mpls(bytes, at, layers),
+            Next::Nsh => link::nsh(bytes, at, layers),
+            Next::Wireless => wireless::data(bytes, at, layers),
+            Next::Gre => tunnel::gre(bytes, at, layers),
+            Next::Ip | Next::Ipv4 | Next::Ipv6 => {
+                let result = match next {
+                    Next::Ipv4 => ip::v4(bytes, at, original),
+                    Next::Ipv6 => ip::v6(bytes, at, original),
+                    _ => ip::any(bytes, at, original),
+                };
+                tunnels += 1;
+                match result {
+                    Ok(segment) => return Ok(segment),
+                    Err(_) if tunnels > TUNNELS_MAX => Err(NotTcp::TooDeep),
+                    Err(NotTcp::Tunnel) => tunnel::in_ip(bytes, at, original, layers),
+                    Err(NotTcp::Udp(udp)) => {
+                        let before = *layers;
+                        let inside = tunnel::in_udp(bytes, &udp, layers);
+                        if inside.is_some() {
+                            datagram = Some((NotTcp::Udp(udp), before));
+                        }
+                        inside.ok_or(NotTcp::Udp(udp))
+                    }
+                    Err(reason) => Err(reason),
                 }
             }
-            _ => return Err(NotTcp::OtherProtocol),
+        };
+        match step {
+            Ok(step) => (next, at) = step,
+            Err(reason) => {
+                let is_no_packet =
+                    matches!(reason, NotTcp::Malformed | NotTcp::UnknownLink | NotTcp::TooDeep);
+                return Err(match datagram {
+                    Some((datagram, before)) if is_no_packet => {
+                        *layers = before;
+                        datagram
+                    }
+                    _ => reason,
+                });
+            }
         }
     }
     Err(NotTcp::TooDeep)
 }
 
-/// 802.2 LLC; IP comes in its SNAP form with the organisation 0 (RFC 1042).
-fn llc(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    match bytes.get(at..at + 8) {
-        Some(&[0xaa, 0xaa, 3, 0, 0, 0, k1, k0]) => {
-            payload(u16::from_be_bytes([k1, k0]), bytes, at + 8, original)
-        }
-        Some(_) => Err(NotTcp::OtherProtocol),
-        None => Err(NotTcp::Truncated),
-    }
-}
-
-fn cooked(kind: u16, bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    match kind {
-        SLL_LLC => llc(bytes, at, original),
-        kind => payload(kind, bytes, at, original),
-    }
-}
-
-/// An address family in the recording machine's order (null) or the network's (loop). The
-/// numbers of IPv6 are those of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS.
-fn loopback(bytes: &[u8], original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    let family = *bytes.first_chunk::<4>().ok_or(NotTcp::Truncated)?;
-    match u32::from_le_bytes(family).min(u32::from_be_bytes(family)) {
-        2 => ip::v4(bytes, 4, original),
-        10 | 23 | 24 | 28 | 30 => ip::v6(bytes, 4, original),
-        _ => Err(NotTcp::OtherProtocol),
-    }
-}
-
-/// A stack of labels. The first four bits below it say what it carries (RFC 4928).
-fn mpls(bytes: &[u8], mut at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    for _ in 0..TAGS_MAX {
-        let bottom = byte(bytes, at + 2)? & 1 == 1;
-        at += 4;
-        if bottom {
-            return ip::any(bytes, at, original);
-        }
-    }
-    Err(NotTcp::TooDeep)
-}
-
-fn pppoe(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTcp> {
-    match be16(bytes, at + 6)? {
-        0x0021 => ip::v4(bytes, at + 8, original),
-        0x0057 => ip::v6(bytes, at + 8, original),
-        _ => Err(NotTcp::OtherProtocol),
+/// The Ethernet frames in a wireless frame that consists of several (A-MSDU), as ranges of `bytes`;
+/// their end may not have been captured. Empty for any other frame.
+pub fn aggregated(link: LinkType, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    match link::link(link, bytes, &mut Layers::default()) {
+        Ok((Next::Wireless, at)) => wireless::subframes(bytes, at),
+        _ => Vec::new(),
     }
 }
 
@@ -169,6 +179,13 @@ fn byte(bytes: &[u8], at: usize) -> Result<u8, NotTcp> {
 fn be16(bytes: &[u8], at: usize) -> Result<u16, NotTcp> {
     let two = bytes.get(at..).and_then(<[u8]>::first_chunk);
     two.map(|two| u16::from_be_bytes(*two)).ok_or(NotTcp::Truncated)
+}
+
+/// A number that the recording machine wrote in its own order, where values are small.
+fn host32(bytes: &[u8], at: usize) -> Result<u32, NotTcp> {
+    let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    let four = *four.ok_or(NotTcp::Truncated)?;
+    Ok(u32::from_le_bytes(four).min(u32::from_be_bytes(four)))
 }
 
 #[cfg(test)]

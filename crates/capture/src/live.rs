@@ -343,10 +343,14 @@ fn segment<'a>(
 ) -> Option<TcpSegment<'a>> {
     let segment = match dissect(LinkType::RAW, packet.bytes, packet.original) {
         Ok(segment) => segment,
-        Err(NotTcp::OtherProtocol | NotTcp::Tunnel | NotTcp::Udp(_) | NotTcp::UnknownLink) => {
-            return None;
-        }
-        Err(NotTcp::Fragment) => {
+        Err(
+            NotTcp::OtherProtocol
+            | NotTcp::NetBios
+            | NotTcp::Tunnel
+            | NotTcp::Udp(_)
+            | NotTcp::UnknownLink,
+        ) => return None,
+        Err(NotTcp::Fragment(_)) => {
             counters.fragments += 1;
             return None;
         }

@@ -9,8 +9,9 @@ use smbscope_tables::tables::Coverage;
 
 use crate::tcp::Context;
 
-use crate::file::LinkType;
-use crate::frame::{NotTcp, TcpSegment, dissect, dissect_plain};
+use crate::closer_look::{CloserLook, Found};
+use crate::file::{FrameRef, LinkType};
+use crate::frame::{TcpSegment, dissect_plain};
 use crate::options::{Error, Options};
 use crate::outcome::{Endpoints, Output};
 use crate::resolve::Resolver;
@@ -30,6 +31,9 @@ pub type Amend<'a> = &'a mut dyn FnMut(&mut Operation, &Endpoints);
 #[derive(Clone)]
 pub struct PushDecoder {
     shard: Shard,
+    closer_look: CloserLook,
+    /// What frames without TCP were.
+    frame_counts: Box<Coverage>,
     output: Output,
     resolver: Resolver,
     frames: u64,
@@ -47,6 +51,8 @@ impl PushDecoder {
         resolver.begin_input(recording);
         Ok(PushDecoder {
             shard: Shard::new(Context::new(options)),
+            closer_look: CloserLook::default(),
+            frame_counts: Box::default(),
             output: Output::default(),
             resolver,
             frames: 0,
@@ -66,22 +72,24 @@ impl PushDecoder {
     /// Takes a frame of which `bytes` were captured and `original_bytes` were on the wire; frames without TCP
     /// are counted.
     pub fn frame(&mut self, link: LinkType, bytes: &[u8], original_bytes: u32, time: i64) {
-        let segment = match dissect_plain(link, bytes, original_bytes) {
-            Some(segment) => Ok(segment),
-            None => dissect(link, bytes, original_bytes),
-        };
-        match segment {
-            Ok(segment) => self.segment(&segment, time),
-            Err(reason) => {
-                self.next_frame(time);
-                reason.count(bytes, &mut self.output.coverage);
-                if let NotTcp::Udp(udp) = reason
-                    && let Ok(datagram) = udp.datagram(bytes)
-                {
-                    self.shard.datagram(&datagram, &mut self.output);
-                }
-            }
+        if let Some(segment) = dissect_plain(link, bytes, original_bytes) {
+            self.segment(&segment, time);
+            return;
         }
+        self.next_frame(time);
+        let frame = FrameRef {
+            number: self.frames,
+            time_ns: time,
+            offset: 0,
+            captured: bytes.len() as u32,
+            original: original_bytes,
+            link,
+        };
+        let PushDecoder { closer_look, shard, output, frame_counts, .. } = self;
+        closer_look.look(&frame, bytes, frame_counts, |found| match found {
+            Found::Segment(segment) => shard.packet(segment, time, frame.number, output),
+            Found::Datagram(datagram) => shard.datagram(&datagram, time, output),
+        });
     }
 
     #[inline]
@@ -158,6 +166,17 @@ impl PushDecoder {
         coverage.end = self.last_time;
         coverage.frames = self.frames - self.frames_before;
         coverage.frames_time_backwards = self.backwards;
+        self.closer_look.end_file(true, &mut self.frame_counts);
+        let counts = &mut *self.frame_counts;
+        coverage.frames_tunnelled += counts.frames_tunnelled;
+        coverage.frames_not_tcp += counts.frames_not_tcp;
+        coverage.frames_link_unknown += counts.frames_link_unknown;
+        coverage.frames_fragment += counts.frames_fragment;
+        coverage.frames_malformed += counts.frames_malformed;
+        coverage.frames_repeated += counts.frames_repeated;
+        coverage.fragments_reassembled += counts.fragments_reassembled;
+        coverage.datagrams_not_sessions += counts.datagrams_not_sessions;
+        coverage.unwrapped = counts.unwrapped.take();
         fill(coverage);
         self.resolver.end_input(true)?;
         Ok(self.take_parts())

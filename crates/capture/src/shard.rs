@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
+use crate::quic::Quic;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
 
 /// In the flow table: a flow that carries something else.
@@ -42,6 +43,7 @@ pub struct Shard {
     live: usize,
     waiting_bytes: usize,
     next_index: u32,
+    quic: Quic,
 }
 
 impl Shard {
@@ -58,6 +60,7 @@ impl Shard {
             live: 0,
             waiting_bytes: 0,
             next_index: 0,
+            quic: Quic::default(),
         }
     }
 
@@ -88,8 +91,11 @@ impl Shard {
         self.unusual(&found, &segment, time, frame, out);
     }
 
-    /// Takes a UDP datagram: one from a KDC may name the account of a ticket.
-    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, out: &mut Output) {
+    /// Takes a UDP datagram: QUIC, or one from a KDC, which may name the account of a ticket.
+    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, time: i64, out: &mut Output) {
+        if self.quic.datagram(datagram, time, &mut self.next_index, out) {
+            return;
+        }
         if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
             self.kdc.datagram(datagram, out);
         }
@@ -292,6 +298,7 @@ impl Shard {
             out.order = began;
             self.remove(place, EndReason::Capture, out);
         }
+        self.quic.end(out);
         self.flows.clear();
         self.candidates.clear();
     }

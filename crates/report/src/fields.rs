@@ -136,6 +136,7 @@ fn title_of(name: &str) -> &'static str {
             "smb" => "SMB",
             "tcp" => "TCP",
             "guid" => "GUID",
+            "quic" => "QUIC",
             "cpus" => "CPUs",
             "max" => "most",
             "min" => "fewest",

@@ -46,6 +46,9 @@ pub(crate) struct Verdict {
     pub(crate) reasons: Vec<String>,
 }
 
+/// What a capture of name queries and announcements holds.
+const NOT_SESSIONS: &str =
+    "datagrams of NetBIOS (names, announcements, mailslots): these are not SMB sessions";
 /// A finding of at least this share of the time is bad news.
 const BAD_SHARE: f64 = 0.25;
 /// This share of operations that fail, or have no reply, is worth a look.
@@ -164,6 +167,10 @@ fn without_operations(report: &Report) -> String {
         (sum(|row| row.frames_not_tcp), "of them not TCP"),
         (sum(|row| row.frames_not_smb), "of other TCP connections"),
         (sum(|row| row.messages), "messages of SMB without an operation"),
+        (sum(|row| row.frames_tunnelled), "in tunnels that stay closed"),
+        (sum(|row| row.datagrams_not_sessions), NOT_SESSIONS),
+        (sum(|row| row.quic_connections), "connections of SMB over QUIC, which is encrypted"),
+        (sum(|row| row.quic_maybe_smb), "QUIC connections that may be SMB"),
     ];
     let words = held.iter().filter(|(count, _)| *count > 0);
     let words: Vec<_> = words
@@ -353,6 +360,25 @@ mod tests {
             replayed: 0,
             is_of_events: false,
         }
+    }
+
+    #[test]
+    fn a_capture_of_datagrams_says_that_these_are_not_sessions() {
+        let coverage = Coverage {
+            frames: 9,
+            frames_not_tcp: 9,
+            datagrams_not_sessions: 7,
+            ..Coverage::default()
+        };
+        let report = Report { coverage: vec![coverage], ..Report::default() };
+        let Verdict { sentence, reasons, .. } = of_recording(&report, None);
+        assert_eq!(sentence, "There are no SMB operations here");
+        assert!(reasons[0].contains("7 datagrams of NetBIOS"), "{reasons:?}");
+        assert!(reasons[0].contains("these are not SMB sessions"), "{reasons:?}");
+        let coverage = Coverage { frames: 9, quic_connections: 2, ..Coverage::default() };
+        let report = Report { coverage: vec![coverage], ..Report::default() };
+        let reasons = of_recording(&report, None).reasons;
+        assert!(reasons[0].contains("2 connections of SMB over QUIC"), "{reasons:?}");
     }
 
     fn of(findings: Vec<Finding>, errors: u64) -> Verdict {

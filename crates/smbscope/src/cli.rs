@@ -18,9 +18,9 @@ use crate::trace_options::TraceOptions;
 /// Measure and explain the performance of SMB file shares.
 ///
 /// smbscope turns SMB traffic into one row per operation and answers questions about those rows.
-/// INPUT is a capture (pcap or pcapng, optionally compressed with gzip or zstd), a dataset written
-/// by `smbscope import`, a folder written by `smbscope record` or `smbscope load`, or `-` for a
-/// capture on standard input. The type of an input is detected from its contents; several inputs
+/// INPUT is a capture (pcap, pcapng, Network Monitor and others, optionally compressed with gzip or
+/// zstd), a dataset written by `smbscope import`, a folder written by `smbscope record` or
+/// `smbscope load`, or `-` for a capture on standard input. The type of an input is detected from its contents; several inputs
 /// are read as one. Results go to standard output, messages to standard error.
 #[derive(Debug, Parser)]
 #[command(name = "smbscope", version, max_term_width = 100)]

@@ -134,7 +134,8 @@ fn code_of_file(error: &FileError) -> Code {
         FileError::Empty { .. }
         | FileError::NotACapture { .. }
         | FileError::NothingInside { .. }
-        | FileError::Unsupported { .. } => Code::NotRecognised,
+        | FileError::Unsupported { .. }
+        | FileError::UnknownVariant { .. } => Code::NotRecognised,
         // The file does not exist, must not be read, or reading failed.
         _ => Code::Input,
     }

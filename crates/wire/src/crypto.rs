@@ -2,8 +2,8 @@
 //!
 //! Owns: ciphers and keys, their derivation (`derive`), the preauthentication integrity hash
 //! (`preauth`), signing one message (`sign`) with its algorithms (`mac`), encrypting and
-//! decrypting one transform message (`encrypt`, `decrypt`) with its ciphers (`aead`, `ccm`), and
-//! Wireshark's list of keys (`key_list`). It does not own which session a message belongs to, nor
+//! decrypting one transform message (`encrypt`, `decrypt`) with its ciphers (`aead`, `ccm`),
+//! Wireshark's list of keys (`key_list`), and the first packets of QUIC (`quic`). It does not own which session a message belongs to, nor
 //! what must be protected (`capture`, `load`). MS-SMB2 sections 2.2.41, 3.1.4.1 to 3.1.4.3, 3.1.5.1.
 
 mod aead;
@@ -14,6 +14,7 @@ mod encrypt;
 mod key_list;
 mod mac;
 mod preauth;
+pub mod quic;
 mod sign;
 
 pub use crate::smb2::transform::TRANSFORM_HEADER_BYTES;

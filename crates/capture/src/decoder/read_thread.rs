@@ -8,6 +8,7 @@ use smbscope_tables::tables::Coverage;
 
 use super::Progress;
 use super::resolve_stage::{Disconnected, Event, EventSink};
+use crate::closer_look::{CloserLook, Found};
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
 use crate::frame::{FlowKey, NotTcp, dissect, dissect_plain};
 use crate::options::{Input, Options};
@@ -58,6 +59,7 @@ pub struct ReadThread {
     files: Vec<Input>,
     first: Option<Reader>,
     followers: Followers,
+    closer_look: CloserLook,
     chunks: Vec<Arc<Chunk>>,
     packets: u64,
     last_time: i64,
@@ -102,6 +104,7 @@ impl ReadThread {
             files: inputs,
             first,
             followers,
+            closer_look: CloserLook::default(),
             chunks: Vec::new(),
             packets: 0,
             last_time: i64::MIN,
@@ -155,7 +158,10 @@ impl ReadThread {
         let is_live = reader.is_live();
         let failure = loop {
             match reader.next_chunk(self.unused_chunk()) {
-                Ok(Some(chunk)) => {
+                Ok(Some(mut chunk)) => {
+                    if reader.summary().interfaces.iter().any(|one| one.link.is_wireless()) {
+                        self.closer_look.split_aggregated(&mut chunk);
+                    }
                     coverage.file_bytes = chunk.consumed;
                     self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
                     let mut outputs = to.spare();
@@ -172,6 +178,7 @@ impl ReadThread {
             to.send(Event::Outputs { outputs, is_live })?;
             self.last_time = i64::MIN;
         }
+        self.closer_look.end_file(last, &mut coverage);
         let summary = Box::new(reader.summary().clone());
         to.send(Event::End { summary, coverage, last })?;
         match failure {
@@ -223,7 +230,17 @@ impl ReadThread {
                         Some(segment) => {
                             shard.packet(segment, frame.time_ns, frame.number, &mut output);
                         }
-                        None => other(&chunk, frame, shard, &mut output, coverage),
+                        None => {
+                            let shard = &mut **shard;
+                            other(
+                                &chunk,
+                                frame,
+                                &mut self.closer_look,
+                                shard,
+                                &mut output,
+                                coverage,
+                            );
+                        }
                     }
                 }
                 self.last_time = last_time;
@@ -234,23 +251,32 @@ impl ReadThread {
             }
             Followers::Shards(shards) => {
                 let mut deals: Vec<Vec<u32>> = vec![Vec::new(); shards.len()];
+                let mut deal = |shard: usize, index: usize| {
+                    if let Some(deal) = deals.get_mut(shard) {
+                        deal.push(index as u32);
+                    }
+                };
+                let mut chunk = chunk;
+                let mut reassembled = Vec::new();
                 for (index, frame) in chunk.frames.iter().enumerate() {
                     coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
                     last_time = frame.time_ns;
-                    match dissect(frame.link, chunk.frame(frame), frame.original) {
-                        Ok(segment) => {
-                            let shard = FlowKey::of(&segment).0.shard(shards.len());
-                            if let Some(deal) = deals.get_mut(shard) {
-                                deal.push(index as u32);
-                            }
-                        }
-                        Err(reason) => {
-                            reason.count(chunk.frame(frame), coverage);
-                            if let (NotTcp::Udp(_), Some(deal)) = (reason, deals.first_mut()) {
-                                deal.push(index as u32);
-                            }
-                        }
+                    let bytes = chunk.frame(frame);
+                    if let Some(segment) = dissect_plain(frame.link, bytes, frame.original) {
+                        deal(FlowKey::of(&segment).0.shard(shards.len()), index);
+                        continue;
                     }
+                    let packet =
+                        self.closer_look.look(frame, bytes, coverage, |found| match found {
+                            Found::Segment(segment) => {
+                                deal(FlowKey::of(&segment).0.shard(shards.len()), index);
+                            }
+                            Found::Datagram(_) => deal(0, index),
+                        });
+                    reassembled.extend(packet.map(|packet| (index, packet)));
+                }
+                for (index, packet) in reassembled {
+                    chunk.replace(index, packet.link, &packet.bytes, packet.original);
                 }
                 self.last_time = last_time;
                 let chunk = Arc::new(chunk);
@@ -294,17 +320,15 @@ fn collect(shards: &[ShardThread]) -> Result<Vec<Output>, Disconnected> {
 fn other(
     chunk: &Chunk,
     frame: &FrameRef,
+    closer_look: &mut CloserLook,
     shard: &mut Shard,
     output: &mut Output,
     coverage: &mut Coverage,
 ) {
-    match dissect(frame.link, chunk.frame(frame), frame.original) {
-        Ok(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
-        Err(reason) => {
-            reason.count(chunk.frame(frame), coverage);
-            datagram(chunk, frame, reason, shard, output);
-        }
-    }
+    closer_look.look(frame, chunk.frame(frame), coverage, |found| match found {
+        Found::Segment(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
+        Found::Datagram(datagram) => shard.datagram(&datagram, frame.time_ns, output),
+    });
 }
 
 /// Looks at a frame's UDP datagram, if it has one.
@@ -318,7 +342,7 @@ fn datagram(
     if let NotTcp::Udp(udp) = reason
         && let Ok(datagram) = udp.datagram(chunk.frame(frame))
     {
-        shard.datagram(&datagram, output);
+        shard.datagram(&datagram, frame.time_ns, output);
     }
 }
 

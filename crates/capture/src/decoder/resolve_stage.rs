@@ -113,6 +113,7 @@ impl ResolveStage {
                 sum.frames_dropped = summary.dropped();
                 sum.frames_cut = summary.frames_cut;
                 sum.cut_off.clone_from(&summary.cut_off);
+                sum.unwrapped.clone_from(&coverage.unwrapped);
                 self.resolver.end_input(last)?;
             }
             Event::Failed(error) => return Err(error.into()),

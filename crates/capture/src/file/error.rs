@@ -36,7 +36,7 @@ pub enum FileError {
     },
     /// An empty file.
     #[error(
-        "{name}: is empty; expected a capture (pcap or pcapng, plain or compressed with gzip or zstd)"
+        "{name}: is empty; expected a capture (pcap, pcapng or another format, plain or compressed with gzip or zstd)"
     )]
     Empty {
         /// The path as given.
@@ -72,6 +72,16 @@ pub enum FileError {
         name: String,
         /// The format.
         what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A format that is read, but not this variant of it.
+    #[error("{name}: {reason}, so it is not supported; {advice}")]
+    UnknownVariant {
+        /// The path as given.
+        name: String,
+        /// What is not known.
+        reason: String,
         /// What to do.
         advice: &'static str,
     },

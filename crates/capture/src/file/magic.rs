@@ -5,6 +5,7 @@
 //! ERF types document).
 
 use super::pcap::Layout;
+use super::sniffer;
 use super::summary::{ByteOrder, Compression};
 
 /// Number of bytes that are enough to recognise a format.
@@ -24,17 +25,47 @@ pub(super) enum Found {
 pub(super) enum Kind {
     Pcap(Layout),
     PcapNg(ByteOrder),
+    Records(RecordsKind),
 }
 
-const EDITCAP: &str = "convert it first: editcap -F pcapng INPUT OUTPUT.pcapng";
+/// A format of plain records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RecordsKind {
+    Erf,
+    NetMon1,
+    NetMon2,
+    NetXRay,
+    Sniffer,
+    Snoop,
+}
+
+/// Formats of plain records, by the beginning of the file.
+const CONTAINERS: &[(&[u8], RecordsKind)] = &[
+    (b"RTSS", RecordsKind::NetMon1),
+    (b"GMBU", RecordsKind::NetMon2),
+    (b"snoop\0\0\0", RecordsKind::Snoop),
+    (b"TRSNIFF data    \x1a", RecordsKind::Sniffer),
+    (b"XCP\x00001.", RecordsKind::NetXRay),
+    (b"XCP\x00002.", RecordsKind::NetXRay),
+];
+
+pub(super) const EDITCAP: &str = "convert it first: editcap -F pcapng INPUT OUTPUT.pcapng";
+const NO_NETWORK: &str = "record on the network interface instead";
 const PACKED: &str = "unpack it first, or pipe it unpacked into standard input with the input `-`";
 
 const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
-    (b"GMBU", "a Microsoft Network Monitor 2 capture", EDITCAP),
-    (b"RTSS", "a Microsoft Network Monitor 1 capture", EDITCAP),
-    (b"snoop\0\0\0", "a Solaris snoop capture", EDITCAP),
-    (b"TRSNIFF data    \x1a", "a Sniffer capture", EDITCAP),
-    (b"XCP\0", "a NetXRay or Windows Sniffer capture", EDITCAP),
+    (b"XCP\0", "a NetXRay or Windows Sniffer capture of an unknown version", EDITCAP),
+    (b"VL\0\0", "an old NetXRay capture", EDITCAP),
+    (b"TR\0d", "an HP-UX nettl trace", EDITCAP),
+    (b"\xaa\xaa\xaa\xaa", "an InfoVista 5View capture", EDITCAP),
+    (b"\x01\x10\x4c\0", "a Novell LANalyzer capture", EDITCAP),
+    (b"\x05\x10", "a Novell LANalyzer capture", EDITCAP),
+    (b"\x07\x10", "a Novell LANalyzer capture", EDITCAP),
+    (b"\x7fver", "an OmniPeek capture", EDITCAP),
+    (b"btsnoop\0", "a Bluetooth capture (btsnoop), which holds no network packets", NO_NETWORK),
+    (b"EyeSDN", "an EyeSDN trace of ISDN, which holds no SMB", NO_NETWORK),
+    (b"\0\0\x02\0\x12\x05\0\x10", "a Tektronix K12 capture", EDITCAP),
+    (b"NetS", "a NetScaler trace", EDITCAP),
     (b"ObserverPktBuffe", "a Viavi Observer capture", EDITCAP),
     (b"\x05VNF", "a Visual Networks capture", EDITCAP),
     (b"iptrace 1.0", "an AIX iptrace capture", EDITCAP),
@@ -68,6 +99,14 @@ pub(super) fn recognise(head: &[u8]) -> Found {
     if head.starts_with(&[0x1f, 0x8b, 8]) {
         return Found::Compressed(Compression::Gzip);
     }
+    if let Some(&(_, kind)) = CONTAINERS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        if kind == RecordsKind::Sniffer
+            && head.get(sniffer::COMPRESSION_AT).is_some_and(|how| *how != 1)
+        {
+            return Found::Unsupported { what: "a compressed Sniffer capture", advice: EDITCAP };
+        }
+        return Found::Capture(Kind::Records(kind));
+    }
     for &(magic, what, advice) in UNSUPPORTED {
         if head.starts_with(magic) {
             return Found::Unsupported { what, advice };
@@ -80,7 +119,7 @@ pub(super) fn recognise(head: &[u8]) -> Found {
         };
     }
     if is_erf(head) {
-        return Found::Unsupported { what: "probably an Endace ERF capture", advice: EDITCAP };
+        return Found::Capture(Kind::Records(RecordsKind::Erf));
     }
     Found::Unknown
 }
@@ -122,5 +161,6 @@ fn is_erf(head: &[u8]) -> bool {
         27 => seconds == 0 || years.contains(&seconds),
         _ => false,
     };
-    timed && (16..=0x4000).contains(&record)
+    // Records are aligned to eight bytes.
+    timed && (16..=0x4000).contains(&record) && record.is_multiple_of(8)
 }

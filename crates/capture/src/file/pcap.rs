@@ -1,6 +1,7 @@
 //! Classic pcap: a header of 24 bytes, then records.
 //!
-//! Owns both byte orders, micro- and nanoseconds, and Kuznetzov's modified record header.
+//! Owns both byte orders, micro- and nanoseconds, Kuznetzov's modified record header, and the record
+//! headers of Nokia, Red Hat 6.1 and SuSE 6.3, which no magic number announces (`record_header`).
 //! Layout: draft-ietf-opsawg-pcap, sections 4 and 5. Written by hand, because the record header
 //! is sixteen bytes and this loop runs once per packet.
 
@@ -36,6 +37,14 @@ impl Layout {
         }
     }
 
+    /// Lengths of a record's header that come with this magic number, the usual one first.
+    fn record_headers(self) -> &'static [(usize, Format)] {
+        match self.modified {
+            false => &[(16, Format::Pcap), (24, Format::PcapRedHat), (20, Format::PcapNokia)],
+            true => &[(24, Format::PcapModified), (28, Format::PcapSuse)],
+        }
+    }
+
     pub(super) fn byte_order(self) -> ByteOrder {
         self.order
     }
@@ -53,6 +62,7 @@ pub(super) struct Pcap {
 struct Header {
     link: LinkType,
     captured_max: u32,
+    record_bytes: usize,
 }
 
 /// No recorder captures more of a packet, unless its snap length says so (libpcap's maximum).
@@ -83,9 +93,11 @@ impl Pcap {
             },
         };
         let before = self.frames;
-        let parsed = match self.layout.modified {
-            false => self.records::<16>(bytes, at, header, frames, tally),
-            true => self.records::<24>(bytes, at, header, frames, tally),
+        let parsed = match header.record_bytes {
+            16 => self.records::<16>(bytes, at, header, frames, tally),
+            20 => self.records::<20>(bytes, at, header, frames, tally),
+            24 => self.records::<24>(bytes, at, header, frames, tally),
+            _ => self.records::<28>(bytes, at, header, frames, tally),
         };
         if let Some(interface) = summary.interfaces.first_mut() {
             interface.frames += self.frames - before;
@@ -117,7 +129,9 @@ impl Pcap {
             0 => largest,
             _ => snaplen.max(SNAPLEN_MAX).min(largest),
         };
-        Some(Header { link, captured_max })
+        let (record_bytes, format) = record_header(bytes, self.layout, captured_max);
+        summary.format = format;
+        Some(Header { link, captured_max, record_bytes })
     }
 
     /// Lists the whole records from `at` on; `HEADER` is the length of a record's header.
@@ -167,4 +181,43 @@ impl Pcap {
         }
         Parsed::until(at)
     }
+}
+
+/// Records that are enough to tell headers of different length apart.
+const RECORDS_COMPARED: usize = 32;
+
+/// The length of a record's header: the one with which the first records follow each other without
+/// contradiction. With none of them the one that lasts longest, so that a damaged file is read up to
+/// the damage.
+fn record_header(bytes: &[u8], layout: Layout, captured_max: u32) -> (usize, Format) {
+    let candidates = layout.record_headers();
+    let usual = candidates.first().copied().unwrap_or((16, Format::Pcap));
+    // `max_by_key` returns the last of equals.
+    let best = candidates
+        .iter()
+        .rev()
+        .max_by_key(|(length, _)| walk(bytes, *length, layout, captured_max));
+    best.copied().unwrap_or(usual)
+}
+
+/// Whether records follow each other as far as there are bytes, and how many there are.
+fn walk(bytes: &[u8], header: usize, layout: Layout, captured_max: u32) -> (bool, usize) {
+    let order = layout.order;
+    let fraction_max = if layout.nanoseconds { 1_000_000_000 } else { 1_000_000 };
+    let mut at = 24;
+    for count in 0..RECORDS_COMPARED {
+        let record = bytes.get(at..).unwrap_or_default();
+        let Some(&[_, _, _, _, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3]) =
+            record.first_chunk::<16>()
+        else {
+            return (true, count);
+        };
+        let [fraction, captured, original] =
+            [[f0, f1, f2, f3], [c0, c1, c2, c3], [o0, o1, o2, o3]].map(|field| order.u32(field));
+        if fraction >= fraction_max || captured > captured_max || original < captured {
+            return (false, count);
+        }
+        at += header + captured as usize;
+    }
+    (true, RECORDS_COMPARED)
 }

@@ -14,6 +14,24 @@ pub enum Format {
     PcapModified,
     /// pcapng.
     PcapNg,
+    /// pcap of Nokia's firewalls, whose record header is four bytes longer.
+    PcapNokia,
+    /// pcap of Red Hat 6.1, whose record header is eight bytes longer.
+    PcapRedHat,
+    /// Modified pcap of SuSE 6.3, whose record header is twelve bytes longer.
+    PcapSuse,
+    /// Endace ERF.
+    Erf,
+    /// Microsoft Network Monitor 1.
+    NetMon1,
+    /// Microsoft Network Monitor 2.
+    NetMon2,
+    /// NetXRay or Sniffer for Windows.
+    NetXRay,
+    /// Sniffer for DOS.
+    Sniffer,
+    /// snoop (RFC 1761).
+    Snoop,
 }
 
 /// The compression around the container.
@@ -138,6 +156,15 @@ impl FileSummary {
             Format::Pcap => "pcap",
             Format::PcapModified => "modified pcap",
             Format::PcapNg => "pcapng",
+            Format::PcapNokia => "pcap of Nokia",
+            Format::PcapRedHat => "pcap of Red Hat 6.1",
+            Format::PcapSuse => "pcap of SuSE 6.3",
+            Format::Erf => "ERF",
+            Format::NetMon1 => "Network Monitor 1",
+            Format::NetMon2 => "Network Monitor 2",
+            Format::NetXRay => "NetXRay or Sniffer for Windows",
+            Format::Sniffer => "Sniffer for DOS",
+            Format::Snoop => "snoop",
         };
         match self.compression {
             None => format.to_owned(),

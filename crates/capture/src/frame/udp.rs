@@ -2,8 +2,9 @@
 
 use super::{Address, NotTcp, be16};
 
-/// Ports to which tunnels send: GTP-U, IPsec, VXLAN (IANA's and Linux' own), Geneve.
-const TUNNELS: [u16; 5] = [2152, 4500, 4789, 8472, 6081];
+/// Ports to which tunnels send: L2TP, GTP-U, LISP, IPsec, GRE, VXLAN (IANA's, GPE, and Linux' own),
+/// CAPWAP, Geneve, MPLS.
+const TUNNELS: [u16; 11] = [1701, 2152, 4341, 4500, 4754, 4789, 4790, 8472, 5247, 6081, 6635];
 /// The port of one end of a tunnel.
 const TEREDO: u16 = 3544;
 
@@ -15,7 +16,7 @@ pub struct Udp {
     pub(super) at: usize,
 }
 
-/// A datagram, of whose payload perhaps the start only was captured or was in the first fragment.
+/// A datagram, of whose payload perhaps the start only was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpDatagram<'a> {
     /// The sender's address.
@@ -31,7 +32,8 @@ pub struct UdpDatagram<'a> {
 }
 
 impl UdpDatagram<'_> {
-    /// Whether it carries other packets, as its port says; they are not looked at.
+    /// Whether it carries other packets, as its port says. Those that can be read were unwrapped
+    /// before (`tunnel`), so this one stays closed.
     pub fn is_tunnel(&self) -> bool {
         let ports = [self.source_port, self.destination_port];
         TUNNELS.contains(&self.destination_port) || ports.contains(&TEREDO)

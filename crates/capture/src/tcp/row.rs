@@ -68,6 +68,7 @@ impl Connection {
             zero_windows_to_server: to_server.zero_windows,
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,
+            transport: Some("tcp".to_owned()),
             ..std::mem::take(&mut *self.pairing.table)
         }
     }

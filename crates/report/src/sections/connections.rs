@@ -202,8 +202,10 @@ fn name(row: &ConnectionRow) -> Cell {
         true => format!("[{host}]:{port}"),
         false => format!("{host}:{port}"),
     };
+    // It has no operations, and neither losses nor windows.
+    let transport = if c.transport.as_deref() == Some("quic") { " (QUIC)" } else { "" };
     Cell::Text(format!(
-        "{} → {}",
+        "{} → {}{transport}",
         address(&c.client, c.client_port),
         address(&c.server, c.server_port)
     ))
@@ -352,4 +354,27 @@ fn protocol(rows: &[ConnectionRow]) -> Table {
         columns,
     )
     .cut(10, 50, SQL)
+}
+
+#[cfg(test)]
+mod tests {
+    use smbscope_tables::tables::Connection;
+
+    use super::*;
+
+    #[test]
+    fn connections_over_quic_are_marked() {
+        let of = |transport: &str| {
+            let connection = Connection {
+                client: "10.0.0.1".to_owned(),
+                server: "fe80::2".to_owned(),
+                server_port: 443,
+                transport: Some(transport.to_owned()),
+                ..Connection::default()
+            };
+            name(&ConnectionRow { connection, ..ConnectionRow::default() })
+        };
+        assert_eq!(of("quic"), Cell::Text("10.0.0.1:0 → [fe80::2]:443 (QUIC)".to_owned()));
+        assert_eq!(of("tcp"), Cell::Text("10.0.0.1:0 → [fe80::2]:443".to_owned()));
+    }
 }

@@ -116,6 +116,12 @@ fn seen(row: &Coverage) -> Facts {
         let packets = of("frames", Cell::Count(row.frames)).titled("Packets");
         rows.push(packets.noted(format!("{} on the wire", crate::format::bytes(row.wire_bytes))));
     }
+    if let Some(unwrapped) = &row.unwrapped {
+        rows.push(of("unwrapped", Cell::Text(unwrapped.clone())));
+    }
+    if row.fragments_reassembled > 0 {
+        rows.push(of("fragments_reassembled", Cell::Count(row.fragments_reassembled)));
+    }
     rows.extend([
         of("connections", Cell::Count(row.connections)).noted(mid_stream(row)),
         of("messages", Cell::Count(row.messages)),
@@ -180,7 +186,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 35] = [
+const LOST: [Counter; 38] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
     ("frames_tunnelled", |row| &mut row.frames_tunnelled),
@@ -188,6 +194,9 @@ const LOST: [Counter; 35] = [
     ("frames_malformed", |row| &mut row.frames_malformed),
     ("frames_not_tcp", |row| &mut row.frames_not_tcp),
     ("frames_not_smb", |row| &mut row.frames_not_smb),
+    ("datagrams_not_sessions", |row| &mut row.datagrams_not_sessions),
+    ("quic_connections", |row| &mut row.quic_connections),
+    ("quic_maybe_smb", |row| &mut row.quic_maybe_smb),
     ("frames_time_backwards", |row| &mut row.frames_time_backwards),
     ("frames_repeated", |row| &mut row.frames_repeated),
     ("connections_evicted", |row| &mut row.connections_evicted),

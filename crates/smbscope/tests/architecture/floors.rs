@@ -40,7 +40,7 @@ const FLOORS: &[Floors] = &[
             // Settings; segments, and streams of messages.
             &["frame", "options", "stream"],
             // Messages to operations.
-            &["kdc", "smb"],
+            &["closer_look", "kdc", "quic", "smb"],
             // One connection, which drives `smb`; and modules that span connections.
             &["resolve", "tcp"],
             &["shard"],

@@ -77,6 +77,7 @@ table! {
         client_signing_required: Option<bool>, None, Public, "Whether the client requires signing: in its Negotiate request, or in a SessionSetup request to a server that does not.";
         server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
         guid: Option<String>, None, Public, "GUID by which events of Windows name the connection.";
+        transport: Option<String>, None, Public, "What carried SMB: tcp, quic (encrypted, without operations), roce (RDMA over Converged Ethernet) or iwarp (RDMA over TCP).";
     }
 }
 

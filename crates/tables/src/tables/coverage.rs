@@ -19,9 +19,9 @@ table! {
         frames_dropped: Option<u64>, Count, Public, "Packets that the recorder reports as dropped; null if it does not report them.";
         frames_cut: u64, Count, Public, "Packets that were only partly captured (snap length).";
         frames_not_tcp: u64, Count, Public, "Packets without TCP.";
-        frames_tunnelled: u64, Count, Public, "Packets in a tunnel (GRE, IP in IP, IPsec, VXLAN, Geneve, Teredo, GTP); the packets inside are not decoded.";
-        frames_link_unknown: u64, Count, Public, "Packets of an unsupported link type (for example wireless).";
-        frames_fragment: u64, Count, Public, "IP fragments; they are not reassembled.";
+        frames_tunnelled: u64, Count, Public, "Packets in a tunnel that stays closed: IPsec, encrypted wireless frames, compressed or unknown tunnels.";
+        frames_link_unknown: u64, Count, Public, "Packets of an unsupported link type (for example USB).";
+        frames_fragment: u64, Count, Public, "IP fragments whose packet could not be reassembled: fragments are missing or overlap. A live recording reassembles none.";
         frames_malformed: u64, Count, Public, "Packets with contradictory or cut headers.";
         frames_not_smb: u64, Count, Public, "TCP packets of connections without SMB.";
         frames_time_backwards: u64, Count, Public, "Packets with a time before that of the previous packet.";
@@ -61,5 +61,10 @@ table! {
         flushes_ambiguous: u64, Count, Public, "Flushes that ended at the same time as others of the same process: their time counts as waiting for I/O.";
         state_discarded: u64, Count, Public, "Requests, threads and processes that a probe discarded because their number reached the limit.";
         notes: Option<String>, None, Public, "What the source says about itself: how the server's times are known, which events were not used.";
+        unwrapped: Option<String>, None, Public, "Tags, tunnels and other wrappings that were removed, with the packets of each, for example `VXLAN 3320, QinQ 12`.";
+        fragments_reassembled: u64, Count, Public, "IP fragments that were reassembled into packets.";
+        datagrams_not_sessions: u64, Count, Public, "Datagrams of NetBIOS (UDP ports 137 and 138, IPX, NetBEUI): names and announcements, not SMB sessions over TCP.";
+        quic_connections: u64, Count, Public, "Connections of SMB over QUIC; they are encrypted, so their operations are not visible.";
+        quic_maybe_smb: u64, Count, Public, "QUIC connections to UDP port 443 whose protocol could not be read: they may be SMB.";
     }
 }

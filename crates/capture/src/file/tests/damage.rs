@@ -166,23 +166,23 @@ fn a_failing_device_is_an_error_after_the_read_packets() {
 fn a_file_that_is_not_a_capture_is_reported() {
     let mut etl = vec![0; 0x48];
     etl.extend([2, 0, 2, 0xc0]);
-    let mut erf = vec![1, 2, 3, 4];
-    erf.extend(1_700_000_000_u32.to_le_bytes());
-    erf.extend([2, 4, 0, 80, 0, 0, 0, 60]);
     for (bytes, expected) in [
         (&b"hello world"[..], "first bytes 68 65 6c 6c 6f 20 77 6f 72 6c 64 `hello.world`"),
         (b"\x0a\x0d\x0d\x0a\x1c\0\0\0xxxx", "not a capture"),
-        (b"GMBU\0\0\0\0", "Microsoft Network Monitor 2 capture, which is not supported; convert"),
-        (b"RTSS\0\0\0\0", "editcap -F pcapng"),
-        (b"snoop\0\0\0\0\0\0\x02", "Solaris snoop"),
-        (b"XCP\0", "NetXRay"),
+        (b"TR\0d\0\0\0\0", "HP-UX nettl trace, which is not supported; convert"),
+        (b"\xaa\xaa\xaa\xaa\0\0\0\0", "editcap -F pcapng"),
+        (b"\x05VNF", "Visual Networks"),
+        (b"XCP\x00003.000", "NetXRay or Windows Sniffer capture of an unknown version"),
+        (b"btsnoop\0\0\0\0\x01", "which holds no network packets"),
+        (
+            b"TRSNIFF data    \x1a\x01\0\x12\0\0\0\x04\0\0\0\0\0\xc6\x54\x04\x01\x02\x01",
+            "a compressed Sniffer",
+        ),
         (b"PK\x03\x04", "a zip archive"),
         (b"\xfd7zXZ\0", "unpack it first"),
         (&etl, "etl2pcapng"),
-        (&erf, "Endace ERF"),
-        (&[0, 0, 0, 0, 0, 0, 0, 0, 0x9b, 4, 0, 0x80, 0, 0, 0, 0x68], "Endace ERF"),
         (&gzip(b"hello world"), "not a capture inside its gzip data"),
-        (&zstd(b"snoop\0\0\0"), "Solaris snoop"),
+        (&zstd(b"iptrace 2.0"), "AIX iptrace"),
         (&gzip(b""), "the gzip data does not contain a capture: it is empty"),
         (
             &gzip(b"hello")[..9],

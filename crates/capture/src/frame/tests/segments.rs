@@ -96,11 +96,11 @@ fn other_protocols_and_fragments_are_distinguished() {
     for (bytes, expected) in [
         (change(&four, 23, 1), NotTcp::OtherProtocol),
         (change(&four, 12, 9), NotTcp::OtherProtocol),
-        (change(&four, 20, 0x20), NotTcp::Fragment),
-        (change(&four, 21, 1), NotTcp::Fragment),
+        (change(&four, 20, 0x20), NotTcp::Fragment(Fragment { at: 14 })),
+        (change(&four, 21, 1), NotTcp::Fragment(Fragment { at: 14 })),
         (change(&six, 20, 58), NotTcp::OtherProtocol),
-        (change(&six, 57, 1), NotTcp::Fragment),
-        (change(&six, 56, 1), NotTcp::Fragment),
+        (change(&six, 57, 1), NotTcp::Fragment(Fragment { at: 14 })),
+        (change(&six, 56, 1), NotTcp::Fragment(Fragment { at: 14 })),
         (change(&four, 14, 0x55), NotTcp::Malformed),
         (change(&four, 14, 0x44), NotTcp::Malformed),
         (change(&four, 17, 19), NotTcp::Malformed),
@@ -112,7 +112,7 @@ fn other_protocols_and_fragments_are_distinguished() {
     ] {
         assert_eq!(whole(ETHERNET, &bytes), Err(expected), "{bytes:02x?}");
     }
-    assert_eq!(whole(LinkType(105), &four), Err(NotTcp::UnknownLink));
+    assert_eq!(whole(LinkType(147), &four), Err(NotTcp::UnknownLink));
     assert_eq!(whole(LinkType::NULL, &[7, 0, 0, 0, 0x45]), Err(NotTcp::OtherProtocol));
     assert_eq!(whole(LinkType::RAW, &[0x55; 40]), Err(NotTcp::OtherProtocol));
     // A spanning tree's LLC, an ARP request, PPP's control protocol.
