@@ -177,7 +177,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 35] = [
+const LOST: [Counter; 38] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
     ("frames_tunnelled", |row| &mut row.frames_tunnelled),
@@ -195,6 +195,9 @@ const LOST: [Counter; 35] = [
     ("segments_discarded", |row| &mut row.segments_discarded),
     ("resynchronised", |row| &mut row.resynchronised),
     ("skipped_bytes", |row| &mut row.skipped_bytes),
+    ("frames_roce_other", |row| &mut row.frames_roce_other),
+    ("smb_direct_unknown", |row| &mut row.smb_direct_unknown),
+    ("smb_direct_given_up", |row| &mut row.smb_direct_given_up),
     ("messages_cut", |row| &mut row.messages_cut),
     ("members_not_captured", |row| &mut row.members_not_captured),
     ("messages_malformed", |row| &mut row.messages_malformed),

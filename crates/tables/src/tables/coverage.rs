@@ -60,5 +60,10 @@ table! {
         events_unexplained: u64, Count, Public, "Events of a probe that match no operation it knows.";
         flushes_ambiguous: u64, Count, Public, "Flushes that ended at the same time as others of the same process: their time counts as waiting for I/O.";
         state_discarded: u64, Count, Public, "Requests, threads and processes that a probe discarded because their number reached the limit.";
+        frames_roce: u64, Count, Public, "RoCE packets; their invariant CRC is not checked.";
+        frames_roce_other: u64, Count, Public, "RoCE packets of queue pairs that carry something other than SMB Direct, or of which no SMB Direct message was captured.";
+        smb_direct_messages: u64, Count, Public, "SMB Direct messages: negotiation, data transfers and keep-alives.";
+        smb_direct_unknown: u64, Count, Public, "RDMA Sends on connections with SMB Direct whose header is not SMB Direct's, or was not captured.";
+        smb_direct_given_up: u64, Count, Public, "SMB messages whose fragments could not be put together: a fragment was lost, or its lengths contradict those before it.";
     }
 }
