@@ -1,7 +1,8 @@
 //! Packets to SMB operations: decodes captures of SMB1, SMB2 and SMB3 into Arrow tables.
 //!
 //! The crate reads capture files (pcap, pcapng, plain or compressed with gzip or zstd), packets from
-//! a network interface, or segments that the caller supplies. It reassembles TCP connections,
+//! a network interface, or segments that the caller supplies. It reassembles TCP connections and SMB
+//! Direct over RDMA,
 //! decrypts messages with keys that the caller has, pairs requests with replies, and yields [`Part`]s:
 //! batches of the operations table, and rows of connections, sessions, trees, handles, referrals and
 //! coverage. It does not own the layout of messages (`smbscope-wire`) nor of tables
@@ -52,7 +53,7 @@
 //! | drivers | `decoder`, `push_decoder` | inputs into parts: threads, order, progress |
 //! | shard | `shard` | segments into connections: the flow table |
 //! | connections | `tcp`, `resolve` | segments into messages; rows of one connection into rows with sessions, trees, paths and users |
-//! | messages | `smb`, `kdc` | messages into operations; tickets into user names |
+//! | messages | `smb`, `kdc`, `rdma` | messages into operations; tickets into user names; RDMA into streams of messages |
 //! | bytes | `frame`, `stream`, `options` | frames into segments; segments into a stream, the stream into messages |
 //! | settings | `file`, `limits`, `outcome` | files into frames; what a shard hands to the resolver |
 //!
@@ -77,6 +78,7 @@ pub mod live;
 mod options;
 mod outcome;
 mod push_decoder;
+pub mod rdma;
 mod resolve;
 mod shard;
 mod smb;

@@ -9,7 +9,7 @@ use smbscope_tables::tables::Coverage;
 
 use crate::tcp::Context;
 
-use crate::frame::TcpSegment;
+use crate::frame::{TcpSegment, UdpDatagram};
 use crate::options::{Error, Options};
 use crate::outcome::{Endpoints, Output};
 use crate::resolve::Resolver;
@@ -58,15 +58,25 @@ impl PushDecoder {
 
     /// Takes one TCP segment; frames are counted from 1.
     pub fn segment(&mut self, segment: &TcpSegment<'_>, time: i64) {
+        self.begin_frame(time);
+        self.shard.packet(*segment, time, self.frames, &mut self.output);
+    }
+
+    /// Takes one UDP datagram, which may carry RoCE or Kerberos; it counts as a frame.
+    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, time: i64) {
+        self.begin_frame(time);
+        self.shard.datagram(datagram, time, self.frames, &mut self.output);
+    }
+
+    fn begin_frame(&mut self, time: i64) {
         self.output.order = self.frames;
         self.frames += 1;
         self.backwards += u64::from(self.last_time.is_some_and(|last| time < last));
         self.first_time.get_or_insert(time);
         self.last_time = Some(time);
-        self.shard.packet(*segment, time, self.frames, &mut self.output);
     }
 
-    /// Segments so far.
+    /// Segments and datagrams so far.
     pub fn frames(&self) -> u64 {
         self.frames
     }

@@ -1,4 +1,6 @@
-//! Packets to connections: the flow table of one shard, bounded.
+//! Packets to connections: the flow table of one shard, bounded. That of RoCE is `queue_pairs`.
+
+mod queue_pairs;
 
 use std::collections::VecDeque;
 
@@ -7,7 +9,9 @@ use hashbrown::HashMap;
 use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
+use crate::rdma::infiniband;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
+use queue_pairs::{Env, QueuePairs};
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
@@ -42,6 +46,7 @@ pub struct Shard {
     live: usize,
     waiting_bytes: usize,
     next_index: u32,
+    queue_pairs: QueuePairs,
 }
 
 impl Shard {
@@ -58,6 +63,7 @@ impl Shard {
             live: 0,
             waiting_bytes: 0,
             next_index: 0,
+            queue_pairs: QueuePairs::default(),
         }
     }
 
@@ -88,9 +94,18 @@ impl Shard {
         self.unusual(&found, &segment, time, frame, out);
     }
 
-    /// Takes a UDP datagram: one from a KDC may name the account of a ticket.
-    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, out: &mut Output) {
-        if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
+    /// Takes a UDP datagram: RoCE, or one from a KDC, which may name the account of a ticket.
+    pub fn datagram(
+        &mut self,
+        datagram: &UdpDatagram<'_>,
+        time: i64,
+        frame: u64,
+        out: &mut Output,
+    ) {
+        if datagram.destination_port == infiniband::PORT {
+            let Shard { context, next_index, .. } = self;
+            self.queue_pairs.datagram(datagram, time, frame, &mut Env { context, next_index, out });
+        } else if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
             self.kdc.datagram(datagram, out);
         }
     }
@@ -287,10 +302,19 @@ impl Shard {
         let mut places: Vec<(u64, u32)> = (self.slab.iter().zip(0..))
             .filter_map(|(slot, place)| Some((slot.as_ref()?.1.began, place)))
             .collect();
+        // Neither table has that many places.
+        const ROCE: u32 = 1 << 31;
+        places.extend(self.queue_pairs.places().map(|(began, place)| (began, place | ROCE)));
         places.sort_unstable();
         for (began, place) in places {
             out.order = began;
-            self.remove(place, EndReason::Capture, out);
+            if place & ROCE == 0 {
+                self.remove(place, EndReason::Capture, out);
+            } else {
+                let Shard { context, next_index, .. } = self;
+                let env = &mut Env { context, next_index, out };
+                self.queue_pairs.remove(place & !ROCE, EndReason::Capture, env);
+            }
         }
         self.flows.clear();
         self.candidates.clear();

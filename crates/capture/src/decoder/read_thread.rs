@@ -318,7 +318,7 @@ fn datagram(
     if let NotTcp::Udp(udp) = reason
         && let Ok(datagram) = udp.datagram(chunk.frame(frame))
     {
-        shard.datagram(&datagram, output);
+        shard.datagram(&datagram, frame.time_ns, frame.number, output);
     }
 }
 
