@@ -10,11 +10,13 @@ use crate::file::LinkType;
 mod address;
 mod flow;
 mod ip;
+mod roce;
 mod tcp;
 mod udp;
 
 pub use address::Address;
 pub use flow::{Direction, FlowKey};
+pub use roce::Roce;
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 pub use udp::{Udp, UdpDatagram};
 
@@ -27,6 +29,8 @@ pub enum NotTcp {
     Tunnel,
     /// UDP; of a fragmented IPv4 packet the first piece.
     Udp(Udp),
+    /// RoCE v1: InfiniBand in Ethernet.
+    Roce(Roce),
     /// A piece of a fragmented IP packet.
     Fragment,
     /// Captured too short for the headers through TCP's.
@@ -58,6 +62,7 @@ const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 const PPPOE_SESSION: u16 = 0x8864;
+const ROCE: u16 = 0x8915;
 /// Smaller values of the type field are an 802.3 length.
 const ETHERTYPE_MIN: u16 = 0x0600;
 /// Linux' protocol number of 802.2 LLC frames in a cooked header.
@@ -97,6 +102,7 @@ fn payload(
             IPV6 => return ip::v6(bytes, at, original),
             kind if MPLS.contains(&kind) => return mpls(bytes, at, original),
             PPPOE_SESSION => return pppoe(bytes, at, original),
+            ROCE => return Err(roce::find(bytes, at)),
             kind_ if VLAN.contains(&kind_) => {
                 kind = be16(bytes, at + 2)?;
                 at += 4;

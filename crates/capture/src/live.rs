@@ -343,9 +343,13 @@ fn segment<'a>(
 ) -> Option<TcpSegment<'a>> {
     let segment = match dissect(LinkType::RAW, packet.bytes, packet.original) {
         Ok(segment) => segment,
-        Err(NotTcp::OtherProtocol | NotTcp::Tunnel | NotTcp::Udp(_) | NotTcp::UnknownLink) => {
-            return None;
-        }
+        Err(
+            NotTcp::OtherProtocol
+            | NotTcp::Tunnel
+            | NotTcp::Udp(_)
+            | NotTcp::Roce(_)
+            | NotTcp::UnknownLink,
+        ) => return None,
         Err(NotTcp::Fragment) => {
             counters.fragments += 1;
             return None;

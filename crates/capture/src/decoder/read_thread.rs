@@ -246,7 +246,9 @@ impl ReadThread {
                         }
                         Err(reason) => {
                             count(reason, chunk.frame(frame), coverage);
-                            if let (NotTcp::Udp(_), Some(deal)) = (reason, deals.first_mut()) {
+                            if let (NotTcp::Udp(_) | NotTcp::Roce(_), Some(deal)) =
+                                (reason, deals.first_mut())
+                            {
                                 deal.push(index as u32);
                             }
                         }
@@ -307,7 +309,7 @@ fn other(
     }
 }
 
-/// Looks at a frame's UDP datagram, if it has one.
+/// Looks at a frame's UDP datagram or RoCE packet, if it has one.
 fn datagram(
     chunk: &Chunk,
     frame: &FrameRef,
@@ -315,9 +317,12 @@ fn datagram(
     shard: &mut Shard,
     output: &mut Output,
 ) {
-    if let NotTcp::Udp(udp) = reason
-        && let Ok(datagram) = udp.datagram(chunk.frame(frame))
-    {
+    let datagram = match reason {
+        NotTcp::Udp(udp) => udp.datagram(chunk.frame(frame)).ok(),
+        NotTcp::Roce(roce) => Some(roce.datagram(chunk.frame(frame))),
+        _ => None,
+    };
+    if let Some(datagram) = datagram {
         shard.datagram(&datagram, frame.time_ns, frame.number, output);
     }
 }
@@ -327,7 +332,7 @@ fn count(reason: NotTcp, frame: &[u8], coverage: &mut Coverage) {
     match reason {
         NotTcp::Tunnel => coverage.frames_tunnelled += 1,
         NotTcp::Udp(udp) if is_tunnel(udp) => coverage.frames_tunnelled += 1,
-        NotTcp::OtherProtocol | NotTcp::Udp(_) => coverage.frames_not_tcp += 1,
+        NotTcp::OtherProtocol | NotTcp::Udp(_) | NotTcp::Roce(_) => coverage.frames_not_tcp += 1,
         NotTcp::UnknownLink => coverage.frames_link_unknown += 1,
         NotTcp::Fragment => coverage.frames_fragment += 1,
         NotTcp::Truncated | NotTcp::Malformed | NotTcp::TooDeep => coverage.frames_malformed += 1,

@@ -1,4 +1,4 @@
-//! One packet of InfiniBand's transport layer, as RoCE v2 carries it in UDP.
+//! One packet of InfiniBand's transport layer, as RoCE v2 carries it in UDP, and v1 in Ethernet.
 //!
 //! Owns the Base Transport Header and the extended headers of the reliable connection service, and
 //! of datagrams to the connection manager. Does not own order (`psn`), nor the invariant CRC, which

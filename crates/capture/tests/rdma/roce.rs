@@ -10,7 +10,7 @@ use crate::support::decode::{Decoded, assert_same, decode, single};
 use crate::support::packets::{Sending, pcap as tcp_pcap};
 use crate::support::smb2::*;
 use crate::support::talk::{EVERYTHING, Talk, everything, noise};
-use crate::write::{ACK, Packet, Roce, pcap, runs};
+use crate::write::{ACK, Packet, Roce, as_version_1, pcap, runs};
 use crate::{Row, TRANSPORT, rows_of_tcp, wire_bytes};
 
 const ALL: usize = usize::MAX;
@@ -33,6 +33,16 @@ fn rows_are_those_of_tcp() {
         assert_eq!((coverage.frames_roce, coverage.frames_roce_other), (coverage.frames, 0));
         assert_eq!((coverage.smb_direct_unknown, coverage.smb_direct_given_up), (0, 0));
         assert_eq!((coverage.retransmissions, coverage.gaps, coverage.resynchronised), (0, 0, 0));
+    }
+}
+
+#[test]
+fn version_1_gives_the_same_rows() {
+    for begins in [true, false] {
+        let roce = Roce { begins, ..Roce::default() };
+        let capture = pcap(&roce.send(&everything(noise())), ALL);
+        let of = |capture: &[u8]| decode(capture, &single()).rows_without(&["client_port"]);
+        assert_same(&of(&capture), &of(&as_version_1(&capture)), "version 1");
     }
 }
 

@@ -233,6 +233,30 @@ pub fn frame(packet: &Packet) -> Vec<u8> {
     out
 }
 
+/// The packets as RoCE v1 has them: a Global Route Header instead of IP and UDP.
+pub fn as_version_1(capture: &[u8]) -> Vec<u8> {
+    let mut out = capture[..24].to_vec();
+    let mut at = 24;
+    while at < capture.len() {
+        let length = u32::from_le_bytes(capture[at + 8..at + 12].try_into().unwrap()) as usize;
+        let frame = &capture[at + 16..at + 16 + length];
+        let packet = &frame[42..];
+        let mapped = |address: &[u8]| [&[0; 10][..], &[0xff; 2], address].concat();
+        let mut v1 = frame[..12].to_vec();
+        v1.extend([0x89, 0x15, 0x60, 0, 0, 0]);
+        v1.extend((packet.len() as u16).to_be_bytes());
+        v1.extend([0x1b, 64]);
+        v1.extend(mapped(&frame[26..30]));
+        v1.extend(mapped(&frame[30..34]));
+        v1.extend_from_slice(packet);
+        out.extend_from_slice(&capture[at..at + 8]);
+        out.extend((v1.len() as u32).to_le_bytes().repeat(2));
+        out.extend(v1);
+        at += 16 + length;
+    }
+    out
+}
+
 /// Runs of packets of one direction and time: retransmission within them changes no time.
 pub fn runs(packets: &[Packet]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
