@@ -5,6 +5,7 @@
 
 mod captures;
 mod damage;
+mod fixtures;
 mod iwarp;
 mod moved;
 mod roce;
