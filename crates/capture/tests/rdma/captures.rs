@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Row;
-use crate::support::decode::{Decoded, decode_files, single};
+use smbscope_capture::file::{Limits, Reader};
+
+use crate::support::decode::{Decoded, assert_same, decode as decode_bytes, decode_files, single};
+use crate::{Row, TRANSPORT};
 
 /// What `tshark -Y smb2 -T fields -e frame.number -e smb2.cmd -e smb2.msg_id -e
 /// smb2.flags.response -e smb2.nt_status` of version 4.0.17 prints for the capture.
@@ -142,6 +144,52 @@ fn rows_of_roce_agree_with_tshark() {
             assert_eq!(seen(&decoded), parse(&String::from_utf8(output.stdout).unwrap()));
         }
         _ => smbscope_testing::skip!("tshark is not installed"),
+    }
+}
+
+/// Mid-stream: without the connection manager's packets, the queue pairs are found by their
+/// acknowledgements.
+#[test]
+fn rows_of_roce_do_not_need_the_connection_manager() {
+    const PORTS: &[&str] = &["client_port", "server_port"];
+    let Some(path) = capture("smbdirect-roce-write.pcapng.gz") else { return };
+    let mut reader = Reader::open(&path, Limits::default()).unwrap();
+    let mut out = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    let mut left_out = 0;
+    while let Some(chunk) = reader.next_chunk(None).unwrap() {
+        for frame in &chunk.frames {
+            let bytes = chunk.frame(frame);
+            // Datagrams to queue pair 1, behind 42 bytes of Ethernet, IPv4 and UDP.
+            if bytes.get(36..38) == Some(&[0x12, 0xb7]) && bytes.get(42) == Some(&0x64) {
+                left_out += 1;
+                continue;
+            }
+            let (seconds, rest) = (frame.time_ns / 1_000_000_000, frame.time_ns % 1_000_000_000);
+            let length = bytes.len() as u32;
+            for word in [seconds as u32, rest as u32, length, length] {
+                out.extend(word.to_le_bytes());
+            }
+            out.extend_from_slice(bytes);
+        }
+    }
+    assert_eq!(left_out, 18);
+    let whole = decode(path);
+    let alone = decode_bytes(&out, &single());
+    let columns = [TRANSPORT, PORTS, &["recording", "capture_file", "operation"]].concat();
+    let sorted = |decoded: &Decoded| {
+        let mut rows = decoded.rows_without(&columns);
+        rows.sort();
+        rows
+    };
+    assert_same(&sorted(&whole), &sorted(&alone), "without the connection manager");
+    for (one, other) in whole.connections.iter().zip(&alone.connections) {
+        assert_eq!(one.queue_pair_client, other.queue_pair_client);
+        assert_eq!(one.queue_pair_server, other.queue_pair_server);
+        assert_eq!((&*one.client, one.rdma_reads), (&*other.client, other.rdma_reads));
+        assert_eq!(one.retransmissions_to_client, other.retransmissions_to_client);
     }
 }
 
