@@ -18,7 +18,13 @@ pub enum Verdict {
     Old,
     /// One before it is missing.
     Early,
+    /// It is so far away that it belongs to another connection, whose beginning was not seen. It
+    /// is accepted.
+    Jump,
 }
+
+/// Numbers further away than this are not in flight together.
+const JUMP: u32 = 1 << 18;
 
 /// The numbers of one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,17 +42,19 @@ impl Order {
     /// Judges a request that takes at least `least` and at most `most` numbers, and accepts it if
     /// it is next.
     pub fn judge(&mut self, psn: u32, least: u32, most: u32) -> Verdict {
+        let mut verdict = Verdict::Next;
         if let Some((next, more)) = self.next {
             let distance = ahead(psn, next);
-            if distance < 0 {
+            if distance.unsigned_abs() > JUMP.max(more) {
+                verdict = Verdict::Jump;
+            } else if distance < 0 {
                 return Verdict::Old;
-            }
-            if distance as u32 > more {
+            } else if distance as u32 > more {
                 return Verdict::Early;
             }
         }
         self.next = Some((psn.wrapping_add(least) & 0x00ff_ffff, most.saturating_sub(least)));
-        Verdict::Next
+        verdict
     }
 
     /// What comes before `psn` is lost.
@@ -67,6 +75,8 @@ mod tests {
         assert_eq!(order.judge(0x00ff_ffff, 1, 1), Verdict::Old);
         assert_eq!(order.judge(1, 1, 1), Verdict::Early);
         assert_eq!(order.judge(0, 1, 1), Verdict::Next);
+        assert_eq!(order.judge(0x80_0000, 1, 1), Verdict::Jump);
+        assert_eq!(order.judge(0x80_0001, 1, 1), Verdict::Next);
     }
 
     #[test]

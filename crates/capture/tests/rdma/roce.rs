@@ -97,6 +97,18 @@ fn a_capture_that_begins_mid_stream_pairs_queue_pairs_by_acknowledgements() {
     assert!(both.connections.iter().all(|row| row.server_port == 4_791 && !row.handshake_seen));
 }
 
+/// Queue pairs are used again by a connection whose beginning was not captured.
+#[test]
+fn a_second_connection_of_the_same_queue_pairs_is_decoded() {
+    let talk = everything(noise());
+    let mut later = talk.clone();
+    later.said.iter_mut().for_each(|said| said.time += 60_000_000_000);
+    let first = Roce { begins: false, psns: [0x90_0000, 0x10_0000], ..Roce::default() };
+    let second = Roce { begins: false, psns: [0x20_0000, 0xa0_0000], ..Roce::default() };
+    let packets = [first.send(&talk), second.send(&later)].concat();
+    assert_eq!(decoded(&packets).operations(), 2 * EVERYTHING);
+}
+
 #[test]
 fn one_direction_alone_has_requests_or_replies() {
     let talk = everything(noise());

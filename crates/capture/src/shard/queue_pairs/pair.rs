@@ -316,6 +316,16 @@ impl Pair {
                 }
             }
             Verdict::Early => self.keep(arrival, from, env),
+            Verdict::Jump => {
+                for waiting in direction.early.drain(..) {
+                    self.early_bytes = self.early_bytes.saturating_sub(waiting.memory_bytes());
+                }
+                direction.sends.lose();
+                direction.measured.gaps += 1;
+                direction.sample = None;
+                direction.next_response = None;
+                self.accept(arrival, from, env);
+            }
         }
     }
 
@@ -374,7 +384,7 @@ impl Pair {
             let (least, most) = self.numbers(first.operation);
             let direction = &mut self.directions[from];
             match direction.order.judge(first.psn, least, most) {
-                Verdict::Next => {
+                Verdict::Next | Verdict::Jump => {
                     self.early_bytes = self.early_bytes.saturating_sub(first.memory_bytes());
                     self.accept(&first.arrival(), from, env);
                 }
