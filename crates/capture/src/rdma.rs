@@ -15,9 +15,8 @@ pub mod smb_direct;
 
 pub use psn::{Order, Verdict, ahead};
 
-/// The port of SMB Direct over iWARP (MS-SMBD section 2.1), which RoCE's connection manager names
-/// too; on RoCE also that of SMB.
-pub const PORTS: [u16; 2] = [5445, 445];
+/// The port of SMB Direct over iWARP (MS-SMBD section 2.1).
+pub const IWARP_PORT: u16 = 5445;
 
 /// What RDMA moved and refused on one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

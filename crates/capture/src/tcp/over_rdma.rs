@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::{Context, EndReason};
 use crate::outcome::Output;
 use crate::rdma::iwarp::Iwarp;
-use crate::rdma::{Moved, PORTS, smb_direct};
+use crate::rdma::{IWARP_PORT, Moved, smb_direct};
 use crate::stream::Piece;
 
 /// What a connection over RDMA adds to its row.
@@ -48,7 +48,7 @@ pub struct RoceBegin {
 impl Connection {
     /// Whether a port is that of SMB Direct over iWARP.
     pub(super) fn has_rdma_port(&self) -> bool {
-        self.ends.iter().any(|end| end.port() == PORTS[0])
+        self.ends.iter().any(|end| end.port() == IWARP_PORT)
     }
 
     /// Whether iWARP begins here, or continues mid-stream; also finds out who is the client.
@@ -66,7 +66,7 @@ impl Connection {
             None if is_early => Iwarp::begin(),
             None => return false,
         };
-        let by_port = usize::from(self.ends[0].port() == PORTS[0]);
+        let by_port = usize::from(self.ends[0].port() == IWARP_PORT);
         self.client = self.client.or(Some(by_port));
         self.iwarp = Some(Box::new(iwarp));
         self.carry_by_rdma(RdmaSummary {
