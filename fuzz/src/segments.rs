@@ -30,6 +30,25 @@ impl Writer {
         Writer { bytes, packets: 0 }
     }
 
+    /// A datagram to a port, of which at most that many bytes of the payload were captured.
+    pub fn datagram(&mut self, from: u8, port: u16, payload: &[u8], captured: usize, time_us: u32) {
+        let total = 28 + payload.len();
+        let captured = captured.min(payload.len());
+        for word in [1_000, time_us, 28 + captured as u32, total as u32] {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        let length = (total as u16).to_be_bytes();
+        self.bytes.extend_from_slice(&[0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 17, 0, 0]);
+        let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        let addresses = if from == 0 { [client, server] } else { [server, client] };
+        self.bytes.extend_from_slice(&addresses.concat());
+        self.bytes.extend_from_slice(&[0xc0, from]);
+        self.bytes.extend_from_slice(&port.to_be_bytes());
+        self.bytes.extend_from_slice(&((total - 20) as u16).to_be_bytes());
+        self.bytes.extend_from_slice(&[0, 0]);
+        self.bytes.extend_from_slice(&payload[..captured]);
+    }
+
     pub fn packet(&mut self, segment: &Segment<'_>) {
         self.packets += 1;
         let total = 40 + segment.payload.len();

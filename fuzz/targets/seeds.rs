@@ -100,6 +100,32 @@ impl Seeds {
         self.add("probe", &[], &seed);
     }
 
+    /// The message in SMB Direct (MS-SMBD section 2.2.3): as a Send of RoCE with its
+    /// acknowledgement, and in a frame of iWARP behind the startup frames.
+    fn rdma(&mut self, message: &[u8]) {
+        let message = &message[..message.len().min(1_300)];
+        let from = message.get(16).map_or(0, |flags| flags & 1);
+        let mut transfer = vec![255, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0];
+        transfer.extend_from_slice(&(message.len() as u32).to_le_bytes());
+        transfer.extend_from_slice(&[0; 4]);
+        transfer.extend_from_slice(message);
+        let mut frame = ((transfer.len() + 18) as u16).to_be_bytes().to_vec();
+        frame.extend_from_slice(&[0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        frame.extend_from_slice(&transfer);
+        frame.resize(frame.len().next_multiple_of(4) + 4, 0);
+        let mut seed = Vec::new();
+        let mut record = |what: u8, shift: u8, body: &[u8]| {
+            seed.extend_from_slice(&[what, shift, body.len() as u8, (body.len() >> 8) as u8]);
+            seed.extend_from_slice(body);
+        };
+        record(from, 4, &transfer);
+        record(1 - from, 0x11, &[0x1f, 0, 0, 1]);
+        record(6, 0, b"MPA ID Req Frame\x00\x01\x00\x00");
+        record(7, 0, b"MPA ID Rep Frame\x00\x01\x00\x00");
+        record(6 | from, 0, &frame);
+        self.add("rdma", &[0], &seed);
+    }
+
     fn message(&mut self, payload: &[u8]) {
         if nbss::Header::parse(payload).is_none() {
             return;
@@ -115,6 +141,7 @@ impl Seeds {
             Some(0xfe) => {
                 self.add("smb2", &[], message);
                 self.probe(message);
+                self.rdma(message);
                 self.add("protect", &[7; 34], message);
                 for member in members(message) {
                     let bytes = member.bytes;
@@ -213,6 +240,7 @@ fn make() {
         "stream",
         "probe",
         "split",
+        "rdma",
         "smb2",
         "smb1",
         "auth",

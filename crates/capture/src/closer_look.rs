@@ -146,6 +146,10 @@ fn without_tcp(
                 found(Found::Datagram(datagram));
             }
         }
+        NotTcp::Roce(roce) => {
+            coverage.frames_not_tcp += 1;
+            found(Found::Datagram(roce.datagram(bytes)));
+        }
         NotTcp::NetBios => {
             coverage.frames_not_tcp += 1;
             coverage.datagrams_not_sessions += 1;

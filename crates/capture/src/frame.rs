@@ -15,6 +15,7 @@ mod ip;
 mod layers;
 mod link;
 mod reassembly;
+mod roce;
 mod tcp;
 mod tunnel;
 mod udp;
@@ -25,6 +26,7 @@ pub use flow::{Direction, FlowKey};
 pub use fragment::Fragment;
 pub use layers::{Layer, LayerCounts, Layers};
 pub use reassembly::{FragmentCounts, Reassembled, Reassembler};
+pub use roce::Roce;
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 pub use udp::{Udp, UdpDatagram};
 
@@ -39,6 +41,8 @@ pub enum NotTcp {
     Tunnel,
     /// UDP.
     Udp(Udp),
+    /// RoCE v1: InfiniBand in Ethernet.
+    Roce(Roce),
     /// A piece of a fragmented IP packet.
     Fragment(Fragment),
     /// Captured too short for the headers through TCP's.

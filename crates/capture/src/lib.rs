@@ -1,7 +1,8 @@
 //! Packets to SMB operations: decodes captures of SMB1, SMB2 and SMB3 into Arrow tables.
 //!
 //! The crate reads capture files (pcap, pcapng, Network Monitor, snoop, ERF and others, plain or
-//! compressed with gzip or zstd), packets from a network interface, or segments that the caller supplies. It reassembles TCP connections,
+//! compressed with gzip or zstd), packets from a network interface, or segments that the caller
+//! supplies. It reassembles TCP connections and SMB Direct over RDMA,
 //! decrypts messages with keys that the caller has, pairs requests with replies, and yields [`Part`]s:
 //! batches of the operations table, and rows of connections, sessions, trees, handles, referrals and
 //! coverage. It does not own the layout of messages (`smbscope-wire`) nor of tables
@@ -52,7 +53,7 @@
 //! | drivers | `decoder`, `push_decoder` | inputs into parts: threads, order, progress |
 //! | shard | `shard` | segments into connections: the flow table |
 //! | connections | `tcp`, `resolve` | segments into messages; rows of one connection into rows with sessions, trees, paths and users |
-//! | messages | `smb`, `kdc`, `quic`, `closer_look` | messages into operations; frames in tunnels and fragments into segments; tickets into user names; what is visible of SMB over QUIC |
+//! | messages | `smb`, `kdc`, `quic`, `rdma`, `closer_look` | messages into operations; frames in tunnels and fragments into segments; tickets into user names; RDMA into streams of messages; what is visible of SMB over QUIC |
 //! | bytes | `frame`, `stream`, `options` | frames into segments; segments into a stream, the stream into messages |
 //! | settings | `file`, `limits`, `outcome` | files into frames; what a shard hands to the resolver |
 //!
@@ -79,6 +80,7 @@ mod options;
 mod outcome;
 mod push_decoder;
 mod quic;
+pub mod rdma;
 mod resolve;
 mod shard;
 mod smb;

@@ -11,7 +11,7 @@ use crate::tcp::Context;
 
 use crate::closer_look::{CloserLook, Found};
 use crate::file::{FrameRef, LinkType};
-use crate::frame::{TcpSegment, dissect_plain};
+use crate::frame::{TcpSegment, UdpDatagram, dissect_plain};
 use crate::options::{Error, Options};
 use crate::outcome::{Endpoints, Output};
 use crate::resolve::Resolver;
@@ -88,8 +88,14 @@ impl PushDecoder {
         let PushDecoder { closer_look, shard, output, frame_counts, .. } = self;
         closer_look.look(&frame, bytes, frame_counts, |found| match found {
             Found::Segment(segment) => shard.packet(segment, time, frame.number, output),
-            Found::Datagram(datagram) => shard.datagram(&datagram, time, output),
+            Found::Datagram(datagram) => shard.datagram(&datagram, time, frame.number, output),
         });
+    }
+
+    /// Takes one UDP datagram, which may carry RoCE or Kerberos; it counts as a frame.
+    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, time: i64) {
+        self.next_frame(time);
+        self.shard.datagram(datagram, time, self.frames, &mut self.output);
     }
 
     #[inline]
@@ -101,7 +107,7 @@ impl PushDecoder {
         self.last_time = Some(time);
     }
 
-    /// Segments so far.
+    /// Segments and datagrams so far.
     pub fn frames(&self) -> u64 {
         self.frames
     }

@@ -1,4 +1,6 @@
-//! Packets to connections: the flow table of one shard, bounded.
+//! Packets to connections: the flow table of one shard, bounded. That of RoCE is `queue_pairs`.
+
+mod queue_pairs;
 
 use std::collections::VecDeque;
 
@@ -8,7 +10,9 @@ use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
 use crate::quic::Quic;
+use crate::rdma::infiniband;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
+use queue_pairs::{Env, QueuePairs};
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
@@ -44,6 +48,7 @@ pub struct Shard {
     waiting_bytes: usize,
     next_index: u32,
     quic: Quic,
+    queue_pairs: QueuePairs,
 }
 
 impl Shard {
@@ -61,6 +66,7 @@ impl Shard {
             waiting_bytes: 0,
             next_index: 0,
             quic: Quic::default(),
+            queue_pairs: QueuePairs::default(),
         }
     }
 
@@ -91,12 +97,19 @@ impl Shard {
         self.unusual(&found, &segment, time, frame, out);
     }
 
-    /// Takes a UDP datagram: QUIC, or one from a KDC, which may name the account of a ticket.
-    pub fn datagram(&mut self, datagram: &UdpDatagram<'_>, time: i64, out: &mut Output) {
-        if self.quic.datagram(datagram, time, &mut self.next_index, out) {
-            return;
-        }
-        if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
+    /// Takes a UDP datagram: RoCE, QUIC, or one from a KDC, which may name the account of a ticket.
+    pub fn datagram(
+        &mut self,
+        datagram: &UdpDatagram<'_>,
+        time: i64,
+        frame: u64,
+        out: &mut Output,
+    ) {
+        if datagram.destination_port == infiniband::PORT {
+            let Shard { context, next_index, .. } = self;
+            self.queue_pairs.datagram(datagram, time, frame, &mut Env { context, next_index, out });
+        } else if self.quic.datagram(datagram, time, &mut self.next_index, out) {
+        } else if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
             self.kdc.datagram(datagram, out);
         }
     }
@@ -293,10 +306,19 @@ impl Shard {
         let mut places: Vec<(u64, u32)> = (self.slab.iter().zip(0..))
             .filter_map(|(slot, place)| Some((slot.as_ref()?.1.began, place)))
             .collect();
+        // Neither table has that many places.
+        const ROCE: u32 = 1 << 31;
+        places.extend(self.queue_pairs.places().map(|(began, place)| (began, place | ROCE)));
         places.sort_unstable();
         for (began, place) in places {
             out.order = began;
-            self.remove(place, EndReason::Capture, out);
+            if place & ROCE == 0 {
+                self.remove(place, EndReason::Capture, out);
+            } else {
+                let Shard { context, next_index, .. } = self;
+                let env = &mut Env { context, next_index, out };
+                self.queue_pairs.remove(place & !ROCE, EndReason::Capture, env);
+            }
         }
         self.quic.end(out);
         self.flows.clear();

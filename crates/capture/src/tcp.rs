@@ -1,10 +1,12 @@
-//! TCP connections: both directions' streams, round trips and windows, and the SMB in them.
+//! TCP connections: both directions' streams, round trips and windows, and the SMB in them. Also
+//! the same without TCP: what RoCE brought in order (`over_rdma`).
 
 mod connection;
 mod half;
 mod lost_bytes;
 mod measure;
 mod mirrored;
+mod over_rdma;
 mod reorder;
 mod row;
 mod sink;
@@ -17,6 +19,7 @@ use crate::limits::Limits;
 use crate::options::Options;
 use crate::smb::secrets::Keys;
 pub use connection::Connection;
+pub use over_rdma::{RdmaSummary, RoceBegin, RoceHalf, count};
 
 /// The same segment within this time was recorded twice, ns.
 const TWICE_NS: i64 = 1_000_000;

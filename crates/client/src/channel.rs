@@ -150,6 +150,7 @@ impl Channel {
             server_rtt_handshake_ns: endpoints.connect_ns,
             server_rtt_samples: u64::from(endpoints.connect_ns.is_some()),
             client_rtt_ns: Some(0),
+            transport: Some("tcp".to_owned()),
             ..Connection::default()
         };
         Channel {

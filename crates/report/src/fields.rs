@@ -133,6 +133,9 @@ fn title_of(name: &str) -> &'static str {
         .map(|word| match word {
             "rtt" => "round trip",
             "mss" => "MSS",
+            "naks" => "NAKs",
+            "rdma" => "RDMA",
+            "roce" => "RoCE",
             "smb" => "SMB",
             "tcp" => "TCP",
             "guid" => "GUID",

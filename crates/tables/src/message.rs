@@ -14,7 +14,7 @@ use smbscope_wire::smb2::ioctl::IoctlRequest;
 use smbscope_wire::smb2::lock::{LockFlags, LockRequest};
 use smbscope_wire::smb2::notify::ChangeNotifyRequest;
 use smbscope_wire::smb2::oplock::OplockBreak;
-use smbscope_wire::smb2::read::{ReadFlags, ReadRequest};
+use smbscope_wire::smb2::read::{Channel, ReadFlags, ReadRequest};
 use smbscope_wire::smb2::session::SessionSetupRequest;
 use smbscope_wire::smb2::write::{WriteFlags, WriteRequest};
 use smbscope_wire::smb2::{Command, FileId};
@@ -41,7 +41,10 @@ pub fn request(command: Command, bytes: &[u8], row: &mut Operation) -> Option<u6
         Command::WRITE => {
             let view = WriteRequest(bytes);
             set_file(row, view.file_id());
-            set_range(row, view.offset(), view.length());
+            // Data that the server fetches by RDMA is not in the message (MS-SMB2 section 2.2.21).
+            let by_rdma = view.channel().is_some_and(|channel| channel != Channel::NONE);
+            let length = if by_rdma { view.remaining_bytes() } else { view.length() };
+            set_range(row, view.offset(), length);
             if let Some(flags) = view.flags() {
                 row.set_write_through(flags.contains(WriteFlags::WRITE_THROUGH));
                 row.set_unbuffered(flags.contains(WriteFlags::UNBUFFERED));

@@ -257,8 +257,8 @@ operation_columns! {
     offset_bytes, set_offset_bytes: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
     requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write or lock, or the longest response that it accepts.";
     transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or response data that were actually transferred.";
-    request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; for a compound, all bytes are on its first operation.";
-    response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim responses with their NetBIOS headers; for a compound, all bytes are on its first operation.";
+    request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; for a compound, all bytes are on its first operation. Over SMB Direct: without the headers of RDMA, and without what RDMA moved.";
+    response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim responses with their NetBIOS headers; for a compound, all bytes are on its first operation. Over SMB Direct: without the headers of RDMA, and without what RDMA moved.";
     write_through, set_write_through: bool, None, Public, "Whether the write or the open requests stable storage.";
     unbuffered, set_unbuffered: bool, None, Public, "Whether the read or write requests to bypass the cache.";
 
@@ -308,7 +308,7 @@ operation_columns! {
     capture_file, set_capture_file: name, None, Machine, "The capture file in which the operation ended; differs from recording if files continue each other.";
     request_frame, set_request_frame: u64, None, Public, "Frame of the request's first byte, counted from 1 in its file (which may be the file before capture_file).";
     response_frame, set_response_frame: u64, None, Public, "Frame of the final response's first byte.";
-    tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header).";
+    tcp_sequence, set_tcp_sequence: u32, None, Public, "TCP sequence number of the request's first byte (its NetBIOS header); null over SMB Direct.";
     pending_frame, set_pending_frame: u64, None, Public, "Frame of the interim response (STATUS_PENDING).";
 
     filesystem_slow_ns, set_filesystem_slow_ns: i64, Nanoseconds, Public, "Server: file-system calls that did not return at once (Windows' events: FileSystemSlow).";

@@ -327,11 +327,13 @@ fn other(
 ) {
     closer_look.look(frame, chunk.frame(frame), coverage, |found| match found {
         Found::Segment(segment) => shard.packet(segment, frame.time_ns, frame.number, output),
-        Found::Datagram(datagram) => shard.datagram(&datagram, frame.time_ns, output),
+        Found::Datagram(datagram) => {
+            shard.datagram(&datagram, frame.time_ns, frame.number, output);
+        }
     });
 }
 
-/// Looks at a frame's UDP datagram, if it has one.
+/// Looks at a frame's UDP datagram or RoCE packet, if it has one.
 fn datagram(
     chunk: &Chunk,
     frame: &FrameRef,
@@ -339,10 +341,13 @@ fn datagram(
     shard: &mut Shard,
     output: &mut Output,
 ) {
-    if let NotTcp::Udp(udp) = reason
-        && let Ok(datagram) = udp.datagram(chunk.frame(frame))
-    {
-        shard.datagram(&datagram, frame.time_ns, output);
+    let datagram = match reason {
+        NotTcp::Udp(udp) => udp.datagram(chunk.frame(frame)).ok(),
+        NotTcp::Roce(roce) => Some(roce.datagram(chunk.frame(frame))),
+        _ => None,
+    };
+    if let Some(datagram) = datagram {
+        shard.datagram(&datagram, frame.time_ns, frame.number, output);
     }
 }
 

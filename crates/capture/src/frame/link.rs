@@ -15,6 +15,7 @@ const ETHERNET: u16 = 0x6558;
 const VLAN: [u16; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 const PPPOE_SESSION: u16 = 0x8864;
+const ROCE: u16 = 0x8915;
 const PPP: u16 = 0x880b;
 const IPX: u16 = 0x8137;
 const BACKBONE: u16 = 0x88e7;
@@ -113,6 +114,7 @@ pub(super) fn ether_type(kind: u16, bytes: &[u8], at: usize, layers: &mut Layers
             typed(inner, at + 4)
         }
         kind if MPLS.contains(&kind) => (Next::Mpls, at),
+        ROCE => return Err(super::roce::find(bytes, at)),
         PPPOE_SESSION => {
             layers.add(Layer::PppoE);
             (Next::Ppp, at + 6)

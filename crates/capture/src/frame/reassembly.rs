@@ -46,7 +46,7 @@ pub struct FragmentCounts {
 }
 
 /// Puts fragments together.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Reassembler {
     waiting: HashMap<Key, Waiting, foldhash::fast::RandomState>,
     waiting_bytes: usize,
@@ -56,6 +56,7 @@ pub struct Reassembler {
 }
 
 /// The pieces of one packet.
+#[derive(Clone)]
 struct Waiting {
     /// Time of the first of them.
     time_ns: i64,
@@ -67,6 +68,7 @@ struct Waiting {
     total: Option<usize>,
 }
 
+#[derive(Clone)]
 struct Kept {
     offset: usize,
     length: usize,

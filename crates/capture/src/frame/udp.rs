@@ -29,6 +29,8 @@ pub struct UdpDatagram<'a> {
     pub destination_port: u16,
     /// The payload as captured, without the frame's padding.
     pub payload: &'a [u8],
+    /// The payload's bytes on the wire by the UDP length; never less than `payload.len()`.
+    pub payload_len: u32,
 }
 
 impl UdpDatagram<'_> {
@@ -53,6 +55,7 @@ impl Udp {
             source_port: be16(bytes, at)?,
             destination_port: be16(bytes, at + 2)?,
             payload: payload.get(..length).unwrap_or(payload),
+            payload_len: length as u32,
         })
     }
 }

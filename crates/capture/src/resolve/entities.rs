@@ -287,5 +287,6 @@ pub fn add_counters(sum: &mut Coverage, more: &Coverage) {
         skipped_bytes messages messages_cut members_not_captured messages_malformed messages_unknown
         messages_encrypted messages_decrypted decryption_failed messages_compressed
         decompression_failed operations_unanswered replies_unmatched operations_discarded
-        commands_unknown);
+        commands_unknown frames_roce frames_roce_other smb_direct_messages smb_direct_unknown
+        smb_direct_given_up);
 }

@@ -89,6 +89,8 @@ pub struct Pairing {
     /// Times in which TCP recovered from losses.
     pub recoveries: Recoveries,
     pub client_guid: Option<[u8; 16]>,
+    /// Messages come by SMB Direct: TCP sequence numbers do not identify them.
+    pub is_over_rdma: bool,
 }
 
 impl Pairing {
@@ -128,7 +130,7 @@ impl Pairing {
         if let Some(end) = message.end {
             row.set_request_end(end);
         }
-        row.set_request_wire_bytes(u64::from(message.length) + 4);
+        row.set_request_wire_bytes(u64::from(message.length) + u64::from(message.header_bytes));
         if self.in_flight == 0
             && let (Some(last), Some(before)) = (self.last_reply, self.client_side_round_trip())
         {
@@ -144,7 +146,9 @@ impl Pairing {
         let row = &mut pending.row;
         row.set_source(Source::Capture as u64);
         row.set_request_frame(frame);
-        row.set_tcp_sequence(sequence);
+        if !self.is_over_rdma {
+            row.set_tcp_sequence(sequence);
+        }
         row.set_outstanding(self.in_flight);
         if let Some(dialect) = self.dialect {
             row.set_dialect(dialect);

@@ -59,7 +59,7 @@ pub struct ReplyTimes {
     pub end: Option<i64>,
     /// Frame of the first byte.
     pub frame: u64,
-    /// Bytes of the message with its NetBIOS header.
+    /// Bytes of the message with its NetBIOS header, if it has one.
     pub wire_bytes: u64,
 }
 
@@ -71,7 +71,7 @@ impl ReplyTimes {
             start: message.start,
             end: message.end,
             frame: message.frame,
-            wire_bytes: u64::from(message.length) + 4,
+            wire_bytes: u64::from(message.length) + u64::from(message.header_bytes),
         }
     }
 

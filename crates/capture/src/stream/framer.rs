@@ -32,6 +32,8 @@ pub struct Message<'a> {
     pub sequence: u32,
     /// What [`MessageSink::begin`] returned for it.
     pub begun: i64,
+    /// Bytes of the NetBIOS header that were sent before it; 0 over RDMA, which has none.
+    pub header_bytes: u32,
 }
 
 /// Receives the messages of one direction.
@@ -89,6 +91,7 @@ pub struct Framer {
     sequence: u32,
     begun: Option<i64>,
     limit_bytes: usize,
+    header_bytes: u32,
     /// Whether a message was ever found.
     pub synchronised: bool,
     /// What was searched and skipped.
@@ -112,9 +115,16 @@ impl Framer {
             sequence: 0,
             begun: None,
             limit_bytes,
+            header_bytes: nbss::HEADER_BYTES as u32,
             synchronised: false,
             counters: Counters::default(),
         }
+    }
+
+    /// The NetBIOS headers were not sent: the transport knows where messages begin (SMB Direct),
+    /// and they are added where its messages become a stream.
+    pub fn without_headers(&mut self) {
+        self.header_bytes = 0;
     }
 
     /// The SMB2 message in a piece, if the piece is exactly one message, as most are. It is taken
@@ -184,6 +194,7 @@ impl Framer {
                     frame: piece.frame,
                     sequence: piece.sequence,
                     begun,
+                    header_bytes: self.header_bytes,
                 });
                 return total as u32;
             }
@@ -287,6 +298,7 @@ impl Framer {
             frame: self.frame,
             sequence: self.sequence,
             begun,
+            header_bytes: self.header_bytes,
         });
         self.buffer = buffer;
         self.buffer.clear();

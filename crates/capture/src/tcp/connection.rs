@@ -4,17 +4,19 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use smbscope_tables::busy::NOT_ON_CLOCK;
-use smbscope_wire::nbss::Kind;
+use smbscope_wire::nbss::{self, Kind};
 use smbscope_wire::read::u8_at;
 
 use super::half::Half;
 use super::measure::Handshake;
 use super::mirrored::MirrorFilter;
+use super::over_rdma::RdmaSummary;
 use super::reorder::HeldPacket;
 use super::sink::Sink;
 use super::{Context, EndReason, TWICE_NS, is_usual};
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::outcome::{ConnectionStart, Output};
+use crate::rdma::iwarp::Iwarp;
 use crate::smb::context::SmbContext;
 use crate::smb::pairing::Pairing;
 use crate::smb::secrets::Secrets;
@@ -28,6 +30,8 @@ use crate::stream::{Message, Piece, Verdict};
 const REORDERED_NS: i64 = 3_000_000;
 /// Segments with payload but without SMB after which a connection on another port is not SMB.
 const STRIKES: u8 = 8;
+/// The same on the port of SMB Direct: mid-stream, RDMA may move data for long before a message.
+const STRIKES_RDMA: u8 = u8::MAX;
 
 /// The flags of segments that do more than carry data and acknowledge it, and ACK.
 const CONTROL: u8 = TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0 | TcpFlags::ACK.0;
@@ -67,6 +71,10 @@ pub struct Connection {
     pub(super) copies: Option<Box<MirrorFilter>>,
     /// What [`Connection::follows`] needs to know of the last packet that was not followed.
     pub(super) is_plain: bool,
+    /// What is between TCP and SMB, if it is iWARP.
+    pub(super) iwarp: Option<Box<Iwarp>>,
+    /// What its row has in addition if RDMA carries it.
+    pub(super) rdma: Option<Box<RdmaSummary>>,
 }
 
 impl Connection {
@@ -103,12 +111,15 @@ impl Connection {
             held_bytes: 0,
             copies: None,
             is_plain: false,
+            iwarp: None,
+            rdma: None,
         }
     }
 
     /// Whether it turned out not to be SMB.
     pub fn is_other(&self) -> bool {
-        !self.is_smb && !self.usual_port && self.strikes >= STRIKES
+        let strikes = if self.has_rdma_port() { STRIKES_RDMA } else { STRIKES };
+        !self.is_smb && !self.usual_port && self.strikes >= strikes
     }
 
     /// Whether one side ended it.
@@ -204,6 +215,7 @@ impl Connection {
                 frame,
                 sequence: piece.sequence,
                 begun: if to_server { self.pairing.clock.begin(time) } else { NOT_ON_CLOCK },
+                header_bytes: nbss::HEADER_BYTES as u32,
             };
             let mut cx = SmbContext { pairing: &mut self.pairing, out, limits: &context.limits };
             self.smb2.message(&message, Wrapping::default(), &mut cx);
@@ -245,6 +257,7 @@ impl Connection {
     fn review(&mut self) {
         self.is_plain =
             self.is_smb && !self.has_hole() && self.held.is_empty() && self.copies.is_none();
+        self.is_plain &= self.iwarp.is_none();
     }
 
     /// Takes the packet that is next.
@@ -355,13 +368,15 @@ impl Connection {
 
     /// Whether SMB begins here; also finds out who is the client.
     fn recognise(&mut self, piece: &Piece<'_>, from: usize, out: &mut Output) -> bool {
+        if self.recognise_iwarp(piece, from) {
+            self.begin_smb(out);
+            return true;
+        }
         let smb = is_plausible(piece.bytes);
         if !smb && !self.usual_port {
             self.strikes = self.strikes.saturating_add(1);
             return false;
         }
-        self.is_smb = true;
-        self.began = out.order;
         if self.client.is_none() {
             let message = piece.bytes.get(4..).unwrap_or_default();
             let is_reply = match u8_at(message, 0) {
@@ -376,6 +391,14 @@ impl Connection {
                 None => usize::from(self.ends[0].port() < self.ends[1].port()),
             });
         }
+        self.begin_smb(out);
+        true
+    }
+
+    /// SMB begins, and who is the client is known.
+    pub(super) fn begin_smb(&mut self, out: &mut Output) {
+        self.is_smb = true;
+        self.began = out.order;
         let is_same = self.handshake.syn.is_some() && self.ends[0].ip() == self.ends[1].ip();
         if is_same || self.is_of_host() {
             self.judge_vantage();
@@ -387,7 +410,6 @@ impl Connection {
             client: self.ends[client],
             server: self.ends[1 - client],
         });
-        true
     }
 
     /// The sink for messages from end `from`, and the two directions.
@@ -417,14 +439,19 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
+        let mut iwarp = self.iwarp.take();
         let (mut sink, halves) = self.sink(from, context, out);
         let framer = &mut halves[from].framer;
-        framer.feed(*piece, &mut sink);
+        match &mut iwarp {
+            Some(iwarp) => iwarp.feed(from, *piece, &mut |inner| framer.feed(inner, &mut sink)),
+            None => framer.feed(*piece, &mut sink),
+        }
         sink.cx.pairing.has_losses |= piece.lost || framer.counters.searches > 0;
         let is_partial = (piece.bytes.len() as u32) < piece.length;
         if is_partial && framer.is_searching() && self.client == Some(1 - from) {
             self.miss_replies();
         }
+        self.iwarp = iwarp;
         self.judge_by_data();
     }
 
@@ -445,6 +472,7 @@ impl Connection {
         let mut cx = SmbContext { pairing: &mut self.pairing, out, limits: &context.limits };
         self.smb1.end(self.last, &mut cx);
         self.smb2.end(self.last, &mut cx);
+        self.end_iwarp(out);
         let row = self.row(reason);
         let coverage = &mut *out.coverage;
         coverage.connections += 1;

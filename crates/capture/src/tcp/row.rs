@@ -21,6 +21,13 @@ impl Connection {
             EndReason::Idle => "idle",
             EndReason::Capture => "end of the capture",
         };
+        let rdma = self.rdma.take();
+        let moved = rdma.as_ref().map(|rdma| rdma.moved);
+        let queue_pair = |end: usize| {
+            let pairs = rdma.as_ref().map(|rdma| rdma.queue_pairs)?;
+            pairs.get(end).copied().flatten().map(u64::from)
+        };
+        let begins = rdma.as_ref().is_some_and(|rdma| rdma.connect_seen);
         Row {
             client: self.ends[client].ip().to_string(),
             client_port: u64::from(self.ends[client].port()),
@@ -28,7 +35,8 @@ impl Connection {
             server_port: u64::from(self.ends[1 - client].port()),
             start: self.first,
             end: self.last,
-            handshake_seen: self.handshake.syn.is_some() && self.handshake.syn_ack.is_some(),
+            handshake_seen: begins
+                || self.handshake.syn.is_some() && self.handshake.syn_ack.is_some(),
             end_reason: end_reason.to_owned(),
             vantage: self.pairing.vantage.map(|vantage| vantage.name().to_owned()),
             vantage_reason: match self.pairing.vantage {
@@ -68,7 +76,13 @@ impl Connection {
             zero_windows_to_server: to_server.zero_windows,
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,
-            transport: Some("tcp".to_owned()),
+            transport: Some(rdma.as_ref().map_or("tcp", |rdma| rdma.transport).to_owned()),
+            queue_pair_client: queue_pair(client),
+            queue_pair_server: queue_pair(1 - client),
+            rdma_reads: moved.map(|moved| moved.reads),
+            rdma_writes: moved.map(|moved| moved.writes),
+            rdma_bytes: moved.map(|moved| moved.bytes),
+            naks: moved.map(|moved| moved.naks),
             ..std::mem::take(&mut *self.pairing.table)
         }
     }

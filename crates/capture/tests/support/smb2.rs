@@ -52,7 +52,7 @@ impl Pdu {
             .put(40, &(if no_session { 0 } else { SESSION }).to_le_bytes())
     }
 
-    fn put(mut self, at: usize, value: &[u8]) -> Pdu {
+    pub fn put(mut self, at: usize, value: &[u8]) -> Pdu {
         self.bytes[at..at + value.len()].copy_from_slice(value);
         self
     }

@@ -170,7 +170,8 @@ pub(crate) fn connections(report: &Report) -> Section {
     }
     let mut blocks = vec![Block::Facts(Facts { caption: "All connections".to_owned(), rows })];
     if !connections.rows.is_empty() {
-        for mut table in [transport(&connections.rows), protocol(&connections.rows)] {
+        let tables = [transport(&connections.rows), protocol(&connections.rows)];
+        for mut table in tables.into_iter().chain(rdma(&connections.rows)) {
             table.total = connections.connections;
             blocks.push(Block::Table(table));
         }
@@ -302,6 +303,35 @@ fn transport(rows: &[ConnectionRow]) -> Table {
     .cut(10, 50, SQL)
 }
 
+/// What RDMA did, if it carries any of the connections.
+fn rdma(rows: &[ConnectionRow]) -> Option<Table> {
+    let of = "connection_row";
+    let is_rdma = |row: &ConnectionRow| row.connection.rdma_bytes.is_some();
+    if !rows.iter().any(is_rdma) {
+        return None;
+    }
+    let columns = vec![
+        column(of, "client", 0, name).titled("Connection"),
+        column(of, "transport", 0, |row: &ConnectionRow| Cell::text(&row.connection.transport)),
+        column(of, "queue_pair_client", 2, |row: &ConnectionRow| {
+            Cell::count(row.connection.queue_pair_client)
+        })
+        .titled("Client")
+        .grouped("Queue pair"),
+        column(of, "queue_pair_server", 2, |row: &ConnectionRow| {
+            Cell::count(row.connection.queue_pair_server)
+        })
+        .titled("Server")
+        .grouped("Queue pair"),
+        column(of, "rdma_reads", 0, |row: &ConnectionRow| Cell::count(row.connection.rdma_reads)),
+        column(of, "rdma_writes", 0, |row: &ConnectionRow| Cell::count(row.connection.rdma_writes)),
+        column(of, "rdma_bytes", 0, |row: &ConnectionRow| Cell::bytes(row.connection.rdma_bytes)),
+        column(of, "naks", 0, |row: &ConnectionRow| Cell::count(row.connection.naks)),
+    ];
+    let help = "What RDMA moved for the connections with the most operations.";
+    Some(Table::new("Connections: RDMA", help, rows, columns).cut(10, 50, SQL))
+}
+
 fn protocol(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let columns = vec![
@@ -376,5 +406,19 @@ mod tests {
         };
         assert_eq!(of("quic"), Cell::Text("10.0.0.1:0 → [fe80::2]:443 (QUIC)".to_owned()));
         assert_eq!(of("tcp"), Cell::Text("10.0.0.1:0 → [fe80::2]:443".to_owned()));
+    }
+
+    #[test]
+    fn connections_over_rdma_have_a_table_of_their_own() {
+        let row = |rdma_bytes| ConnectionRow {
+            connection: Connection {
+                transport: Some("roce".into()),
+                rdma_bytes,
+                ..Connection::default()
+            },
+            ..ConnectionRow::default()
+        };
+        assert!(rdma(&[row(None)]).is_none(), "TCP alone");
+        assert!(rdma(&[row(None), row(Some(7))]).is_some());
     }
 }

@@ -39,8 +39,8 @@ const FLOORS: &[Floors] = &[
             &["file", "limits", "outcome"],
             // Settings; segments, and streams of messages.
             &["frame", "options", "stream"],
-            // Messages to operations.
-            &["closer_look", "kdc", "quic", "smb"],
+            // Messages to operations; RDMA's packets to streams of messages.
+            &["closer_look", "kdc", "quic", "rdma", "smb"],
             // One connection, which drives `smb`; and modules that span connections.
             &["resolve", "tcp"],
             &["shard"],
@@ -48,6 +48,11 @@ const FLOORS: &[Floors] = &[
             &["decoder", "push_decoder"],
             &["live"],
         ],
+    },
+    Floors {
+        package: "capture",
+        parent: "rdma",
+        floors: &[&["cm", "infiniband", "mpa", "psn", "smb_direct"], &["iwarp"]],
     },
     Floors {
         package: "capture",

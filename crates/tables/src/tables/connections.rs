@@ -1,4 +1,5 @@
-//! Table `connections`: TCP connections that carried SMB, with their round trips, windows and losses.
+//! Table `connections`: TCP connections and RDMA queue pairs that carried SMB, with their round
+//! trips, windows and losses.
 //!
 //! Columns for one direction end in `to_server` or `to_client`; columns for one side of the capture
 //! point begin with `server_` or `client_`.
@@ -6,19 +7,19 @@
 use crate::row::table;
 
 table! {
-    /// One TCP connection that carried SMB.
+    /// One TCP connection, or one pair of RDMA queue pairs, that carried SMB.
     Connection, "connections" {
         recording: String, None, Machine, "The recording that the row belongs to.";
         connection: u64, None, Public, "Number of the connection, unique in its recording.";
         client: String, None, Machine, "The client's address.";
-        client_port: u64, None, Public, "The client's TCP port.";
+        client_port: u64, None, Public, "The client's TCP port; with RoCE the port in the connection's ConnectRequest, or the UDP source port of the client's packets if that was not captured.";
         server: String, None, Machine, "The server's address.";
-        server_port: u64, None, Public, "The server's TCP port.";
+        server_port: u64, None, Public, "The server's TCP port; with RoCE the port of the ConnectRequest's service, or 4791 (UDP) if that was not captured.";
         dialect: Option<String>, None, Public, "Negotiated dialect.";
         start as "started_at": i64, Time, Public, "First packet.";
         end as "ended_at": i64, Time, Public, "Last packet.";
-        handshake_seen: bool, None, Public, "Whether the capture contains the TCP handshake; otherwise it began mid-stream.";
-        end_reason: String, None, Public, "How it ended: fin, reset, idle (evicted), reused, or end of the capture.";
+        handshake_seen: bool, None, Public, "Whether the capture contains the TCP handshake (RoCE: ConnectRequest and ConnectReply); otherwise it began mid-stream.";
+        end_reason: String, None, Public, "How it ended: fin (RoCE: DisconnectRequest), reset, idle (evicted), reused, or end of the capture.";
         vantage: Option<String>, None, Public, "Where the capture was taken: client, server or between.";
         vantage_reason: String, None, Public, "How the vantage was determined.";
         server_rtt_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server: the minimum of handshake and data.";
@@ -37,8 +38,8 @@ table! {
         server_window_max: Option<u64>, Bytes, Public, "Largest receive window of the server; null if the window scale is unknown.";
         packets_to_server: u64, Count, Public, "Packets from the client.";
         packets_to_client: u64, Count, Public, "Packets from the server.";
-        bytes_to_server: u64, Bytes, Public, "TCP payload from the client, without retransmissions.";
-        bytes_to_client: u64, Bytes, Public, "TCP payload from the server, without retransmissions.";
+        bytes_to_server: u64, Bytes, Public, "TCP payload from the client (RoCE: payload of its packets), without retransmissions.";
+        bytes_to_client: u64, Bytes, Public, "TCP payload from the server (RoCE: payload of its packets), without retransmissions.";
         in_flight_max_to_server: u64, Bytes, Public, "Maximum of unacknowledged bytes from the client.";
         in_flight_max_to_client: u64, Bytes, Public, "Maximum of unacknowledged bytes from the server.";
         retransmissions_to_server: u64, Count, Public, "Retransmitted segments from the client.";
@@ -78,6 +79,12 @@ table! {
         server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
         guid: Option<String>, None, Public, "GUID by which events of Windows name the connection.";
         transport: Option<String>, None, Public, "What carried SMB: tcp, quic (encrypted, without operations), roce (RDMA over Converged Ethernet) or iwarp (RDMA over TCP).";
+        queue_pair_client: Option<u64>, None, Public, "Number of the client's queue pair; null for TCP and iWARP, whose packets do not carry it.";
+        queue_pair_server: Option<u64>, None, Public, "Number of the server's queue pair; null for TCP and iWARP.";
+        rdma_reads: Option<u64>, Count, Public, "RDMA Read requests, without retransmissions: the server fetches what a client writes. Null for TCP.";
+        rdma_writes: Option<u64>, Count, Public, "RDMA Write messages: the server places what a client reads. Null for TCP.";
+        rdma_bytes: Option<u64>, Bytes, Public, "Bytes that RDMA Read responses and RDMA Writes carried, without retransmissions. Null for TCP.";
+        naks: Option<u64>, Count, Public, "Negative acknowledgements (RoCE: NAK and RNR NAK; iWARP: Terminate messages). Null for TCP.";
     }
 }
 

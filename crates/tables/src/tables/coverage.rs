@@ -66,5 +66,10 @@ table! {
         datagrams_not_sessions: u64, Count, Public, "Datagrams of NetBIOS (UDP ports 137 and 138, IPX, NetBEUI): names and announcements, not SMB sessions over TCP.";
         quic_connections: u64, Count, Public, "Connections of SMB over QUIC; they are encrypted, so their operations are not visible.";
         quic_maybe_smb: u64, Count, Public, "QUIC connections to UDP port 443 whose protocol could not be read: they may be SMB.";
+        frames_roce: u64, Count, Public, "RoCE packets; their invariant CRC is not checked.";
+        frames_roce_other: u64, Count, Public, "RoCE packets of queue pairs that carry something other than SMB Direct, or of which no SMB Direct message was captured.";
+        smb_direct_messages: u64, Count, Public, "SMB Direct messages: negotiation, data transfers and keep-alives.";
+        smb_direct_unknown: u64, Count, Public, "RDMA Sends on connections with SMB Direct whose header is not SMB Direct's, or was not captured.";
+        smb_direct_given_up: u64, Count, Public, "SMB messages whose fragments could not be put together: a fragment was lost, or its lengths contradict those before it.";
     }
 }
