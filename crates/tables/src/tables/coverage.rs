@@ -60,5 +60,9 @@ table! {
         events_unexplained: u64, Count, Public, "Events of a probe that match no operation it knows.";
         flushes_ambiguous: u64, Count, Public, "Flushes that ended at the same time as others of the same process: their time counts as waiting for I/O.";
         state_discarded: u64, Count, Public, "Requests, threads and processes that a probe discarded because their number reached the limit.";
+        sessions_unlocked: u64, Count, Public, "Sessions whose key was computed from a password, an NT hash or a keytab.";
+        sessions_wrong_secret: u64, Count, Public, "Sessions for whose account or service a secret was given that does not match.";
+        sessions_without_secret: u64, Count, Public, "Sessions for whose account or service no secret was given, when secrets were given.";
+        sessions_without_logon: u64, Count, Public, "Encrypted sessions whose logon was not captured in full, so that a secret does not help.";
     }
 }
