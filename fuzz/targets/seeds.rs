@@ -1,4 +1,4 @@
-//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), text
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), keytabs, text
 //! traces (`*.txt`) and PDB files are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
 // The macro adds code after the exit.
@@ -125,6 +125,7 @@ impl Seeds {
                     };
                     if let Some(blob) = blobs.filter(|blob| !blob.is_empty()) {
                         self.add("auth", &[], blob);
+                        self.add("secrets", &[], blob);
                     }
                 }
             }
@@ -217,6 +218,7 @@ fn make() {
         "decrypt",
         "protect",
         "keys",
+        "secrets",
         "trace",
         "etl",
         "perf",
@@ -229,6 +231,12 @@ fn make() {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
+    seeds.add(
+        "secrets",
+        &[],
+        b"joe:500:aad3b435b51404eeaad3b435b51404ee:31d6cfe0d16ae931b73c59d7e0c089c0:::",
+    );
     seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();
@@ -241,6 +249,9 @@ fn make() {
         if path.extension().is_some_and(|extension| extension == "keys") {
             let keys = std::fs::read(&path).expect("the list can be read");
             seeds.add("keys", &[], &keys);
+        } else if path.extension().is_some_and(|extension| extension == "keytab") {
+            let keytab = std::fs::read(&path).expect("the keytab can be read");
+            seeds.add("secrets", &[], &keytab);
         } else if path.extension().is_some_and(|extension| extension == "txt") {
             let text = std::fs::read(&path).expect("the trace can be read");
             for lines in text.chunks(BYTES) {
