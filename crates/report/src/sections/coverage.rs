@@ -81,6 +81,7 @@ fn locked(row: &Coverage) -> String {
         .map(|(count, why)| format!("{why} (sessions: {})", crate::format::count(*count)))
         .collect();
     match parts.is_empty() {
+        true if row.sessions_unlocked > 0 => "they belong to no session that was set up".to_owned(),
         true => {
             "give a password, a keytab or the session keys, or record inside the server".to_owned()
         }
@@ -344,6 +345,8 @@ mod tests {
     fn encrypted_messages_have_a_reason_or_a_remedy() {
         let mut row = Coverage { messages_encrypted: 9, ..Coverage::default() };
         assert!(locked(&row).starts_with("give a password, a keytab or the session keys"));
+        row.sessions_unlocked = 1;
+        assert_eq!(locked(&row), "they belong to no session that was set up");
         row.sessions_without_logon = 2;
         assert_eq!(locked(&row), "the logon was not captured in full (sessions: 2)");
         row.sessions_wrong_secret = 1;
