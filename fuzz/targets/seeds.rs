@@ -1,4 +1,4 @@
-//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), text
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), keytabs, text
 //! traces (`*.txt`) and PDB files are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
 // The macro adds code after the exit.
@@ -155,6 +155,7 @@ impl Seeds {
                     };
                     if let Some(blob) = blobs.filter(|blob| !blob.is_empty()) {
                         self.add("auth", &[], blob);
+                        self.add("secrets", &[], blob);
                     }
                 }
             }
@@ -248,6 +249,7 @@ fn make() {
         "decrypt",
         "protect",
         "keys",
+        "secrets",
         "trace",
         "etl",
         "perf",
@@ -258,17 +260,33 @@ fn make() {
         "containers",
         "links",
         "quic",
+        "windows",
+        "evtx",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
     }
     compressed(&mut seeds);
+    for provider in 0..4 {
+        // Requests, responses, packets and messages of 64 and 160 bytes.
+        for number in 0..24 {
+            let head = [160, 0, provider, number << 1 | 1, 0, 2, 3];
+            let fields: Vec<u8> = (0..160).map(|at| if at % 4 == 0 { at / 8 } else { 0 }).collect();
+            seeds.add("windows", &[0], &[&head[..], &fields].concat());
+        }
+    }
     for choice in 0..8 {
         seeds.add("containers", &[choice], &[0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0]);
     }
     // The file's and the record's header, Ethernet, IP and UDP are in front.
     let quic = include_bytes!("../../tests/quic/quic.pcap").get(82..1_282).unwrap_or_default();
     seeds.add("quic", &[], quic);
+    seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
+    seeds.add(
+        "secrets",
+        &[],
+        b"joe:500:aad3b435b51404eeaad3b435b51404ee:31d6cfe0d16ae931b73c59d7e0c089c0:::",
+    );
     seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();
@@ -281,6 +299,9 @@ fn make() {
         if path.extension().is_some_and(|extension| extension == "keys") {
             let keys = std::fs::read(&path).expect("the list can be read");
             seeds.add("keys", &[], &keys);
+        } else if path.extension().is_some_and(|extension| extension == "keytab") {
+            let keytab = std::fs::read(&path).expect("the keytab can be read");
+            seeds.add("secrets", &[], &keytab);
         } else if path.extension().is_some_and(|extension| extension == "txt") {
             let text = std::fs::read(&path).expect("the trace can be read");
             for lines in text.chunks(BYTES) {

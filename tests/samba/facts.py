@@ -95,7 +95,8 @@ start per file. This file is written by `tests/samba/facts.py`; do not edit it b
   command that it is meant to contain, or does not decrypt with its keys.
 - `*.keys` are in the format of Wireshark's `smb2_seskey_list`: session id, session key,
   server-to-client key, client-to-server key. `X.keys` has the session key alone,
-  `X.direction.keys` the two direction keys alone. The accounts and keys exist only here.
+  `X.direction.keys` the two direction keys alone. `X.keytab` has the
+  keys of the private KDC's services. The accounts and keys exist only here.
 - Recorded on `lo` (segments up to 64 KiB, checksums not filled in) unless the row says veth:
   then a pair of interfaces at MTU 1500 with all offloads off.
 - Variants (loss, reordering, snap lengths, VLAN, other link types and file formats ...) are
@@ -125,11 +126,12 @@ def write_readme(folder):
         keys = None
         if fixture.keys:
             counts = []
-            for ending in (".direction.keys", ".keys"):
+            # tshark takes session keys of 16 bytes only; a ticket's key can be longer.
+            for ending in (".direction.keys", ".keys")[:1 if fixture.services else 2]:
                 keys = open(os.path.join(folder, fixture.file + ending)).read().split()
                 facts = Facts(path, fixture.port, keys)
                 counts.append((facts.requests, facts.responses))
-            if counts[0] != counts[1]:
+            if counts[0] != counts[-1]:
                 print(f"{name}: the two key files decrypt differently", file=sys.stderr)
                 wrong.append(name)
         else:

@@ -39,6 +39,9 @@ class Fixture:
     link: str = "lo"
     keys: bool = False
     kdc: bool = False  # a private KDC runs, and its port is recorded too
+    # the encryption type of each service's key; with them, the keytab becomes NAME.keytab and the
+    # KDC's port is not recorded
+    services: dict = field(default_factory=dict)
     server: str = "private.lab.test"
     expect: tuple = ()
     malformed: int = 0  # what tshark calls malformed, and is not: `note` says why
@@ -53,12 +56,12 @@ def client(script, *more, dialect="SMB3_11", share="home", account="alice%{passw
     return (command, fails)
 
 
-def kerberos(script, account, way):
+def kerberos(script, account, way, *more, server="{server}"):
     """smbclient that logs on by a ticket, which it fetches over `way`: udp or tcp."""
-    command, fails = client(script, "-I", "{address}", "--use-kerberos=required",
+    command, fails = client(script, "-I", "{address}", "--use-kerberos=required", *more,
                             account=account + "@LAB.TEST%{password}")
     at = command.index("//{address}/home")
-    command[at] = "//{server}/home"
+    command[at] = f"//{server}/home"
     return (["env", f"KRB5_CONFIG={{kdc}}/krb5-{way}.conf"] + command, fails)
 
 
@@ -93,6 +96,23 @@ def encrypted(name, dialect, cipher, **more):
                    keys=True, expect=("Create", "Read", "Write"), **more)
 
 
+# one service of the private KDC for each encryption type that smbscope decrypts
+SERVICES = {"aes128-sha1.lab.test": "aes128-cts-hmac-sha1-96",
+            "aes256-sha1.lab.test": "aes256-cts-hmac-sha1-96",
+            "aes128-sha2.lab.test": "aes128-cts-hmac-sha256-128",
+            "aes256-sha2.lab.test": "aes256-cts-hmac-sha384-192",
+            "rc4.lab.test": "arcfour-hmac"}
+
+
+def kerberos_encrypted(name, cipher, services):
+    return Fixture(name, f"logons by Kerberos with keys of {', '.join(services.values())}, then {cipher}",
+                   [kerberos("ls", "alice", "udp", "--client-protection=encrypt",
+                             "--option=client smb3 encryption algorithms=" + cipher, server=service)
+                    for service in services],
+                   {"server smb encrypt": "required", "server smb3 encryption algorithms": cipher},
+                   keys=True, kdc=True, services=services, format="pcapng.gz")
+
+
 FIXTURES = [
     # dialects
     Fixture("nt1", "SMB1", [client(SESSION_NT1, dialect="NT1")], NT1, format="pcap"),
@@ -123,6 +143,13 @@ FIXTURES = [
              client("ls; get behind-the-link.txt b", share="target")],
             {"server smb encrypt": "desired", "server smb3 encryption algorithms": "AES-128-GCM"},
             {"target": {"server smb encrypt": "required"}}, keys=True),
+    Fixture("encrypted-bind", "encrypted: a session bound to a second connection; reauthentication",
+            [torture("smb2.session.bind1"), torture("smb2.session.reauth1")],
+            {"server smb encrypt": "desired", "server multi channel support": "yes"},
+            {"home": {"server smb encrypt": "required"}}, keys=True, format="pcapng.gz"),
+    kerberos_encrypted("encrypted-kerberos-128", "AES-128-GCM", SERVICES),
+    kerberos_encrypted("encrypted-kerberos-256", "AES-256-GCM",
+                       {name: SERVICES[name] for name in ("aes256-sha1.lab.test", "rc4.lab.test")}),
     # leases, oplocks, durable handles
     Fixture("lease-break", "lease v1 broken by a second open, acknowledged",
             [torture("smb2.lease.breaking1"), torture("smb2.lease.breaking3")],

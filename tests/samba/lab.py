@@ -162,7 +162,8 @@ class Kdc:
 
     REALM = "LAB.TEST"
 
-    def __init__(self, folder, server):
+    def __init__(self, folder, services):
+        """`services` are the names of file servers, with the encryption type of their keys."""
         self.folder = os.path.join(folder, "kdc")
         self.process = None
         os.makedirs(self.folder)
@@ -170,6 +171,7 @@ class Kdc:
             self._write(f"krb5-{way}.conf",
                         f"[libdefaults]\n  default_realm = {self.REALM}\n  dns_lookup_kdc = false\n"
                         "  dns_lookup_realm = false\n  rdns = false\n"
+                        "  allow_weak_crypto = true\n  allow_rc4 = true\n"
                         f"[realms]\n  {self.REALM} = {{\n    kdc = {way}/127.0.0.1\n  }}\n"
                         f"[domain_realm]\n  .lab.test = {self.REALM}\n")
         self._write("kdc.conf",
@@ -185,9 +187,14 @@ class Kdc:
         for name in ACCOUNTS:
             self._run("kadmin.local", "addprinc", "-pw", PASSWORD, name)
         # A Samba on its own takes tickets without a PAC only, since no KDC that it trusts signs one.
-        self._run("kadmin.local", "addprinc", "-randkey", "+no_auth_data_required",
-                  f"cifs/{server}")
-        self._run("kadmin.local", "ktadd", "-k", self.path("server.keytab"), f"cifs/{server}")
+        for server, encryption in services.items():
+            self._run("kadmin.local", "addprinc", "-randkey", "-e", encryption + ":normal",
+                      "+no_auth_data_required", f"cifs/{server}")
+            # The client and this server share a key of the same type.
+            self._run("kadmin.local", "setstr", f"cifs/{server}", "session_enctypes",
+                      encryption)
+            self._run("kadmin.local", "ktadd", "-norandkey", "-k", self.path("server.keytab"),
+                      f"cifs/{server}")
 
     def __enter__(self):
         self.process = subprocess.Popen(["krb5kdc", "-n"], env=self.environment,

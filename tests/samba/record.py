@@ -80,14 +80,15 @@ def record(fixture, folder):
         with contextlib.ExitStack() as running:
             options = dict(fixture.options)
             if fixture.kdc:
-                kdc = running.enter_context(lab.Kdc(folder, fixture.server))
+                kdc = running.enter_context(lab.Kdc(folder, fixture.services or {
+                    fixture.server: "aes256-cts-hmac-sha1-96"}))
                 options.update({"realm": kdc.REALM, "kerberos method": "dedicated keytab",
                                 "dedicated keytab file": "FILE:" + kdc.path("server.keytab")})
                 server_end = ["env", "KRB5_CONFIG=" + kdc.path("krb5-udp.conf")]
             samba = running.enter_context(lab.Samba(folder, options, fixture.port, interfaces,
                                                     fixture.shares, server_end))
             os.symlink(f"msdfs:{fixture.address}\\target", samba.path("dfs", "link"))
-            more = "port 88" if fixture.kdc else None
+            more = "port 88" if fixture.kdc and not fixture.services else None
             with lab.Recorder(capture, fixture.port, interface, more=more):
                 problem = run_steps(fixture, samba, work)
             text = open(samba.log, errors="replace").read()
@@ -97,6 +98,10 @@ def record(fixture, folder):
             holder.wait()
     if fixture.keys:
         write_keys(fixture, text)
+    if fixture.services:
+        keytab = os.path.join(OUT, fixture.file + ".keytab")
+        shutil.copyfile(kdc.path("server.keytab"), keytab)
+        os.chmod(keytab, 0o644)
     target = os.path.join(OUT, f"{fixture.file}.{fixture.format}")
     if zipped:
         with open(capture, "rb") as f, open(target, "wb") as out:

@@ -237,7 +237,12 @@ def keys_of(path):
     """Keys of a capture: in a file next to it, or in its folder's README."""
     beside = path.with_name(path.name.split(".")[0] + ".keys")
     if beside.exists():
-        return [line.strip() for line in beside.read_text().splitlines() if line.strip()]
+        lines = [line.strip() for line in beside.read_text().splitlines() if line.strip()]
+        if all(len(line.split(",")[1]) <= 32 for line in lines):
+            return lines
+        # tshark takes session keys of 16 bytes only, and a Kerberos ticket's can be longer.
+        directions = beside.with_suffix(".direction.keys").read_text().splitlines()
+        return [line.strip() for line in directions if line.strip()]
     readme = path.with_name("README.md")
     row = re.compile(rf"^\| {re.escape(path.name)} \| ([0-9a-f]{{16}}) \| ([0-9a-f]{{32}}) \|")
     if readme.exists():

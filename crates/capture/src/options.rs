@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use smbscope_wire::crypto::KeyEntry;
+use smbscope_wire::secrets::Secrets;
 
 use crate::file::FileError;
 use crate::limits::Limits;
@@ -51,6 +53,8 @@ impl Tables {
 pub struct Options {
     /// Decryption keys.
     pub keys: Vec<KeyEntry>,
+    /// Secrets of accounts and services, from which the keys of logons are computed.
+    pub secrets: Arc<Secrets>,
     /// Threads that follow connections; 0 uses all processors.
     pub threads: usize,
     /// Columns of the operations table to fill, as indexes into its schema; none for all.
@@ -70,6 +74,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             keys: Vec::new(),
+            secrets: Arc::default(),
             threads: 0,
             projection: None,
             tables: Tables::ALL,

@@ -80,6 +80,8 @@ pub struct Session {
     pub previous: Option<u64>,
     /// The client's ClientGuid on this connection.
     pub client_guid: Option<[u8; 16]>,
+    /// How the session's key is known, or why it is not.
+    pub decryption: Option<&'static str>,
 }
 
 /// A Kerberos ticket that a KDC issued.

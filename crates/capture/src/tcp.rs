@@ -33,7 +33,7 @@ pub fn is_usual(port: u16) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     pub limits: Limits,
-    /// Decryption keys by session.
+    /// Decryption keys by session, and secrets to compute them from.
     pub keys: Keys,
     /// Addresses of the machine that records.
     pub host: HashSet<IpAddr>,
@@ -44,7 +44,7 @@ impl Context {
     pub fn new(options: &Options) -> Context {
         Context {
             limits: options.limits,
-            keys: Keys::new(&options.keys),
+            keys: Keys::new(&options.keys, options.secrets.clone()),
             host: options.host.iter().copied().collect(),
         }
     }

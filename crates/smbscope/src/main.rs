@@ -22,6 +22,7 @@ mod options;
 mod output;
 mod pipeline;
 mod progress;
+mod secret_files;
 mod subprocess;
 mod terminal;
 mod trace_options;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     };
     cli.verbosity.color.apply();
     output::set_force(cli.verbosity.force);
+    secret_files::set_quiet(cli.verbosity.quiet);
     interrupt::install();
     match commands::run(&cli) {
         Ok(()) => Code::Ok.into(),

@@ -1,8 +1,9 @@
 //! Options shared by several commands, and what they produce: opened inputs, keys, tokens for
-//! names.
+//! names. Files of secrets are `secret_files`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -16,6 +17,7 @@ use smbscope_tables::quantity::{parse_duration, parse_size};
 use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 
 use crate::exit::{Code, Failure};
+use crate::secret_files::SecretFiles;
 use crate::terminal::Color;
 
 /// Inputs and how they are read.
@@ -41,6 +43,9 @@ pub struct Reading {
     /// are visible to other users of this machine and stay in the shell's history.
     #[arg(long = "key", value_name = "ID,KEY")]
     pub key: Vec<String>,
+    /// Secrets from which keys are computed.
+    #[command(flatten)]
+    pub secrets: SecretFiles,
     /// Name functions in traces of processors by the PDB files in this folder (a symbol store, or
     /// the files themselves), or by this copy of /proc/kallsyms. Can be given several times.
     #[arg(long, value_name = "DIR|FILE")]
@@ -109,6 +114,7 @@ impl Reading {
         }
         let decode = capture::Options {
             keys: self.keys()?,
+            secrets: Arc::new(self.secrets.read()?),
             threads: self.threads,
             ..capture::Options::default()
         };

@@ -2,11 +2,12 @@
 //!
 //! Owns: finding the mechanism and its token in SPNEGO (RFC 4178) or bare, and the names in it:
 //! NTLMSSP (MS-NLMP) shows user, domain, workstation and server; Kerberos (RFC 4120) shows the
-//! service, and the client only as `kerberos` describes. It does not own credentials: nothing is
-//! verified, and no response or ticket is given out.
+//! service, and the client only as `kerberos` describes. [`token()`] and `ap` give the parts from
+//! which `secrets` computes session keys. It does not own credentials: nothing is verified here.
 //!
 //! A blob that was cut by the capture gives what is there; a name that is cut is not given.
 
+pub mod ap;
 mod der;
 pub mod kerberos;
 pub mod ntlmssp;
@@ -58,6 +59,11 @@ pub fn inspect(blob: &[u8]) -> Auth<'_> {
         auth.mechanism = negotiated;
     }
     auth
+}
+
+/// The mechanism's token in a security blob: what is inside SPNEGO, or the blob itself.
+pub fn token(blob: &[u8]) -> &[u8] {
+    spnego::parse(blob).map_or(blob, |frame| frame.token)
 }
 
 impl Auth<'_> {

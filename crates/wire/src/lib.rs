@@ -71,6 +71,7 @@
 //! * [`auth`]: SPNEGO, NTLMSSP and Kerberos tokens. [`dfs`]: referrals.
 //! * `crypto` (feature `crypto`): signing, encryption, key derivation. Without the feature the crate
 //!   has no dependencies.
+//! * `secrets` (feature `crypto`): session keys from passwords, NT hashes and keytabs.
 //! * [`status`], [`text`], [`read`]: statuses, UTF-16 strings, bounds-checked integers.
 //!
 //! Sources: MS-SMB2, MS-SMB, MS-CIFS, MS-FSCC, MS-DFSC, MS-NLMP, RFC 1001/1002, RFC 4178.
@@ -83,6 +84,8 @@ pub mod crypto;
 pub mod dfs;
 pub mod nbss;
 pub mod read;
+#[cfg(feature = "crypto")]
+pub mod secrets;
 pub mod smb1;
 pub mod smb2;
 pub mod status;

@@ -208,7 +208,7 @@ impl Connections {
             self.unread > 0,
             About::Unseen,
             format!(
-                "{} messages are encrypted and were not decrypted: pass their keys with --keys",
+                "{} messages are encrypted and were not decrypted: pass --password-file, --keytab or --keys",
                 self.unread
             ),
         );

@@ -92,7 +92,8 @@ impl ReadThread {
         progress.set_total(total.unwrap_or(0));
         let context = || Context::new(options);
         // A session's channels learn from its first one how its keys are made.
-        let is_one = options.keys.iter().any(|key| key.session_key.is_some());
+        let has_session_key = options.keys.iter().any(|key| key.session_key.is_some());
+        let is_one = has_session_key || !options.secrets.is_empty();
         let shards = if is_one { 1 } else { shard_count(options.threads) };
         let followers = match shards {
             1 => Followers::Inline(Box::new(Shard::new(context()))),

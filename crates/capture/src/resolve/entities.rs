@@ -65,6 +65,9 @@ impl SessionState {
         if answer.mechanism.is_some() {
             row.mechanism.clone_from(&answer.mechanism);
         }
+        if let Some(how) = answer.decryption {
+            row.decryption = Some(how.to_owned());
+        }
         // The reply to a further channel's setup says nothing of them (Samba's has no flags).
         if !answer.binding {
             row.guest = answer.guest.or(row.guest);
@@ -288,5 +291,6 @@ pub fn add_counters(sum: &mut Coverage, more: &Coverage) {
         messages_encrypted messages_decrypted decryption_failed messages_compressed
         decompression_failed operations_unanswered replies_unmatched operations_discarded
         commands_unknown frames_roce frames_roce_other smb_direct_messages smb_direct_unknown
-        smb_direct_given_up);
+        smb_direct_given_up sessions_unlocked sessions_wrong_secret sessions_without_secret
+        sessions_without_logon);
 }

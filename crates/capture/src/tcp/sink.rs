@@ -67,13 +67,20 @@ impl MessageSink for Sink<'_> {
 impl Sink<'_> {
     #[inline]
     fn plain(&mut self, message: &Message<'_>, wrapping: Wrapping) {
+        let mut decryption = None;
         if !self.context.keys.is_empty() {
-            self.observe(message.bytes);
+            decryption = self.observe(message.bytes, message.cut);
         }
         if self.smb1.expects_negotiate() && self.answers_smb1(message) {
             return;
         }
+        let known = self.cx.out.details.sessions.len();
         self.smb2.message(message, wrapping, &mut self.cx);
+        if decryption.is_some()
+            && let Some(session) = self.cx.out.details.sessions.get_mut(known)
+        {
+            session.decryption = decryption;
+        }
     }
 
     /// An SMB1 Negotiate that offers SMB2 is answered by SMB2 (MS-SMB2 section 3.3.5.3.1).
@@ -88,8 +95,9 @@ impl Sink<'_> {
         self.smb1.answered_by_smb2(&ReplyTimes::of(message), status, &mut self.cx)
     }
 
+    /// If a session was set up: how its key is known.
     #[cold]
-    fn observe(&mut self, bytes: &[u8]) {
+    fn observe(&mut self, bytes: &[u8], is_cut: bool) -> Option<&'static str> {
         let view = NegotiateResponse(bytes);
         let is_reply = Header::parse(bytes)
             .is_some_and(|header| header.is_response() && header.command == Command::NEGOTIATE);
@@ -102,7 +110,8 @@ impl Sink<'_> {
             }
         }
         let dialect = view.dialect().filter(|_| is_reply);
-        self.secrets.observe(bytes, dialect, cipher, &self.context.keys);
+        let keys = &self.context.keys;
+        self.secrets.observe(bytes, is_cut, (dialect, cipher), keys, self.cx.out)
     }
 
     #[cold]
@@ -129,7 +138,8 @@ impl Sink<'_> {
         let mut opened = std::mem::take(self.opened);
         let result = session_id.and_then(|id| {
             let keys = &self.context.keys;
-            self.secrets.open(keys, id, self.to_server, message.bytes, &mut opened)
+            let out = &mut *self.cx.out;
+            self.secrets.open(keys, id, self.to_server, message.bytes, &mut opened, out)
         });
         if result == Some(true) {
             self.cx.out.coverage.messages_decrypted += 1;

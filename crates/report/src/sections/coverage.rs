@@ -60,11 +60,33 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
     let encrypted = row.messages_encrypted.saturating_sub(row.messages_decrypted);
     if encrypted > 0 {
         said.push(format!(
-            "{} messages are encrypted and could not be read: give the session keys, or record inside the server.",
-            crate::format::count(encrypted)
+            "{} messages are encrypted and could not be read: {}.",
+            crate::format::count(encrypted),
+            locked(&row)
         ));
     }
     said.into_iter().map(Block::Warn).collect()
+}
+
+/// Why sessions could not be decrypted, or what to do about it.
+fn locked(row: &Coverage) -> String {
+    let parts = [
+        (row.sessions_wrong_secret, "the given secret does not match"),
+        (row.sessions_without_secret, "no secret was given for the account or service"),
+        (row.sessions_without_logon, "the logon was not captured in full"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{why} (sessions: {})", crate::format::count(*count)))
+        .collect();
+    match parts.is_empty() {
+        true if row.sessions_unlocked > 0 => "they belong to no session that was set up".to_owned(),
+        true => {
+            "give a password, a keytab or the session keys, or record inside the server".to_owned()
+        }
+        false => parts.join("; "),
+    }
 }
 
 /// Which part of the inputs the report covers.
@@ -215,6 +237,9 @@ const LOST: [Counter; 38] = [
     ("messages_malformed", |row| &mut row.messages_malformed),
     ("messages_unknown", |row| &mut row.messages_unknown),
     ("decryption_failed", |row| &mut row.decryption_failed),
+    ("sessions_wrong_secret", |row| &mut row.sessions_wrong_secret),
+    ("sessions_without_secret", |row| &mut row.sessions_without_secret),
+    ("sessions_without_logon", |row| &mut row.sessions_without_logon),
     ("decompression_failed", |row| &mut row.decompression_failed),
     ("operations_unanswered", |row| &mut row.operations_unanswered),
     ("replies_unmatched", |row| &mut row.replies_unmatched),
@@ -239,7 +264,7 @@ fn lost(row: &Coverage) -> Block {
     if let Some(dropped @ 1..) = row.frames_dropped {
         rows.push(fact("coverage", "frames_dropped", Cell::Count(dropped)));
     }
-    let decrypted = row.messages_decrypted;
+    let (decrypted, unlocked) = (row.messages_decrypted, row.sessions_unlocked);
     for (name, counter) in LOST {
         let value = *counter(&mut row);
         if value == 0 {
@@ -252,7 +277,14 @@ fn lost(row: &Coverage) -> Block {
         let fact = fact("coverage", name, cell);
         rows.push(match name {
             "messages_encrypted" => {
-                fact.noted(format!("{} of them decrypted", crate::format::count(decrypted)))
+                let decrypted = crate::format::count(decrypted);
+                fact.noted(match unlocked {
+                    0 => format!("{decrypted} of them decrypted"),
+                    _ => format!(
+                        "{decrypted} of them decrypted; sessions whose key was computed: {}",
+                        crate::format::count(unlocked)
+                    ),
+                })
             }
             _ => {
                 let help = fact.help;
@@ -281,6 +313,7 @@ fn sum(rows: &[Coverage]) -> Coverage {
             *total = total.saturating_add(value);
         }
         sum.messages_decrypted = sum.messages_decrypted.saturating_add(row.messages_decrypted);
+        sum.sessions_unlocked = sum.sessions_unlocked.saturating_add(row.sessions_unlocked);
         if let Some(dropped) = row.frames_dropped {
             sum.frames_dropped = Some(sum.frames_dropped.unwrap_or(0).saturating_add(dropped));
         }
@@ -317,4 +350,28 @@ fn table(rows: &[Coverage]) -> Table {
         200,
         "select * from coverage",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encrypted_messages_have_a_reason_or_a_remedy() {
+        let mut row = Coverage { messages_encrypted: 9, ..Coverage::default() };
+        assert!(locked(&row).starts_with("give a password, a keytab or the session keys"));
+        row.sessions_unlocked = 1;
+        assert_eq!(locked(&row), "they belong to no session that was set up");
+        row.sessions_without_logon = 2;
+        assert_eq!(locked(&row), "the logon was not captured in full (sessions: 2)");
+        row.sessions_wrong_secret = 1;
+        row.sessions_without_secret = 3;
+        assert_eq!(
+            locked(&row),
+            "the given secret does not match (sessions: 1); no secret was given for the account or \
+             service (sessions: 3); the logon was not captured in full (sessions: 2)"
+        );
+        let report = Report { coverage: vec![row], ..Report::default() };
+        assert_eq!(notices(&report).len(), 1);
+    }
 }

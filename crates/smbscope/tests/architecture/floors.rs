@@ -29,6 +29,7 @@ const FLOORS: &[Floors] = &[
             &["auth", "compression", "dfs", "nbss"],
             &["smb1", "smb2"],
             &["crypto"],
+            &["secrets"],
         ],
     },
     Floors {

@@ -33,6 +33,7 @@ mod query;
 mod record;
 mod record_cpu;
 mod report;
+mod secrets;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;

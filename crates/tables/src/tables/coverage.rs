@@ -71,5 +71,9 @@ table! {
         smb_direct_messages: u64, Count, Public, "SMB Direct messages: negotiation, data transfers and keep-alives.";
         smb_direct_unknown: u64, Count, Public, "RDMA Sends on connections with SMB Direct whose header is not SMB Direct's, or was not captured.";
         smb_direct_given_up: u64, Count, Public, "SMB messages whose fragments could not be put together: a fragment was lost, or its lengths contradict those before it.";
+        sessions_unlocked: u64, Count, Public, "Sessions whose key was computed from a password, an NT hash or a keytab.";
+        sessions_wrong_secret: u64, Count, Public, "Sessions for whose account or service a secret was given that does not match.";
+        sessions_without_secret: u64, Count, Public, "Sessions for whose account or service no secret was given, when secrets were given.";
+        sessions_without_logon: u64, Count, Public, "Encrypted sessions whose logon was not captured in full, so that a secret does not help.";
     }
 }

@@ -21,5 +21,6 @@ table! {
         end as "ended_at": i64, Time, Public, "Last response.";
         operations: u64, Count, Public, "Operations.";
         guid: Option<String>, None, Public, "GUID by which events of Windows name the session.";
+        decryption: Option<String>, None, Public, "How the session's key is known: key (given as such), password (or NT hash) or keytab; wrong secret or no secret if none of the given secrets is the account's or the service's; null if no secrets were given or the logon was not captured in full.";
     }
 }

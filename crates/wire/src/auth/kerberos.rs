@@ -64,9 +64,15 @@ const PADATA_MAX: usize = 64;
 
 /// Reads a token: with the frame of RFC 2743 (which names the mechanism) or the bare message.
 pub(super) fn parse(token: &[u8]) -> Option<(Option<Mechanism<'_>>, Kerberos)> {
+    let (mechanism, element) = unframed(token)?;
+    Some((mechanism, message(element)?))
+}
+
+/// The message in a token, and the mechanism that the token's frame names.
+pub(super) fn unframed(token: &[u8]) -> Option<(Option<Mechanism<'_>>, Element<'_>)> {
     let outer = der::first(token)?;
     if outer.tag != tag::GSS_INITIAL {
-        return Some((None, message(outer)?));
+        return Some((None, outer));
     }
     let mut inside = outer.children();
     let mechanism = mechanism(inside.next()?)?;
@@ -79,7 +85,7 @@ pub(super) fn parse(token: &[u8]) -> Option<(Option<Mechanism<'_>>, Kerberos)> {
         // IAKERB's header: the realm that the client wants to reach; the message follows it.
         after.next()?;
     }
-    Some((Some(mechanism), message(after.next()?)?))
+    Some((Some(mechanism), after.next()?))
 }
 
 /// The visible part of the message in `element`; `None` when it is not a Kerberos message.
@@ -193,7 +199,7 @@ fn at_realm(name: &str, realm: Option<&str>) -> String {
 
 /// Kind and body. The messages of user-to-user authentication (MS-KILE section 2.2.6) have no
 /// application tag and are recognised by their type field.
-fn split(element: Element<'_>) -> Option<(Kind, Option<Element<'_>>)> {
+pub(super) fn split(element: Element<'_>) -> Option<(Kind, Option<Element<'_>>)> {
     if element.tag == tag::SEQUENCE {
         return match element.field(1)?.integer()? {
             16 => Some((Kind::TGT_REQ, Some(element))),
@@ -207,7 +213,7 @@ fn split(element: Element<'_>) -> Option<(Kind, Option<Element<'_>>)> {
 }
 
 /// A PrincipalName: name type and a sequence of strings; all of it or nothing.
-fn principal(name: Element<'_>) -> Option<String> {
+pub(super) fn principal(name: Element<'_>) -> Option<String> {
     let components = name.field(1).filter(|list| list.whole)?;
     let mut joined = String::new();
     for (index, component) in components.children().enumerate() {
@@ -220,13 +226,13 @@ fn principal(name: Element<'_>) -> Option<String> {
 }
 
 /// A KerberosString: ASCII by the RFC, UTF-8 by Windows.
-fn text(element: Element<'_>) -> Option<String> {
+pub(super) fn text(element: Element<'_>) -> Option<String> {
     let bytes = element.leaf()?;
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An element with a short or two-byte length.

@@ -1,7 +1,7 @@
 //! NTLMSSP messages: the user and workstation of a logon, and the server's names.
 //!
 //! MS-NLMP section 2.2.1 (NEGOTIATE, CHALLENGE, AUTHENTICATE), 2.2.2.1 (AV_PAIR), 2.2.2.5 (flags),
-//! 2.2.2.10 (VERSION). Hashes are neither verified nor returned.
+//! 2.2.2.10 (VERSION). Responses are given as they are; `secrets` verifies them.
 
 use crate::read::{array_at, slice_at, u8_at, u16_at, u32_at};
 use crate::text::{push_oem, utf16le};
@@ -140,6 +140,26 @@ impl<'a> Message<'a> {
         Some(has_flags && self.flags()?.contains(Flags::ANONYMOUS))
     }
 
+    /// CHALLENGE: the server's nonce (ServerChallenge).
+    pub fn server_challenge(&self) -> Option<&'a [u8; 8]> {
+        self.is(Kind::CHALLENGE).then(|| array_at(self.0, 24))?
+    }
+
+    /// AUTHENTICATE: the response by the LM hash (or what NTLMv2 puts in its place).
+    pub fn lm_response(&self) -> Option<&'a [u8]> {
+        self.authenticate_bytes(12)
+    }
+
+    /// AUTHENTICATE: the response by the NT hash.
+    pub fn nt_response(&self) -> Option<&'a [u8]> {
+        self.authenticate_bytes(20)
+    }
+
+    /// AUTHENTICATE: the client's random session key, encrypted; empty without key exchange.
+    pub fn encrypted_session_key(&self) -> Option<&'a [u8]> {
+        self.authenticate_bytes(52)
+    }
+
     /// AUTHENTICATE: whether the response is NTLMv2 (longer than the 24 bytes of NTLMv1); `None`
     /// without a response.
     pub fn is_ntlm_v2(&self) -> Option<bool> {
@@ -194,6 +214,15 @@ impl<'a> Message<'a> {
 
     fn is(&self, kind: Kind) -> bool {
         self.kind() == Some(kind)
+    }
+
+    /// A field of an AUTHENTICATE, if captured whole.
+    fn authenticate_bytes(&self, descriptor: usize) -> Option<&'a [u8]> {
+        let (offset, length) = self.field(descriptor)?;
+        self.is(Kind::AUTHENTICATE).then(|| match length {
+            0 => Some(&[][..]),
+            length => slice_at(self.0, offset, length),
+        })?
     }
 
     fn authenticate_text(&self, descriptor: usize) -> Option<String> {
@@ -263,7 +292,7 @@ fn looks_like_utf16le(bytes: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub fn utf16(text: &str) -> Vec<u8> {
