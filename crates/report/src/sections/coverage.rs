@@ -208,7 +208,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 38] = [
+const LOST: [Counter; 44] = [
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
     ("frames_tunnelled", |row| &mut row.frames_tunnelled),

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::explain::{
     About, Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
-    Note, Owner, Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
+    Logged, Note, Owner, Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
 };
 
 /// Two findings, one of them with an impossible name.
@@ -35,7 +35,7 @@ pub fn diagnosis() -> Diagnosis {
         shares: vec![],
         paths: vec![contributor],
         examples: vec![Example {
-            recording: Some(name),
+            recording: Some(name.clone()),
             command: "Read".into(),
             elapsed_ns: Some(21_000_000),
             pending_ns: Some(1_000_000),
@@ -78,6 +78,19 @@ pub fn diagnosis() -> Diagnosis {
             operations_after: 20,
         }),
         notes: vec![note],
+        logged: vec![Logged {
+            kind: "slow_file_system",
+            title: "File-system operations took longer than the server tolerates",
+            count: 2,
+            first_ns: 1_700_000_000_000_000_000,
+            last_ns: 1_700_000_060_000_000_000,
+            longest_ns: Some(31_000_000_000),
+            threshold_ns: Some(15_000_000_000),
+            clients: vec![name.clone()],
+            side: "server",
+            remedy: "look at the storage",
+            ..Logged::default()
+        }],
         whole,
     }
 }

@@ -13,7 +13,7 @@ use smbscope_analysis::summary::{Options, Report, Summary};
 use smbscope_tables::builder::{OperationBuilder, extension_of};
 use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
-use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Session, Tree};
 
 /// 2026-01-05 09:00 UTC.
 const START: i64 = 1_767_603_600_000_000_000;
@@ -295,4 +295,15 @@ fn tables(summary: &mut Summary, random: &mut Random, end: i64, operations: u64)
         .filter(|handle| handle.closed_at.is_none_or(|at| at < end))
         .collect();
     summary.handles(&handles);
+    summary.logged(&[ServerEvent {
+        kind: "slow_file_system".into(),
+        time: end,
+        command: Some("Write".into()),
+        client: Some("<b>pc7\u{1b}[2J".into()),
+        share: Some("\\\\*\\home".into()),
+        duration_ns: Some(31_000_000_000),
+        threshold_ns: Some(15_000_000_000),
+        status: Some(0xc000_00b5),
+        ..ServerEvent::default()
+    }]);
 }

@@ -117,7 +117,7 @@ pub fn server_events(exchanges: &[Exchange], layout: Layout) -> Vec<u8> {
         let (command, message) = (number(bytes, 12, 2) as u16, number(bytes, 24, 8));
         let is_async = number(bytes, 16, 4) & 2 != 0;
         let connection = guid(
-            0xc0_0000 + u128::from(u32::from(*exchange.client.ip())) << 16
+            (0xc0_0000 + u128::from(u32::from(*exchange.client.ip()))) << 16
                 | u128::from(exchange.client.port()),
         );
         if !known.contains(&connection) {
