@@ -240,6 +240,7 @@ fn by_share(server: &Server) -> Table {
         if name != "send_ns" {
             let rank = match name {
                 "lock_wait_ns" | "residual_ns" => 2,
+                "security_ns" => 1,
                 _ => 0,
             };
             columns.push(column("server_split", name, rank, move |row: &ServerShare| {

@@ -84,6 +84,7 @@ fn three_findings_fit_the_screen() {
     let found = diagnosis.findings.first().cloned().unwrap();
     diagnosis.findings = vec![found; 3];
     (diagnosis.pauses, diagnosis.unexplained, diagnosis.change) = (None, None, None);
+    diagnosis.logged.clear();
     let text = |height, all| {
         let look = Look { width: 80, height, bold: ("", ""), all };
         let text = explain_text(&diagnosis, "x", look);

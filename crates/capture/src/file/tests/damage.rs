@@ -180,7 +180,7 @@ fn a_file_that_is_not_a_capture_is_reported() {
         ),
         (b"PK\x03\x04", "a zip archive"),
         (b"\xfd7zXZ\0", "unpack it first"),
-        (&etl, "etl2pcapng"),
+        (&etl, "save it to a file and give its name"),
         (&gzip(b"hello world"), "not a capture inside its gzip data"),
         (&zstd(b"iptrace 2.0"), "AIX iptrace"),
         (&gzip(b""), "the gzip data does not contain a capture: it is empty"),

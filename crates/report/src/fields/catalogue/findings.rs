@@ -4,6 +4,28 @@ use crate::fields::Format::*;
 use crate::fields::Presence::*;
 use crate::fields::spec::Rows;
 
+/// In a report and in a diagnosis.
+#[rustfmt::skip]
+pub(crate) const LOGGED: Rows =
+    ("logged", "Events of one kind that Windows' SMB server or client logged on its own.", &[], &[
+        ("kind", "Kind", Code, Always, "The kind, as in the table server_events."),
+        ("title", "What happened", Text, Always, "The kind in words."),
+        ("count", "Events", Count, Always, "Events."),
+        ("first_ns", "First", Time, Always, "The first one."),
+        ("last_ns", "Last", Time, Always, "The last one."),
+        ("longest_ns", "Longest", Duration, Nullable, "The longest duration; null if the events have none."),
+        ("threshold_ns", "Threshold", Duration, Nullable, "From which duration on Windows writes such an event."),
+        ("commands", "Commands", Texts, Always, "The most frequent commands, at most three."),
+        ("clients", "Clients", Texts, Always, "The most frequent clients."),
+        ("users", "Users", Texts, Always, "The most frequent users."),
+        ("servers", "Servers", Texts, Always, "The most frequent servers, in events of a client."),
+        ("shares", "Shares", Texts, Always, "The most frequent shares."),
+        ("paths", "Paths", Texts, Always, "The most frequent files and directories."),
+        ("statuses", "Statuses", Texts, Always, "The most frequent NTSTATUS."),
+        ("side", "Side", Code, Always, "The side that can change something: client, server or network."),
+        ("remedy", "What to do", Text, Always, "What to do."),
+    ]);
+
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
     ("diagnosis", "What makes a share slow, most costly first.", &[], &[
@@ -114,6 +136,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations", "Operations", Count, Always, "Operations that were replayed."),
         ("is_part", "Part", Flag, Always, "Whether these are only the first of more operations."),
     ]),
+    LOGGED,
     ("note", "An observation.", &[], &[
         ("about", "About", Code, Always, "The topic, from a fixed list."),
         ("what", "What", Text, Always, "A sentence."),
