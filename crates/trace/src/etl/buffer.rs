@@ -76,9 +76,9 @@ pub fn algorithm(state: u32) -> Option<Algorithm> {
     }
 }
 
-/// The records of a buffer without its header, in `out`. `raw` are the bytes of the buffer in the
-/// file, possibly cut off. Returns whether all records are there.
-pub fn records(
+/// The records of a compressed buffer without its header, in `out`. `raw` are the bytes of the buffer
+/// in the file, possibly cut off. Returns whether all records are there.
+pub fn unpack(
     header: &BufferHeader,
     algorithm: Option<Algorithm>,
     raw: &[u8],
@@ -87,10 +87,6 @@ pub fn records(
     out.clear();
     let length = header.filled_bytes.saturating_sub(HEADER_BYTES);
     let body = raw.get(HEADER_BYTES..).unwrap_or(&[]);
-    if header.is_compressed {
-        let Some(algorithm) = algorithm else { return false };
-        return decompress_block(algorithm, body, length, out).is_ok();
-    }
-    out.extend_from_slice(body.get(..length).unwrap_or(body));
-    out.len() == length
+    let Some(algorithm) = algorithm else { return false };
+    decompress_block(algorithm, body, length, out).is_ok()
 }

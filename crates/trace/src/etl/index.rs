@@ -107,12 +107,14 @@ pub fn load(
     records: &mut Vec<u8>,
 ) -> io::Result<bool> {
     let header = &entry.header;
-    let needed = match header.is_compressed {
-        true => header.stride_bytes,
-        false => header.filled_bytes,
-    };
-    read_at(source, entry.offset_bytes, needed, raw)?;
-    Ok(buffer::records(header, log.algorithm, raw, records))
+    if !header.is_compressed {
+        // Where they are needed, without a copy.
+        let length = header.filled_bytes.saturating_sub(HEADER_BYTES);
+        let offset_bytes = entry.offset_bytes.saturating_add(HEADER_BYTES as u64);
+        return Ok(read_at(source, offset_bytes, length, records)? == length);
+    }
+    read_at(source, entry.offset_bytes, header.stride_bytes, raw)?;
+    Ok(buffer::unpack(header, log.algorithm, raw, records))
 }
 
 /// Reads up to `length` bytes, fewer only at the end of the file.

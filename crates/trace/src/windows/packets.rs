@@ -8,9 +8,7 @@
 //! NDIS shows a packet once for each layer of filters above an adapter: one layer of each adapter counts, its
 //! lowest one. The packet monitor shows it once for each component: the first appearance counts.
 
-use std::collections::VecDeque;
-
-use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use smbscope_capture::file::LinkType;
 
 use super::fields::Fields;
@@ -37,8 +35,10 @@ const IEEE_802_11: LinkType = LinkType(105);
 
 /// Adapters, layers and reasons that are distinguished.
 const LAYERS_MAX: usize = 4_096;
-/// Packets whose appearances are known.
-const SEEN_MAX: usize = 1 << 16;
+/// Packets whose appearances are known, as a power of two.
+const SEEN_BITS: u32 = 16;
+/// A multiplier without a bit pattern, for mixing (the golden ratio's fraction).
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether an event of NDIS has a packet.
 pub fn is_ndis(id: u16) -> bool {
@@ -75,28 +75,31 @@ pub struct Counts {
     pub damaged: u64,
 }
 
-/// Layers of the adapters, from the first reading of a log: how many packets each one shows.
+/// Layers of the adapters, from the first reading of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    packets: HashMap<(u32, u32), u64>,
+    /// Adapters with their layers.
+    seen: HashSet<(u32, u32)>,
+    /// Those of the last packet: most packets have them, too.
+    last: Option<(u32, u32)>,
 }
 
 impl Layers {
-    /// Counts a packet of NDIS.
+    /// Notes the layer of a packet of NDIS.
     pub fn survey(&mut self, record: &Record<'_>, id: u16) {
         let mut fields = Fields::new(record.payload);
         if let (true, Some(adapter), Some(layer)) = (is_ndis(id), fields.u32(), fields.u32()) {
-            let is_room = self.packets.len() < LAYERS_MAX;
-            if is_room || self.packets.contains_key(&(adapter, layer)) {
-                *self.packets.entry((adapter, layer)).or_default() += 1;
+            if self.last != Some((adapter, layer)) && self.seen.len() < LAYERS_MAX {
+                self.seen.insert((adapter, layer));
             }
+            self.last = Some((adapter, layer));
         }
     }
 
     /// The layer of each adapter that counts: the adapter itself, or else the lowest number.
     pub fn chosen(&self) -> HashMap<u32, u32> {
         let mut chosen: HashMap<u32, u32> = HashMap::new();
-        for &(adapter, layer) in self.packets.keys() {
+        for &(adapter, layer) in &self.seen {
             let best = chosen.entry(adapter).or_insert(layer);
             if layer == adapter || (*best != adapter && layer < *best) {
                 *best = layer;
@@ -110,9 +113,11 @@ impl Layers {
 #[derive(Debug)]
 pub struct Packets {
     layers: HashMap<u32, u32>,
+    /// Adapter of the last packet, and its layer that counts.
+    last: Option<(u32, Option<u32>)>,
     fragments: Fragments<(u32, u32)>,
-    seen: HashSet<(u64, u16)>,
-    seen_in_order: VecDeque<(u64, u16)>,
+    /// The latest packets of the packet monitor, by a hash: appearances of a packet follow each other closely.
+    seen: Vec<(u64, u16)>,
     pub counts: Counts,
 }
 
@@ -121,9 +126,9 @@ impl Packets {
     pub fn new(layers: &Layers) -> Packets {
         Packets {
             layers: layers.chosen(),
+            last: None,
             fragments: Fragments::new(),
-            seen: HashSet::new(),
-            seen_in_order: VecDeque::new(),
+            seen: vec![(0, 0); 1 << SEEN_BITS],
             counts: Counts::default(),
         }
     }
@@ -137,7 +142,15 @@ impl Packets {
             self.counts.damaged += 1;
             return;
         };
-        if self.layers.get(&adapter).is_some_and(|chosen| *chosen != layer) {
+        let chosen = match self.last {
+            Some((last, chosen)) if last == adapter => chosen,
+            _ => {
+                let chosen = self.layers.get(&adapter).copied();
+                self.last = Some((adapter, chosen));
+                chosen
+            }
+        };
+        if chosen.is_some_and(|chosen| chosen != layer) {
             self.counts.repeated += 1;
             return;
         }
@@ -187,15 +200,13 @@ impl Packets {
             return;
         }
         let packet = (event.group, event.number);
-        if !self.seen.insert(packet) {
-            self.counts.repeated += 1;
-            return;
-        }
-        self.seen_in_order.push_back(packet);
-        if self.seen_in_order.len() > SEEN_MAX
-            && let Some(oldest) = self.seen_in_order.pop_front()
-        {
-            self.seen.remove(&oldest);
+        let mixed = (event.group ^ u64::from(event.number) << 48).wrapping_mul(ODD);
+        if let Some(seen) = self.seen.get_mut((mixed >> (u64::BITS - SEEN_BITS)) as usize) {
+            if *seen == packet {
+                self.counts.repeated += 1;
+                return;
+            }
+            *seen = packet;
         }
         let link = match event.packet_type {
             1 => LinkType::ETHERNET,

@@ -25,6 +25,8 @@ pub struct Reading {
     /// Number of events of the kernel, by group and opcode.
     kernel: Vec<u64>,
     providers: HashMap<Origin, u64>,
+    /// Events of one origin that follow each other and are not in `providers` yet.
+    run: Option<(Origin, u64)>,
     ticks: Option<(i64, i64)>,
     /// What the log says about SMB, if operations are wanted.
     windows: Option<Box<windows::Survey>>,
@@ -40,6 +42,7 @@ impl Reading {
             survey: Survey::default(),
             kernel: vec![0; 1 << 16],
             providers: HashMap::new(),
+            run: None,
             ticks: None,
         }
     }
@@ -77,6 +80,7 @@ impl Reading {
             let [group, opcode] = number.to_be_bytes();
             (Origin::Kernel { group, opcode }, count)
         }));
+        self.end_run();
         log.counts.extend(self.providers);
         let clock = self.buffers.log().clock;
         log.coverage.start_ns = self.ticks.map(|(first, _)| clock.time_ns(first));
@@ -248,10 +252,22 @@ impl Reading {
     }
 
     /// Counts an event that is not the kernel's.
+    #[inline]
     fn count(&mut self, origin: Origin) {
+        match &mut self.run {
+            Some((running, count)) if *running == origin => *count += 1,
+            _ => {
+                self.end_run();
+                self.run = Some((origin, 1));
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        let Some((origin, count)) = self.run.take() else { return };
         let providers = &mut self.providers;
         let is_room = providers.len() < PROVIDERS_MAX || providers.contains_key(&origin);
-        *providers.entry(if is_room { origin } else { Origin::Further }).or_default() += 1;
+        *providers.entry(if is_room { origin } else { Origin::Further }).or_default() += count;
     }
 }
 
