@@ -96,7 +96,7 @@ def windows(args):
         return
     logs = {}
     for name in ("netsh", "pktmon", "smbserver-26100"):
-        logs[name] = os.path.join(args.dir, f"{name}.etl")
+        logs[name] = os.path.join(args.dir, f"{name}-synthetic.etl")
         if not os.path.exists(logs[name]):
             print(f"bench: making {logs[name]}", file=sys.stderr)
             subprocess.run([args.windows_logs, pcap, args.dir, name], check=True, stdout=sys.stderr)
@@ -122,7 +122,7 @@ def windows(args):
         seconds, said = best[name]
         events, rows, _ = map(int, EVENTS.search(said).groups())
         rate = f"{whole / seconds:.2f}" if name != "smbserver-26100" else "–"
-        print(f"| {name}.etl (synthetic) | {os.path.getsize(path) / 1e6:,.0f} MB | {events:,} | {rows:,} "
+        print(f"| {name}-synthetic.etl | {os.path.getsize(path) / 1e6:,.0f} MB | {events:,} | {rows:,} "
               f"| {seconds:.2f} | {events / seconds / 1e6:.2f} | {rate} |")
 
 

@@ -32,9 +32,9 @@ fn main() -> std::io::Result<()> {
             "smbserver-26100" => server_events(&exchanges(), Layout::Times),
             _ => server_messages(&exchanges(), 0),
         };
-        let path = folder.join(format!("{name}.etl"));
+        let path = folder.join(format!("{name}-synthetic.etl"));
         std::fs::write(&path, log)?;
-        println!("{} (synthetic)", path.display());
+        println!("{}", path.display());
     }
     Ok(())
 }
