@@ -1,0 +1,4 @@
+//! Receive work of network adapters over processors: what the machine is, what is wrong with its settings, a layout,
+//! and what it would bring.
+
+pub mod topology;
