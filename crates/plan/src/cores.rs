@@ -1,4 +1,4 @@
-//! Receive work of network adapters over processors: what the machine is, what is wrong with its settings, a layout,
-//! and what it would bring.
+//! Where the receive work of network adapters goes, and how to spread it over cores.
 
+pub mod toeplitz;
 pub mod topology;
