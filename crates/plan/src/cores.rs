@@ -1,4 +1,5 @@
 //! Where the receive work of network adapters goes, and how to spread it over cores.
 
+pub mod layout;
 pub mod toeplitz;
 pub mod topology;
