@@ -1,5 +1,6 @@
 //! Where the receive work of network adapters goes, and how to spread it over cores.
 
+pub mod commands;
 pub mod layout;
 pub mod toeplitz;
 pub mod topology;

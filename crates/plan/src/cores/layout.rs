@@ -29,7 +29,7 @@ use super::topology::{Card, Kind, Machine, System};
 
 mod share;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// A logical processor: its group and its number in the group.
 pub type CpuId = (u32, u32);
