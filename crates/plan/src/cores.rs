@@ -2,5 +2,6 @@
 
 pub mod commands;
 pub mod layout;
+pub mod prediction;
 pub mod toeplitz;
 pub mod topology;
