@@ -1,0 +1,225 @@
+//! The commands that set a layout, and those that take it back.
+//!
+//! Owns steps with what they do, what they interrupt, their undo and their check, the order of adapters, and scripts.
+//! Does not own the layout ([`super::layout`]). Nothing is executed here.
+//!
+//! A step exists only if the settings found are known and differ: its undo sets what was found. What cannot be undone
+//! is refused with a reason. One adapter is changed at a time, the one that carries the management address last, and
+//! the scripts wait for its link before they continue.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::layout::{CardLayout, Layout};
+use super::topology::{Card, Machine, System};
+
+mod linux;
+mod quote;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+/// What else decides the commands.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Name of the adapter that carries the management address.
+    pub management: Option<String>,
+    /// Linux: `rps_sock_flow_entries` as found, and `rps_flow_cnt` by receive queue of each adapter by name. Without
+    /// them there is no step for receive flow steering.
+    pub flow_entries: Option<u32>,
+    pub flow_counts: BTreeMap<String, Vec<u32>>,
+}
+
+/// Commands for a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Commands {
+    pub system: System,
+    /// In the order in which they are applied.
+    pub steps: Vec<Step>,
+    pub refused: Vec<Refusal>,
+}
+
+/// A change with its undo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Name of the adapter; `None` for the machine.
+    pub card: Option<String>,
+    pub kind: Kind,
+    pub does: String,
+    pub interrupts: Interruption,
+    /// Lines of PowerShell or of sh. Lines that call a function need the script around them.
+    pub apply: Vec<String>,
+    pub undo: Vec<String>,
+    pub checks: Vec<Check>,
+}
+
+/// What a step sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Windows: RSS on.
+    Enable,
+    /// Windows: processors, profile and queues of an adapter.
+    Processors,
+    /// Linux: irqbalance is stopped while interrupts are set.
+    IrqbalanceStop,
+    /// Linux: irqbalance leaves the adapters' interrupts alone.
+    IrqbalanceBan,
+    /// Linux: number of queues.
+    Queues,
+    /// Linux: indirection table.
+    Table,
+    /// Linux: processor of each queue's interrupt.
+    Interrupts,
+    /// Linux: transmit queue of each processor (XPS).
+    Transmit,
+    /// Linux: receive packet steering (RPS).
+    Steering,
+    /// Linux: receive flow steering (RFS).
+    FlowSteering,
+}
+
+/// What a step interrupts, in apply and undo alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interruption {
+    /// Nothing.
+    None,
+    /// The adapter restarts: its link is down for some seconds, TCP connections continue after retransmissions.
+    AdapterRestart,
+    /// The driver stops and starts its queues: packets are lost for up to some seconds with most drivers.
+    QueueRestart,
+    /// A service of the system restarts, without effect on traffic.
+    Service,
+}
+
+/// How to see whether a step took effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    pub command: String,
+    pub expected: String,
+}
+
+/// What is left as it is, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    pub card: String,
+    pub reason: Reason,
+}
+
+/// Why there is no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The adapter's name has characters that a command must not contain.
+    Name,
+    /// The range of processors found is unknown.
+    RangeUnknown,
+    /// The number of queues found is unknown.
+    QueuesUnknown,
+    /// The interrupt of each queue, or where it goes, is unknown.
+    InterruptsUnknown,
+    /// `ethtool -X` cannot make the table that was found, so that it could not be restored.
+    TableNotRestorable,
+    /// The settings found for RPS are unknown.
+    SteeringUnknown,
+    /// RSS is on or off, and which is unknown.
+    StateUnknown,
+}
+
+/// The commands of a layout.
+pub fn commands(machine: &Machine, layout: &Layout, request: &Request) -> Commands {
+    let mut commands = Commands { system: machine.system, ..Commands::default() };
+    let mut cards: Vec<(&CardLayout, &Card)> = layout
+        .cards
+        .iter()
+        .filter_map(|layout| Some((layout, machine.cards.get(layout.card)?)))
+        .collect();
+    cards.sort_by_key(|(layout, card)| {
+        (request.management.as_ref() == Some(&card.name), layout.card)
+    });
+    match machine.system {
+        System::Windows => windows::commands(&cards, &mut commands),
+        System::Linux => linux::commands(machine, &cards, request, &mut commands),
+    }
+    commands
+}
+
+impl Commands {
+    /// The steps in the order in which they are taken back: adapters in the same order, so that the management address
+    /// is last again; of an adapter first table and queues, in reverse, because the driver may reset all else with
+    /// them; the steps of the machine at the end.
+    pub fn undo_order(&self) -> Vec<&Step> {
+        let mut order = Vec::new();
+        for card in self
+            .steps
+            .chunk_by(|a, b| a.card == b.card)
+            .filter(|steps| steps.iter().any(|s| s.card.is_some()))
+        {
+            order.extend(card.iter().rev().filter(|step| step.kind.restarts()));
+            order.extend(card.iter().filter(|step| !step.kind.restarts()));
+        }
+        order.extend(self.steps.iter().rev().filter(|step| step.card.is_none()));
+        order
+    }
+
+    /// The script that applies the layout. PowerShell needs the byte order mark that is there if a name is not ASCII.
+    pub fn apply_script(&self) -> String {
+        self.script("apply", self.steps.iter().map(|step| (step, &step.apply)))
+    }
+
+    /// The script that restores the settings found.
+    pub fn undo_script(&self) -> String {
+        self.script("undo", self.undo_order().into_iter().map(|step| (step, &step.undo)))
+    }
+
+    fn script<'a>(
+        &'a self,
+        what: &str,
+        steps: impl Iterator<Item = (&'a Step, &'a Vec<String>)>,
+    ) -> String {
+        let mut lines = match self.system {
+            System::Windows => windows::preamble(what),
+            System::Linux => linux::preamble(what),
+        };
+        let mut current = None;
+        for (step, commands) in steps {
+            if current != Some(&step.card) {
+                lines.extend(current.and_then(Option::as_ref).map(|card| self.wait(card)));
+                lines.push(String::new());
+                lines.extend(step.card.as_ref().map(|card| self.remember(card)));
+                current = Some(&step.card);
+            }
+            lines.push(format!("# {}", step.does));
+            lines.extend(commands.iter().cloned());
+        }
+        lines.extend(current.and_then(Option::as_ref).map(|card| self.wait(card)));
+        let mut text = lines.join("\n") + "\n";
+        if self.system == System::Windows && !text.is_ascii() {
+            text.insert(0, '\u{feff}');
+        }
+        text
+    }
+
+    fn remember(&self, card: &str) -> String {
+        match self.system {
+            System::Windows => windows::remember(card),
+            System::Linux => linux::remember(card),
+        }
+    }
+
+    fn wait(&self, card: &str) -> String {
+        match self.system {
+            System::Windows => windows::wait(card),
+            System::Linux => linux::wait(card),
+        }
+    }
+}
+
+impl Kind {
+    /// Whether the driver may reset other settings of the adapter with it.
+    fn restarts(self) -> bool {
+        matches!(self, Self::Enable | Self::Processors | Self::Queues | Self::Table)
+    }
+}

@@ -1,0 +1,254 @@
+//! A simulator of the settings: a plan's commands, read as text, change them as planned, and the undo restores them.
+
+use proptest::prelude::*;
+
+use super::super::layout::tests::machines;
+use super::super::layout::{self, CpuId};
+use super::super::toeplitz::{default_table, weight_table};
+use super::super::topology::Rss;
+use super::*;
+
+mod simulator;
+
+use simulator::{Adapter, Settings};
+
+/// Settings for a machine's adapters, by a seed each, and the machine as a reader would show it.
+fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
+    let online: Vec<CpuId> = machine
+        .cpus
+        .iter()
+        .filter(|cpu| cpu.is_online)
+        .map(|cpu| (cpu.group, cpu.number))
+        .collect();
+    let mut settings = Settings { flow_entries: 0, ..Settings::default() };
+    settings.has_irqbalance = seeds.first().is_some_and(|seed| seed % 2 == 0);
+    for (index, card) in machine.cards.iter_mut().enumerate() {
+        let mut adapter =
+            Adapter::new(seeds[index % seeds.len()], machine.system, &online, card.queues_max);
+        adapter.first_irq = 100 * index as u32;
+        card.rss = adapter.rss(machine.system);
+        settings.adapters.insert(card.name.clone(), adapter);
+    }
+    machine.irqbalance = Some(settings.has_irqbalance);
+    (machine, settings)
+}
+
+fn request(settings: &Settings) -> Request {
+    Request {
+        management: Some("eth0".into()),
+        flow_entries: Some(settings.flow_entries),
+        flow_counts: settings
+            .adapters
+            .iter()
+            .map(|(name, a)| (name.clone(), a.flow_counts.clone()))
+            .collect(),
+    }
+}
+
+/// What the layout wants of an adapter is there.
+fn check_applied(
+    placed: &layout::CardLayout,
+    adapter: &Adapter,
+    refused: bool,
+) -> Result<(), TestCaseError> {
+    if let Some(range) = placed.range {
+        prop_assert!(adapter.is_enabled);
+        prop_assert_eq!((adapter.base, adapter.last), (range.base, range.last));
+        prop_assert_eq!(adapter.processors_max, range.processors_max);
+        prop_assert_eq!(adapter.profile.as_str(), range.profile.name());
+        prop_assert_eq!(adapter.node, range.node);
+        prop_assert!(adapter.queues as usize >= placed.queues.len());
+        return Ok(());
+    }
+    for (queue, cpus) in adapter.affinity.iter().enumerate() {
+        prop_assert_eq!(cpus, &vec![placed.queues[queue % placed.queues.len()].1]);
+    }
+    if !refused {
+        let expected = default_table(adapter.table.len() as u32, placed.queues.len() as u32);
+        prop_assert_eq!(&adapter.table, &expected);
+    }
+    // Queues that serve transmit for their core; others for none.
+    for (queue, cpus) in adapter.xps.iter().enumerate() {
+        let cpu = placed.queues.get(queue).filter(|_| !refused);
+        prop_assert!(
+            cpu.is_none_or(|cpu| cpus.contains(&cpu.1)),
+            "queue {} transmits for {:?}",
+            queue,
+            cpus
+        );
+    }
+    let steering: Vec<u32> = placed.rps.iter().map(|cpu| cpu.1).collect();
+    prop_assert!(adapter.rps.iter().all(|cpus| *cpus == steering));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_plan_is_applied_and_taken_back(
+        machine in machines(),
+        seeds in prop::collection::vec(any::<u64>(), 12),
+    ) {
+        let (machine, found) = with_settings(machine, &seeds);
+        let layout = layout::plan(&machine);
+        let commands = commands(&machine, &layout, &request(&found));
+        let mut settings = found.clone();
+        settings.run(&commands.apply_script()).map_err(TestCaseError::fail)?;
+        for placed in &layout.cards {
+            let refused = commands.refused.iter().any(|refusal| refusal.card == placed.name);
+            check_applied(placed, &settings.adapters[&placed.name], refused)?;
+        }
+        let is_pinned = commands.steps.iter().any(|step| step.kind == Kind::Interrupts);
+        prop_assert_eq!((settings.has_ban, settings.is_stopped), (is_pinned && found.has_irqbalance, false));
+        settings.run(&commands.undo_script()).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(&settings, &found);
+        // The management address is last, and the steps of an adapter are together.
+        let cards: Vec<_> = commands.steps.iter().filter_map(|step| step.card.as_deref()).collect();
+        if cards.contains(&"eth0") {
+            prop_assert_eq!(cards.last(), Some(&"eth0"));
+        }
+        let runs: Vec<_> = cards.chunk_by(|a, b| a == b).map(|run| run[0]).collect();
+        let distinct: std::collections::BTreeSet<_> = runs.iter().collect();
+        prop_assert_eq!(runs.len(), distinct.len());
+        // Each step changes something and can be taken back.
+        prop_assert!(commands.steps.iter().all(|step| step.apply != step.undo && !step.apply.is_empty()));
+    }
+
+    #[test]
+    fn no_name_becomes_a_command(name in "\\PC{0,4}['\"$`;|&<>()\n\r\u{2018}-\u{201b}*\\[ ]{0,4}\\PC{0,4}") {
+        if quote::is_interface_name(&name) {
+            prop_assert_eq!(simulator::words(&format!("x {}", quote::sh(&name)), System::Linux), Ok(vec!["x".into(), name.clone()]));
+        }
+        if quote::is_alias(&name) {
+            let line = format!("x {}", quote::powershell(&name));
+            prop_assert_eq!(simulator::words(&line, System::Windows), Ok(vec!["x".into(), name.clone()]));
+        }
+        let machine = hostile(&name, System::Linux);
+        let script = commands(&machine, &layout::plan(&machine), &Request::default()).apply_script();
+        prop_assert!(name.is_empty() || quote::is_interface_name(&name) || !script.contains("ethtool"));
+    }
+}
+
+fn hostile(name: &str, system: System) -> Machine {
+    let mut machine = layout::tests::machine(system, 1, 4, 1, layout::tests::Numbering::Neighbours);
+    let mut card = layout::tests::card(name, Some(0), Some(4));
+    card.rss = Rss {
+        is_enabled: Some(true),
+        queues: Some(2),
+        base: Some((0, 0)),
+        last: Some((0, 3)),
+        queue_table: default_table(128, 2),
+        interrupts: vec![(30, vec![0]), (31, vec![0])],
+        ..Rss::default()
+    };
+    machine.cards = vec![card];
+    machine
+}
+
+#[test]
+fn names_are_quoted_or_refused() {
+    for (name, system, is_refused) in [
+        ("eth0", System::Linux, false),
+        ("a'b$(reboot)", System::Linux, false),
+        ("a;reboot", System::Linux, false),
+        ("a\nreboot", System::Linux, true),
+        ("../x", System::Linux, true),
+        ("-h", System::Linux, true),
+        ("a b", System::Linux, true),
+        ("sixteen_bytes_xx", System::Linux, true),
+        ("", System::Linux, true),
+        ("Slot 4 Port 1", System::Windows, false),
+        ("Bob\u{2019}s $card; 'x'", System::Windows, false),
+        ("Ethernet*", System::Windows, true),
+        ("Port [1]", System::Windows, true),
+        ("a\nRemove-Item x", System::Windows, true),
+        ("a`$b", System::Windows, true),
+    ] {
+        let machine = hostile(name, system);
+        let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+        let expected = is_refused.then(|| Refusal { card: name.into(), reason: Reason::Name });
+        assert_eq!(commands.refused.first(), expected.as_ref(), "{name:?}");
+        assert_eq!(commands.steps.is_empty(), is_refused, "{name:?}");
+    }
+    assert_eq!(quote::sh("a'b"), r"'a'\''b'");
+    assert_eq!(quote::powershell("a'b\u{2019}c"), "'a''b\u{2019}\u{2019}c'");
+}
+
+#[test]
+fn a_script_of_windows_reads_as_documented() {
+    let mut machine = hostile("Slot 4", System::Windows);
+    machine.cards[0].rss.profile = Some("Conservative".into());
+    machine.cards[0].rss.processors_max = Some(16);
+    machine.cards[0].queues_max = Some(2);
+    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+    assert_eq!(
+        commands.steps[0].apply,
+        [
+            "Set-NetAdapterRss -Name 'Slot 4' -Profile ClosestStatic -BaseProcessorGroup 0 -BaseProcessorNumber 1 \
+          -MaxProcessorGroup 0 -MaxProcessorNumber 2 -MaxProcessors 2 -NumaNode 0"
+        ]
+    );
+    assert_eq!(
+        commands.steps[0].undo,
+        [
+            "Set-NetAdapterRss -Name 'Slot 4' -Profile Conservative -BaseProcessorGroup 0 -BaseProcessorNumber 0 \
+          -MaxProcessorGroup 0 -MaxProcessorNumber 3 -MaxProcessors 16 -NumaNode 65535"
+        ]
+    );
+    assert_eq!(commands.steps[0].interrupts, Interruption::AdapterRestart);
+    assert!(commands.apply_script().contains("$status = (Get-NetAdapter -Name 'Slot 4').Status\n"));
+    assert!(commands.apply_script().ends_with("Wait-Link 'Slot 4' $status\n"));
+}
+
+#[test]
+fn what_is_unknown_or_cannot_be_restored_is_refused() {
+    let reasons = |change: fn(&mut Rss), system| {
+        let mut machine = hostile("eth0", system);
+        change(&mut machine.cards[0].rss);
+        let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+        commands.refused.iter().map(|refusal| refusal.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(|_| {}, System::Linux), []);
+    assert_eq!(reasons(|rss| rss.queues = None, System::Linux), [Reason::QueuesUnknown]);
+    assert_eq!(reasons(|rss| rss.interrupts.clear(), System::Linux), [Reason::InterruptsUnknown]);
+    assert_eq!(
+        reasons(|rss| rss.interrupts[0].1.clear(), System::Linux),
+        [Reason::InterruptsUnknown]
+    );
+    assert_eq!(reasons(|rss| rss.queue_table[0] = 1, System::Linux), [Reason::TableNotRestorable]);
+    assert_eq!(
+        reasons(|rss| rss.queue_table[0] = u32::MAX, System::Linux),
+        [Reason::TableNotRestorable]
+    );
+    assert_eq!(reasons(|rss| rss.base = None, System::Windows), [Reason::RangeUnknown]);
+    assert_eq!(reasons(|rss| rss.is_enabled = None, System::Windows), [Reason::StateUnknown]);
+}
+
+#[test]
+fn a_script_of_linux_is_valid_sh() {
+    let mut machine = hostile("a'b$(x)", System::Linux);
+    machine.irqbalance = Some(true);
+    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+    for script in [commands.apply_script(), commands.undo_script()] {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-n", "-s"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        std::io::Write::write_all(&mut shell.stdin.take().expect("a pipe"), script.as_bytes())
+            .expect("sh reads");
+        assert!(shell.wait().expect("sh ends").success(), "{script}");
+        assert!(script.contains(r"'a'\''b$(x)'"), "{script}");
+    }
+}
+
+#[test]
+fn weights_restore_a_table_in_runs() {
+    let table = weight_table(128, &[3, 1]).unwrap();
+    let mut machine = hostile("eth0", System::Linux);
+    machine.cards[0].rss.queue_table = table;
+    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+    let step = commands.steps.iter().find(|step| step.kind == Kind::Table).unwrap();
+    assert_eq!(step.undo, ["ethtool -X 'eth0' weight 96 32"]);
+}

@@ -1,0 +1,172 @@
+//! Commands for Windows, in PowerShell.
+//!
+//! Owns `Set-NetAdapterRss` and `Enable-NetAdapterRss` with their undo. Does not own the range ([`Range`]).
+//!
+//! Microsoft: "Set-NetAdapterRss", "Enable-NetAdapterRss" (module NetAdapter), "Standardized INF keywords for RSS".
+
+use super::super::layout::{CardLayout, CpuId, Range};
+use super::super::topology::Card;
+use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Step, quote};
+
+/// `*NumaNodeId` of an adapter without a preferred node.
+const ANY_NODE: u32 = 65_535;
+
+pub(super) fn commands(cards: &[(&CardLayout, &Card)], commands: &mut Commands) {
+    for (layout, card) in cards {
+        match steps(layout, card) {
+            Ok(steps) => commands.steps.extend(steps),
+            Err(reason) => commands.refused.push(Refusal { card: card.name.clone(), reason }),
+        }
+    }
+}
+
+/// The start of a script.
+pub(super) fn preamble(what: &str) -> Vec<String> {
+    let text = format!(
+        r#"# smbscope plan cores: {what}. Run it in an elevated PowerShell.
+$ErrorActionPreference = 'Stop'
+
+# Waits until the link of an adapter is as it was.
+function Wait-Link([string]$Name, [string]$Status) {{
+    for ($second = 0; $second -lt 60; $second++) {{
+        $adapter = Get-NetAdapter -Name $Name -ErrorAction SilentlyContinue
+        if ($adapter -and $adapter.Status -eq $Status) {{ return }}
+        Start-Sleep -Seconds 1
+    }}
+    throw "The link of $Name is not $Status after 60 seconds. The script stops here."
+}}"#
+    );
+    text.lines().map(String::from).collect()
+}
+
+/// Keeps the state of an adapter's link.
+pub(super) fn remember(card: &str) -> String {
+    format!("$status = (Get-NetAdapter -Name {}).Status", quote::powershell(card))
+}
+
+/// Waits for it.
+pub(super) fn wait(card: &str) -> String {
+    format!("Wait-Link {} $status", quote::powershell(card))
+}
+
+fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
+    if !quote::is_alias(&card.name) {
+        return Err(Reason::Name);
+    }
+    let range = layout.range.ok_or(Reason::RangeUnknown)?;
+    let (Some(base), Some(last)) = (card.rss.base, card.rss.last) else {
+        return Err(Reason::RangeUnknown);
+    };
+    let is_enabled = card.rss.is_enabled.ok_or(Reason::StateUnknown)?;
+    let name = quote::powershell(&card.name);
+    let mut steps = Vec::new();
+    if !is_enabled {
+        steps.push(Step {
+            card: Some(card.name.clone()),
+            kind: Kind::Enable,
+            does: "Switch receive-side scaling on".into(),
+            interrupts: Interruption::AdapterRestart,
+            apply: vec![format!("Enable-NetAdapterRss -Name {name}")],
+            undo: vec![format!("Disable-NetAdapterRss -Name {name}")],
+            checks: vec![Check {
+                command: format!("(Get-NetAdapterRss -Name {name}).Enabled"),
+                expected: "True".into(),
+            }],
+        });
+    }
+    let (apply, undo) = parameters(&range, layout, card, base, last);
+    let found = card.rss.profile.as_deref().and_then(profile);
+    // With the profile Balanced Windows refuses a range: it is set back before the profile.
+    let (first, then) = match found {
+        Some("Balanced") => (String::new(), Some("Balanced")),
+        Some(found) => (format!(" -Profile {found}"), None),
+        None => (String::new(), None),
+    };
+    let wanted = found.map(|_| format!(" -Profile {}", range.profile.name())).unwrap_or_default();
+    let (apply, undo) = (wanted + &apply, first + &undo);
+    if apply != undo {
+        let set = format!("Set-NetAdapterRss -Name {name}");
+        let mut undo = vec![format!("{set}{undo}")];
+        undo.extend(then.map(|profile| format!("{set} -Profile {profile}")));
+        steps.push(Step {
+            card: Some(card.name.clone()),
+            kind: Kind::Processors,
+            does: does(&range, layout.queues.len()),
+            interrupts: Interruption::AdapterRestart,
+            apply: vec![format!("{set}{apply}")],
+            undo,
+            checks: vec![Check {
+                command: format!(
+                    "Get-NetAdapterRss -Name {name} | Format-List Profile, BaseProcessorGroup, BaseProcessorNumber, \
+                     MaxProcessorGroup, MaxProcessorNumber, MaxProcessors, NumberOfReceiveQueues, IndirectionTable"
+                ),
+                expected: format!("the values set; IndirectionTable has processors {} only", list(&layout.queues)),
+            }],
+        });
+    }
+    Ok(steps)
+}
+
+/// The parameters to set and those found, without the profile: the same ones, and only those that are known.
+fn parameters(
+    range: &Range,
+    layout: &CardLayout,
+    card: &Card,
+    base: CpuId,
+    last: CpuId,
+) -> (String, String) {
+    let rss = &card.rss;
+    let (mut apply, mut undo) = (String::new(), String::new());
+    let mut put = |parameter: &str, value: &str, found: &str| {
+        apply.push_str(&format!(" -{parameter} {value}"));
+        undo.push_str(&format!(" -{parameter} {found}"));
+    };
+    put("BaseProcessorGroup", &range.base.0.to_string(), &base.0.to_string());
+    put("BaseProcessorNumber", &range.base.1.to_string(), &base.1.to_string());
+    put("MaxProcessorGroup", &range.last.0.to_string(), &last.0.to_string());
+    put("MaxProcessorNumber", &range.last.1.to_string(), &last.1.to_string());
+    if let Some(found) = rss.processors_max {
+        put("MaxProcessors", &range.processors_max.to_string(), &found.to_string());
+    }
+    let queues = u32::try_from(layout.queues.len()).unwrap_or(u32::MAX);
+    // More queues than processors do no harm; drivers accept powers of two best.
+    if let Some(found) = rss.queues.filter(|&found| found < queues) {
+        let wanted =
+            queues.next_power_of_two().min(card.queues_max.unwrap_or(u32::MAX)).max(queues);
+        put("NumberOfReceiveQueues", &wanted.to_string(), &found.to_string());
+    }
+    if range.node != rss.node {
+        let node = |node: Option<u32>| node.unwrap_or(ANY_NODE).to_string();
+        put("NumaNode", &node(range.node), &node(rss.node));
+    }
+    (apply, undo)
+}
+
+/// The value of `-Profile` for a name as outputs have it; `None` for one that is unknown, which is then left alone.
+fn profile(name: &str) -> Option<&'static str> {
+    match name {
+        "Closest" | "ClosestProcessor" => Some("Closest"),
+        "ClosestStatic" | "ClosestProcessorStatic" => Some("ClosestStatic"),
+        "NUMA" | "NUMAScaling" => Some("NUMA"),
+        "NUMAStatic" | "NUMAScalingStatic" => Some("NUMAStatic"),
+        "Conservative" | "ConservativeScaling" => Some("Conservative"),
+        "Balanced" => Some("Balanced"),
+        _ => None,
+    }
+}
+
+fn does(range: &Range, queues: usize) -> String {
+    let (base, last) = (range.base, range.last);
+    format!(
+        "Receive on {queues} processors from {}:{} to {}:{}, profile {}",
+        base.0,
+        base.1,
+        last.0,
+        last.1,
+        range.profile.name()
+    )
+}
+
+fn list(cpus: &[CpuId]) -> String {
+    cpus.iter().map(|cpu| format!("{}:{}", cpu.0, cpu.1)).collect::<Vec<_>>().join(", ")
+}

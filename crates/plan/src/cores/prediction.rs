@@ -1,0 +1,346 @@
+//! What a layout brings: each core's share of the receive work, before and after.
+//!
+//! Owns the way of a recorded connection through the hash, the table, the interrupt and RPS to a core, and the sums.
+//! Does not own the hash ([`super::toeplitz`]) nor the layout ([`super::layout`]).
+//!
+//! The shares are exact where the key was read ([`KeySource::Read`]). With another key they are an example; the
+//! interval over random hashes ([`Spread::busiest`]) then is the result. Windows may give the processors of a range to
+//! the entries in another order, so that the loads may change places among an adapter's cores, but not their sizes
+//! where the shares of the table are even.
+//!
+//! Microsoft, "Introduction to receive side scaling"; Linux, `Documentation/networking/scaling.rst`, `get_rps_cpu` in
+//! `net/core/dev.c`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::layout::{CardLayout, CpuId, Layout};
+use super::toeplitz::{self, Fields, Flow, KeySource};
+use super::topology::{Card, Machine, System};
+
+pub mod chance;
+#[cfg(test)]
+mod tests;
+
+use chance::Interval;
+
+/// A share of the packets of an adapter above which one connection is named as the limit.
+const DOMINANT_PERCENT: f64 = 50.0;
+
+/// A recorded connection to this machine, with what the machine received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Index of the adapter in [`Machine::cards`].
+    pub card: usize,
+    pub client: IpAddr,
+    pub client_port: u16,
+    pub server: IpAddr,
+    pub server_port: u16,
+    pub bytes: u64,
+    pub packets: u64,
+}
+
+/// What turns packets into load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Processor time for each received packet, from a trace.
+    pub packet_ns: Option<f64>,
+    /// The time over which the connections were recorded.
+    pub duration_ns: Option<u64>,
+}
+
+/// The prediction for a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Prediction {
+    pub cards: Vec<CardPrediction>,
+    /// All adapters together.
+    pub before: Vec<CoreLoad>,
+    pub after: Vec<CoreLoad>,
+    /// Connections whose adapter is not in the layout, or whose addresses are of two families.
+    pub ignored: u64,
+}
+
+/// The prediction for an adapter. Adapters without recorded connections have none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CardPrediction {
+    /// Index in [`Machine::cards`].
+    pub card: usize,
+    pub name: String,
+    /// What to say first.
+    pub verdict: Verdict,
+    pub connections: u64,
+    pub key: KeySource,
+    pub before: Spread,
+    pub after: Spread,
+}
+
+/// Whether more cores can help: a connection stays on one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// There is one connection: no table spreads it. Several connections (multichannel) do.
+    OneConnection,
+    /// One connection has most packets: the busiest core keeps at least its share.
+    OneDominates { packets_percent: f64 },
+    /// No connection has more than half of the packets.
+    Spreads,
+}
+
+/// How an adapter's connections are spread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// In the order of processors; the one that is unknown first.
+    pub cores: Vec<CoreLoad>,
+    /// The busiest core's share of the packets.
+    pub busiest_percent: f64,
+    /// The same over random hashes, for a key that is unknown.
+    pub busiest: Option<Interval>,
+}
+
+/// The work of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CoreLoad {
+    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt may go to several.
+    pub cpu: Option<CpuId>,
+    pub connections: u64,
+    pub bytes: u64,
+    pub packets: u64,
+    pub bytes_percent: f64,
+    pub packets_percent: f64,
+    /// Processor time of the packets in percent of the duration; above 100 the core cannot do the work.
+    pub load_percent: Option<f64>,
+}
+
+/// Predicts what the layout does to recorded connections.
+pub fn predict(
+    machine: &Machine,
+    layout: &Layout,
+    connections: &[Connection],
+    cost: Cost,
+) -> Prediction {
+    let mut prediction = Prediction::default();
+    let (mut before, mut after) = (Sums::default(), Sums::default());
+    let mut predicted = 0_u64;
+    for placed in &layout.cards {
+        let Some(card) = machine.cards.get(placed.card) else { continue };
+        let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
+        let of_card: Vec<(&Connection, u32)> = connections
+            .iter()
+            .filter(|connection| connection.card == placed.card)
+            .filter_map(|connection| Some((connection, hash(key, connection)?)))
+            .collect();
+        if of_card.is_empty() {
+            continue;
+        }
+        let (mut card_before, mut card_after) = (Sums::default(), Sums::default());
+        let (path_before, path_after) = (Path::found(machine.system, card), Path::planned(placed));
+        for &(connection, hash) in &of_card {
+            let (from, to) = (path_before.processor(hash), path_after.processor(hash));
+            card_before.add(from, connection);
+            card_after.add(to, connection);
+            before.add(from, connection);
+            after.add(to, connection);
+        }
+        let packets: Vec<u64> = of_card.iter().map(|(connection, _)| connection.packets).collect();
+        let mut after = card_after.spread(cost);
+        if source != KeySource::Read {
+            after.busiest = chance::busiest_at_random(&packets, &path_after.shares());
+        }
+        predicted += packets.len() as u64;
+        prediction.cards.push(CardPrediction {
+            card: placed.card,
+            name: card.name.clone(),
+            verdict: verdict(&packets),
+            connections: packets.len() as u64,
+            key: source,
+            before: card_before.spread(cost),
+            after,
+        });
+    }
+    prediction.before = before.loads(cost);
+    prediction.after = after.loads(cost);
+    prediction.ignored = connections.len() as u64 - predicted;
+    prediction
+}
+
+/// What `connections` with equal load from one client would bring on an adapter as planned, their ports unknown: the
+/// ports of `client_ports` go through the hash, and the distribution of the busiest core is exact for independent
+/// ports. `None` if the addresses are of two families or a limit of [`chance`] is exceeded.
+pub fn more_connections(
+    card: &Card,
+    placed: &CardLayout,
+    client: (IpAddr, std::ops::RangeInclusive<u16>),
+    server: (IpAddr, u16),
+    connections: u32,
+) -> Option<chance::Busiest> {
+    let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
+    let path = Path::planned(placed);
+    // Without the key only the shares of the table are known.
+    if source != KeySource::Read {
+        return chance::busiest(connections, &path.shares());
+    }
+    let mut counts: BTreeMap<Option<CpuId>, u32> = BTreeMap::new();
+    let mut ports = 0_u32;
+    for port in client.1 {
+        let flow = Flow {
+            source: client.0,
+            source_port: port,
+            destination: server.0,
+            destination_port: server.1,
+        };
+        let hash = toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)?;
+        *counts.entry(path.processor(hash)).or_default() += 1;
+        ports += 1;
+    }
+    let shares: Vec<f64> =
+        counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
+    chance::busiest(connections, &shares)
+}
+
+fn hash(key: &[u8], connection: &Connection) -> Option<u32> {
+    let flow = Flow {
+        source: connection.client,
+        source_port: connection.client_port,
+        destination: connection.server,
+        destination_port: connection.server_port,
+    };
+    toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)
+}
+
+fn verdict(packets: &[u64]) -> Verdict {
+    let largest = packets.iter().max().copied().unwrap_or(0);
+    let packets_percent = percent(largest, total(packets.iter().copied()));
+    if packets.len() < 2 {
+        Verdict::OneConnection
+    } else if packets_percent > DOMINANT_PERCENT {
+        Verdict::OneDominates { packets_percent }
+    } else {
+        Verdict::Spreads
+    }
+}
+
+/// The way of a packet: the processor of the interrupt of each entry of the table, and those of RPS behind it.
+struct Path {
+    /// The processor that takes the interrupt, `None` if unknown, and the processors of RPS, in order.
+    entries: Vec<(Option<CpuId>, Vec<CpuId>)>,
+}
+
+impl Path {
+    fn found(system: System, card: &Card) -> Self {
+        let rss = &card.rss;
+        let entries = match system {
+            System::Windows if rss.is_enabled == Some(false) => Vec::new(),
+            System::Windows => {
+                rss.processor_table.iter().map(|&cpu| (Some(cpu), Vec::new())).collect()
+            }
+            System::Linux => {
+                let default = || {
+                    toeplitz::default_table(
+                        toeplitz::TABLE_ENTRIES_DEFAULT,
+                        rss.queues.unwrap_or(0),
+                    )
+                };
+                let table =
+                    if rss.queue_table.is_empty() { default() } else { rss.queue_table.clone() };
+                table.iter().map(|&queue| Self::of_queue(card, queue)).collect()
+            }
+        };
+        Self { entries }
+    }
+
+    fn of_queue(card: &Card, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
+        let queue = usize::try_from(queue).unwrap_or(usize::MAX);
+        let processor = match card.rss.interrupts.get(queue).map(|(_, cpus)| cpus.as_slice()) {
+            Some(&[cpu]) => Some((0, cpu)),
+            _ => None,
+        };
+        let steering =
+            card.rss.rps.get(queue).map(|cpus| cpus.iter().map(|&cpu| (0, cpu)).collect());
+        (processor, steering.unwrap_or_default())
+    }
+
+    fn planned(placed: &CardLayout) -> Self {
+        let queues = u32::try_from(placed.queues.len()).unwrap_or(u32::MAX);
+        let entries = toeplitz::default_table(placed.table_entries, queues)
+            .into_iter()
+            .map(|queue| (placed.queues.get(queue as usize).copied(), placed.rps.clone()))
+            .collect();
+        Self { entries }
+    }
+
+    /// The processor that does most of the work for a hash. RPS takes the adapter's hash where the adapter gives one
+    /// (`ethtool -k`: receive-hashing), scaled to the number of its processors.
+    fn processor(&self, hash: u32) -> Option<CpuId> {
+        let entry = toeplitz::table_entry(hash, u32::try_from(self.entries.len()).ok()?)?;
+        let (interrupt, steering) = self.entries.get(usize::try_from(entry).ok()?)?;
+        if steering.is_empty() {
+            return *interrupt;
+        }
+        let index = (u64::from(hash) * steering.len() as u64) >> 32;
+        steering.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// The share of each processor among all hashes, 0 to 1.
+    fn shares(&self) -> Vec<f64> {
+        let mut shares: BTreeMap<Option<CpuId>, f64> = BTreeMap::new();
+        for (interrupt, steering) in &self.entries {
+            let share = 1.0 / self.entries.len() as f64;
+            if steering.is_empty() {
+                *shares.entry(*interrupt).or_default() += share;
+            }
+            for cpu in steering {
+                *shares.entry(Some(*cpu)).or_default() += share / steering.len() as f64;
+            }
+        }
+        shares.into_values().collect()
+    }
+}
+
+/// Sums by processor.
+#[derive(Default)]
+struct Sums(BTreeMap<Option<CpuId>, (u64, u64, u64)>);
+
+impl Sums {
+    fn add(&mut self, cpu: Option<CpuId>, connection: &Connection) {
+        let (connections, bytes, packets) = self.0.entry(cpu).or_default();
+        *connections += 1;
+        *bytes = bytes.saturating_add(connection.bytes);
+        *packets = packets.saturating_add(connection.packets);
+    }
+
+    fn loads(&self, cost: Cost) -> Vec<CoreLoad> {
+        let bytes_total = total(self.0.values().map(|sums| sums.1));
+        let packets_total = total(self.0.values().map(|sums| sums.2));
+        let duration = cost.duration_ns.filter(|&ns| ns > 0);
+        self.0
+            .iter()
+            .map(|(&cpu, &(connections, bytes, packets))| CoreLoad {
+                cpu,
+                connections,
+                bytes,
+                packets,
+                bytes_percent: percent(bytes, bytes_total),
+                packets_percent: percent(packets, packets_total),
+                load_percent: cost.packet_ns.zip(duration).map(|(packet_ns, duration_ns)| {
+                    100.0 * packet_ns * packets as f64 / duration_ns as f64
+                }),
+            })
+            .collect()
+    }
+
+    fn spread(&self, cost: Cost) -> Spread {
+        let cores = self.loads(cost);
+        let busiest_percent = cores.iter().map(|core| core.packets_percent).fold(0.0, f64::max);
+        Spread { cores, busiest_percent, busiest: None }
+    }
+}
+
+fn total(items: impl Iterator<Item = u64>) -> u64 {
+    items.fold(0, u64::saturating_add)
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}

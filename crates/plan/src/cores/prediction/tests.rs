@@ -1,0 +1,186 @@
+//! Predictions on small machines with known hashes, and sums that must hold for any.
+
+use proptest::prelude::*;
+
+use super::super::layout::tests::{Numbering, card, machine, machines};
+use super::super::layout::{self, plan};
+use super::super::toeplitz::{MICROSOFT_KEY, default_table};
+use super::*;
+
+/// Microsoft's vectors: the client is the source.
+fn connections() -> Vec<Connection> {
+    // Hashes 0x51ccc178 and 0xc626b0ea: entries 0x78 and 0x6a of 128.
+    [
+        ("66.9.149.187", 2794, "161.142.100.80", 1766, 30),
+        ("199.92.111.2", 14230, "65.69.140.83", 4739, 10),
+    ]
+    .map(|(client, client_port, server, server_port, packets)| Connection {
+        card: 0,
+        client: client.parse().unwrap(),
+        client_port,
+        server: server.parse().unwrap(),
+        server_port,
+        bytes: packets * 1000,
+        packets,
+    })
+    .to_vec()
+}
+
+fn linux() -> Machine {
+    let mut machine = machine(System::Linux, 1, 8, 1, Numbering::Neighbours);
+    let mut card = card("eth0", Some(0), Some(4));
+    card.rss.key = MICROSOFT_KEY.to_vec();
+    card.rss.queues = Some(2);
+    card.rss.queue_table = default_table(128, 2);
+    card.rss.interrupts = vec![(30, vec![0]), (31, vec![0])];
+    machine.cards = vec![card];
+    machine
+}
+
+#[test]
+fn each_connection_goes_through_hash_table_and_interrupt() {
+    let machine = linux();
+    let cost = Cost { packet_ns: Some(2_000.0), duration_ns: Some(100_000) };
+    let prediction = predict(&machine, &plan(&machine), &connections(), cost);
+    let card = &prediction.cards[0];
+    assert_eq!((card.key, card.connections), (KeySource::Read, 2));
+    assert_eq!(card.verdict, Verdict::OneDominates { packets_percent: 75.0 });
+    // Before, both queues interrupt CPU 0.
+    assert_eq!(card.before.cores.len(), 1);
+    assert_eq!((card.before.cores[0].cpu, card.before.busiest_percent), (Some((0, 0)), 100.0));
+    assert_eq!(card.before.cores[0].load_percent, Some(80.0));
+    // After, entry 0x78 is queue 0 on CPU 1, entry 0x6a queue 2 on CPU 3.
+    let after: Vec<_> =
+        card.after.cores.iter().map(|core| (core.cpu, core.packets, core.load_percent)).collect();
+    assert_eq!(after, [(Some((0, 1)), 30, Some(60.0)), (Some((0, 3)), 10, Some(20.0))]);
+    assert_eq!(card.after.busiest, None);
+    assert_eq!(prediction.after, card.after.cores);
+}
+
+#[test]
+fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
+    let machine = linux();
+    let layout = plan(&machine);
+    let one = &connections()[..1];
+    let prediction = predict(&machine, &layout, one, Cost::default());
+    assert_eq!(prediction.cards[0].verdict, Verdict::OneConnection);
+    assert_eq!(prediction.cards[0].after.busiest_percent, 100.0);
+    assert_eq!(prediction.cards[0].after.cores[0].load_percent, None);
+    let more = |card: &Card| {
+        more_connections(
+            card,
+            &layout.cards[0],
+            (one[0].client, 49_152..=65_535),
+            (one[0].server, 445),
+            4,
+        )
+        .unwrap()
+    };
+    // The low bits of the hash are linear in the port: with Microsoft's key each queue has a quarter of the ports.
+    let found = more(&machine.cards[0]);
+    assert!((found.probabilities[0] - 24.0 / 256.0).abs() < 1e-9, "{found:?}");
+    // A key of zeros puts all on one queue, whatever the ports; an unknown key leaves the shares of the table.
+    let mut card = machine.cards[0].clone();
+    card.rss.key = vec![0; 40];
+    assert_eq!(more(&card).busiest.percent_p5, 100.0);
+    card.rss.key.clear();
+    assert!((more(&card).probabilities[0] - 24.0 / 256.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_unknown_key_gives_an_interval() {
+    let mut machine = linux();
+    machine.cards[0].rss.key.clear();
+    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    assert_eq!(prediction.cards[0].key, KeySource::Microsoft);
+    let interval = prediction.cards[0].after.busiest.unwrap();
+    // Two connections meet on one of four cores in a quarter of the cases.
+    assert_eq!((interval.percent_p5, interval.percent_p95), (75.0, 100.0));
+    assert!((interval.percent_mean - 81.25).abs() < 1.0, "{interval:?}");
+}
+
+#[test]
+fn what_is_unknown_has_no_processor() {
+    let before = |change: fn(&mut Machine)| {
+        let mut machine = linux();
+        change(&mut machine);
+        let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+        prediction.before.iter().map(|core| (core.cpu, core.packets)).collect::<Vec<_>>()
+    };
+    let unknown = vec![(None, 40)];
+    assert_eq!(
+        before(|machine| machine.cards[0].rss.interrupts = vec![(30, vec![0, 1]); 2]),
+        unknown
+    );
+    assert_eq!(before(|machine| machine.cards[0].rss.interrupts.clear()), unknown);
+    assert_eq!(
+        before(|machine| {
+            machine.system = System::Windows;
+            machine.cards[0].rss.processor_table = vec![(0, 2), (0, 3)];
+        }),
+        [(Some((0, 2)), 40)]
+    );
+    assert_eq!(
+        before(|machine| {
+            machine.system = System::Windows;
+            machine.cards[0].rss.is_enabled = Some(false);
+            machine.cards[0].rss.processor_table = vec![(0, 2), (0, 3)];
+        }),
+        unknown
+    );
+}
+
+#[test]
+fn rps_scales_the_hash() {
+    let mut machine = linux();
+    machine.cards[0].rss.rps = vec![vec![4, 5, 6, 7]; 2];
+    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    // 0x51ccc178 is in the second quarter of 32 bits, 0xc626b0ea in the fourth.
+    let before: Vec<_> = prediction.before.iter().map(|core| (core.cpu, core.packets)).collect();
+    assert_eq!(before, [(Some((0, 5)), 30), (Some((0, 7)), 10)]);
+}
+
+#[test]
+fn connections_that_cannot_be_placed_are_counted() {
+    let machine = linux();
+    let mut all = connections();
+    all[0].card = 7;
+    all[1].server = "::1".parse().unwrap();
+    let prediction = predict(&machine, &plan(&machine), &all, Cost::default());
+    assert_eq!((prediction.ignored, prediction.cards.len(), prediction.after.len()), (2, 0, 0));
+}
+
+proptest! {
+    /// Nothing is lost, and after the change all work is on planned cores.
+    #[test]
+    fn sums_are_kept(
+        machine in machines(),
+        flows in prop::collection::vec((0_usize..12, any::<u32>(), any::<u16>(), 0_u64..1_000_000), 0..60),
+    ) {
+        let layout = plan(&machine);
+        let connections: Vec<Connection> = flows
+            .into_iter()
+            .map(|(card, client, client_port, packets)| Connection {
+                card,
+                client: IpAddr::from(client.to_be_bytes()),
+                client_port,
+                server: IpAddr::from([10, 0, 0, 1]),
+                server_port: 445,
+                bytes: packets * 1448,
+                packets,
+            })
+            .collect();
+        let prediction = predict(&machine, &layout, &connections, Cost::default());
+        let expected: u64 = connections
+            .iter()
+            .filter(|connection| layout.cards.iter().any(|placed| placed.card == connection.card))
+            .map(|connection| connection.packets)
+            .sum();
+        for loads in [&prediction.before, &prediction.after] {
+            prop_assert_eq!(loads.iter().map(|core| core.packets).sum::<u64>(), expected);
+        }
+        let planned: Vec<layout::CpuId> =
+            layout.cards.iter().flat_map(|placed| placed.queues.iter().chain(&placed.rps).copied()).collect();
+        prop_assert!(prediction.after.iter().all(|core| core.cpu.is_some_and(|cpu| planned.contains(&cpu))));
+    }
+}

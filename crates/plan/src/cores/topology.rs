@@ -1,0 +1,96 @@
+//! Processors and network adapters of a machine, as far as a layout needs them.
+
+use serde::Serialize;
+
+/// The operating system, which decides commands and limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum System {
+    #[default]
+    Linux,
+    Windows,
+}
+
+/// A logical processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// Its number, as the operating system counts; on Windows within its group.
+    pub number: u32,
+    /// Processor group (Windows, groups of at most 64); 0 elsewhere.
+    pub group: u32,
+    pub socket: u32,
+    pub node: u32,
+    /// Number of the core, unique in the machine.
+    pub core: u32,
+    /// Which hardware thread of its core it is, 0 for the first.
+    pub thread: u32,
+    pub is_online: bool,
+}
+
+/// How an adapter reaches the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A card.
+    #[default]
+    Physical,
+    /// A virtual function of a card (SR-IOV).
+    VirtualFunction,
+    /// vmbus, virtio, vmxnet3 and the like.
+    Virtual,
+}
+
+/// A network adapter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Card {
+    pub name: String,
+    pub driver: Option<String>,
+    pub kind: Kind,
+    /// NUMA node; unknown on machines with one, and of many virtual adapters.
+    pub node: Option<u32>,
+    /// Link speed.
+    pub bits_per_second: Option<u64>,
+    /// Receive queues that the hardware has.
+    pub queues_max: Option<u32>,
+    /// The setting that is there.
+    pub rss: Rss,
+}
+
+/// Receive-side scaling of an adapter, as it is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rss {
+    /// Unknown where the system does not say it.
+    pub is_enabled: Option<bool>,
+    /// Queues in use.
+    pub queues: Option<u32>,
+    /// Windows: `Closest`, `ClosestStatic`, `NUMA`, `NUMAStatic`, `Conservative`.
+    pub profile: Option<String>,
+    /// Windows: first and last processor (group, number), and how many are used at most.
+    pub base: Option<(u32, u32)>,
+    pub last: Option<(u32, u32)>,
+    pub processors_max: Option<u32>,
+    /// Windows: the node that is set; `None` if none is.
+    pub node: Option<u32>,
+    /// The indirection table: on Linux the queue of each entry.
+    pub queue_table: Vec<u32>,
+    /// On Windows the processor (group, number) of each entry.
+    pub processor_table: Vec<(u32, u32)>,
+    /// The key of the hash.
+    pub key: Vec<u8>,
+    /// Linux: number of each receive interrupt, with the processors that it may go to.
+    pub interrupts: Vec<(u32, Vec<u32>)>,
+    /// Linux: processors of XPS by transmit queue, and of RPS by receive queue, as masks in lists of numbers.
+    pub xps: Vec<Vec<u32>>,
+    pub rps: Vec<Vec<u32>>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    pub system: System,
+    pub cpus: Vec<Cpu>,
+    pub cards: Vec<Card>,
+    /// Linux: whether irqbalance runs, and the interrupts that it leaves alone.
+    pub irqbalance: Option<bool>,
+    pub irqbalance_banned: Vec<u32>,
+}

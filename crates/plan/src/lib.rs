@@ -1,0 +1,6 @@
+//! What one would do about a slow file server, as commands with their undo. It reads settings and topology, and writes
+//! nothing.
+//!
+//! Owns the planners, one module each: [`cores`] spreads the receive work of network adapters over processors.
+
+pub mod cores;
