@@ -1,4 +1,5 @@
 //! Receive work of network adapters over processors: what the machine is, what is wrong with its settings, a layout,
 //! and what it would bring.
 
+pub mod read;
 pub mod topology;
