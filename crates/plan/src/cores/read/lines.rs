@@ -18,7 +18,9 @@ pub struct Unknown {
 
 /// A position in a text.
 pub(super) struct Lines<'a> {
-    lines: Vec<&'a str>,
+    text: &'a str,
+    /// Offset in bytes and text of each line.
+    lines: Vec<(usize, &'a str)>,
     next: usize,
     pub(super) unknown: Vec<Unknown>,
     pub(super) unknown_count: u64,
@@ -28,8 +30,15 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
+        let mut offset = 0;
+        let lines = text.split_inclusive('\n').map(|line| {
+            let start = offset;
+            offset += line.len();
+            (start, line.trim_end_matches(['\n', '\r']))
+        });
         Self {
-            lines: text.lines().collect(),
+            text,
+            lines: lines.collect(),
             next: 0,
             unknown: Vec::new(),
             unknown_count: 0,
@@ -44,7 +53,7 @@ impl<'a> Lines<'a> {
 
     /// The line that follows `lines` lines after the next one.
     pub(super) fn ahead(&self, lines: usize) -> Option<&'a str> {
-        self.lines.get(self.next.checked_add(lines)?).copied()
+        self.lines.get(self.next.checked_add(lines)?).map(|(_, line)| *line)
     }
 
     /// Number of the next line, the first is 1.
@@ -79,9 +88,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The lines that are left, as one text.
-    pub(super) fn rest(&self) -> String {
-        self.lines.get(self.next..).unwrap_or_default().join("\n")
+    /// The text that is left.
+    pub(super) fn rest(&self) -> &'a str {
+        self.lines
+            .get(self.next)
+            .and_then(|(offset, _)| self.text.get(*offset..))
+            .unwrap_or_default()
     }
 }
 

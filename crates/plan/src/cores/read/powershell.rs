@@ -305,7 +305,7 @@ fn cells(line: &str, starts: &[usize]) -> Vec<String> {
 pub(super) fn json(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
     let first = lines.number();
     let text = lines.rest();
-    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Json>();
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Json>();
     let value = match values.next() {
         Some(Ok(value)) => value,
         Some(Err(error)) => {
