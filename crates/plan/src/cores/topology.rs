@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
+
 /// The operating system, which decides commands and limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -54,6 +56,37 @@ pub struct Card {
     pub queues_max: Option<u32>,
     /// The setting that is there.
     pub rss: Rss,
+    /// Windows: what the adapter is, as its driver says.
+    pub description: Option<String>,
+    /// Address on the bus, `segment:bus:device.function`.
+    pub bus: Option<String>,
+    /// Whether its link is up; unknown if no output says it.
+    pub is_up: Option<bool>,
+    /// The team, bond or bridge that it belongs to.
+    pub master: Option<String>,
+    /// Descriptors of each receive ring, as set and at most.
+    pub ring: Option<u32>,
+    pub ring_max: Option<u32>,
+    pub moderation: Moderation,
+    /// Frames that receive rings lost, by the name of the counter, since the driver was loaded; and received ones.
+    pub losses: Vec<(String, u64)>,
+    pub received: Option<u64>,
+    /// Linux: whether filters of the user, or of the driver for each flow (Intel's ATR), place flows in addition to RSS.
+    pub has_ntuple_filters: Option<bool>,
+    pub has_flow_director: Option<bool>,
+}
+
+/// Interrupt moderation of the receive side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moderation {
+    /// Windows: `*InterruptModeration`.
+    pub is_on: Option<bool>,
+    /// Linux: whether it follows the load.
+    pub is_adaptive: Option<bool>,
+    /// Longest delay after a frame, in microseconds.
+    pub delay_usecs: Option<u32>,
+    /// Frames after which the interrupt comes at the latest; 0 if there is no such limit.
+    pub frames: Option<u32>,
 }
 
 /// Receive-side scaling of an adapter, as it is set.
@@ -73,12 +106,21 @@ pub struct Rss {
     pub node: Option<u32>,
     /// The indirection table: on Linux the queue of each entry.
     pub queue_table: Vec<u32>,
+    /// Receive rings that the driver has; they may be more than RSS can use.
+    pub rings: Option<u32>,
+    /// Windows: processors that may be used, with their distance to the adapter, in order of preference.
+    pub processors: Vec<RssProcessor>,
     /// On Windows the processor (group, number) of each entry.
     pub processor_table: Vec<(u32, u32)>,
     /// The key of the hash.
     pub key: Vec<u8>,
     /// Linux: number of each receive interrupt, with the processors that it may go to.
     pub interrupts: Vec<(u32, Vec<u32>)>,
+    /// Linux: how often each receive interrupt came to each CPU, as (CPU, count) where the count is above zero, in the
+    /// order of `interrupts`.
+    pub interrupt_counts: Vec<Vec<(u32, u64)>>,
+    /// Linux: flows that RFS keeps for each receive queue (`rps_flow_cnt`).
+    pub flows: Vec<u32>,
     /// Linux: processors of XPS by transmit queue, and of RPS by receive queue, as masks in lists of numbers.
     pub xps: Vec<Vec<u32>>,
     pub rps: Vec<Vec<u32>>,
@@ -93,4 +135,17 @@ pub struct Machine {
     /// Linux: whether irqbalance runs, and the interrupts that it leaves alone.
     pub irqbalance: Option<bool>,
     pub irqbalance_banned: Vec<u32>,
+    /// Linux: frames, drops and squeezes of each CPU.
+    pub softnet: Vec<SoftnetRow>,
+    /// Linux: how often receive work (`NET_RX`) ran on each CPU.
+    pub receive_softirqs: Vec<(u32, u64)>,
+    /// Linux: flows that RFS keeps for all queues (`rps_sock_flow_entries`).
+    pub flow_entries: Option<u32>,
+    /// Linux: names of the governors of the CPUs' frequency, each once.
+    pub governors: Vec<String>,
+    /// Windows: paths of SMB clients, and interfaces of the SMB server.
+    pub multichannel: Vec<MultichannelConnection>,
+    pub interfaces: Vec<NetworkInterface>,
+    /// What the input did not say and was assumed, one sentence each.
+    pub assumptions: Vec<String>,
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     // For tests only; all of these are optional.
     ("smbscope-testing", &["smbscope-client", "smbscope-lab", "smbscope-load", "smbscope-tables"]),
     ("smbscope-wire", &[]),
@@ -28,7 +28,8 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-tables", "smbscope-trace"]),
     ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
-    ("smbscope-report", &["smbscope-analysis", "smbscope-tables"]),
+    ("smbscope-plan", &[]),
+    ("smbscope-report", &["smbscope-analysis", "smbscope-plan", "smbscope-tables"]),
     (
         "smbscope",
         &[
@@ -38,6 +39,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "smbscope-counters",
             "smbscope-lab",
             "smbscope-load",
+            "smbscope-plan",
             "smbscope-report",
             "smbscope-samba",
             "smbscope-store",

@@ -1,0 +1,422 @@
+//! A machine from the pieces of pasted texts.
+//!
+//! Owns which value of which output becomes which field of [`Machine`]. What no output says stays unknown; what is
+//! assumed instead is written to [`Machine::assumptions`]. It reads no files: that is [`super::bundle`].
+
+use super::read::{
+    Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupts, LogicalProcessors,
+    Lscpu, LscpuRow, Piece,
+};
+use super::topology::{Card, Cpu, Kind, Machine, System};
+
+/// Adapters of one machine.
+pub(crate) const CARDS_MAX: usize = 1024;
+
+/// Makes a machine of pieces. Windows if one of them is an output of Windows.
+pub fn assemble(pieces: &[Piece]) -> Machine {
+    let mut machine = Machine::default();
+    add(&mut machine, pieces);
+    machine
+}
+
+/// Adds pieces to a machine. Pieces whose adapter is not named belong to the only adapter, if there is one.
+pub(crate) fn add(machine: &mut Machine, pieces: &[Piece]) {
+    for piece in pieces {
+        add_one(machine, piece);
+    }
+    // An adapter's interrupts are found by its name: all names must be known.
+    for piece in pieces {
+        if let Piece::Interrupts(interrupts) = piece {
+            add_interrupts(machine, interrupts);
+        }
+    }
+    machine.cards.iter_mut().for_each(settle);
+}
+
+fn add_one(machine: &mut Machine, piece: &Piece) {
+    match piece {
+        Piece::AdapterRss(rss) => add_rss(machine, rss),
+        Piece::AdapterHardware(hardware) => {
+            machine.system = System::Windows;
+            if let Some(card) = card(machine, Some(&hardware.name)) {
+                card.node = hardware.node.or(card.node);
+                card.bus = hardware.bus.clone().or(card.bus.take());
+                card.description = hardware.description.clone().or(card.description.take());
+            }
+        }
+        Piece::Adapter(adapter) => add_adapter(machine, adapter),
+        Piece::AdvancedProperty(property) => add_property(machine, property),
+        Piece::MultichannelConnection(connection) => machine.multichannel.push(connection.clone()),
+        Piece::ServerInterface(interface) => machine.interfaces.push(interface.clone()),
+        Piece::Processors(processors) => add_processors(machine, processors),
+        Piece::Channels(channels) => {
+            if let Some(card) = card(machine, channels.device.as_deref()) {
+                card.queues_max = channels.receive_max().or(card.queues_max);
+                card.rss.queues = channels.receive().or(card.rss.queues);
+            }
+        }
+        Piece::Indirection(indirection) => {
+            if let Some(card) = card(machine, indirection.device.as_deref()) {
+                card.rss.queue_table.clone_from(&indirection.table);
+                card.rss.key.clone_from(&indirection.key);
+                card.rss.rings = indirection.rings.or(card.rss.rings);
+            }
+        }
+        Piece::Features(features) => add_features(machine, features),
+        Piece::Driver(driver) => {
+            if let Some(card) = card(machine, driver.device.as_deref()) {
+                card.driver = Some(driver.driver.clone()).filter(|driver| !driver.is_empty());
+                card.bus = driver.bus.clone().or(card.bus.take());
+            }
+        }
+        Piece::Coalescing(coalescing) => {
+            if let Some(card) = card(machine, coalescing.device.as_deref()) {
+                card.moderation.is_adaptive = coalescing.is_adaptive_rx;
+                card.moderation.delay_usecs = coalescing.rx_usecs;
+                card.moderation.frames = coalescing.rx_frames;
+            }
+        }
+        Piece::Rings(rings) => {
+            if let Some(card) = card(machine, rings.device.as_deref()) {
+                card.ring = rings.rx;
+                card.ring_max = rings.rx_max;
+            }
+        }
+        Piece::Statistics(statistics) => {
+            if let Some(card) = card(machine, statistics.device.as_deref()) {
+                card.losses = statistics.receive_losses();
+                card.received = statistics.received();
+            }
+        }
+        Piece::Settings(settings) => {
+            if let Some(card) = card(machine, settings.device.as_deref()) {
+                card.bits_per_second = settings.bits_per_second.or(card.bits_per_second);
+                card.is_up = settings.has_link.or(card.is_up);
+            }
+        }
+        Piece::Lscpu(lscpu) if machine.cpus.is_empty() => add_lscpu(machine, lscpu),
+        Piece::LscpuTable(rows) => add_lscpu_table(machine, rows),
+        Piece::Softirqs(softirqs) => {
+            machine.receive_softirqs =
+                softirqs.cpus.iter().copied().zip(softirqs.net_rx.iter().copied()).collect();
+        }
+        Piece::Softnet(rows) => machine.softnet.clone_from(rows),
+        // The client's interfaces are those of another machine, or the same ones under another name.
+        Piece::ClientInterface(_)
+        | Piece::Lscpu(_)
+        | Piece::Interrupts(_)
+        | Piece::NotNeeded(_)
+        | Piece::Failure(_) => {}
+    }
+}
+
+/// The adapter of that name, which is added if it is new. Without a name: the only one.
+pub(crate) fn card<'a>(machine: &'a mut Machine, name: Option<&str>) -> Option<&'a mut Card> {
+    let Some(name) = name else {
+        return match &mut machine.cards[..] {
+            [card] => Some(card),
+            _ => None,
+        };
+    };
+    let position = machine.cards.iter().position(|card| card.name == name);
+    if position.is_none() && machine.cards.len() < CARDS_MAX {
+        machine.cards.push(Card { name: name.to_owned(), ..Card::default() });
+    }
+    match position {
+        Some(position) => machine.cards.get_mut(position),
+        None => machine.cards.last_mut().filter(|card| card.name == name),
+    }
+}
+
+fn add_rss(machine: &mut Machine, read: &AdapterRss) {
+    machine.system = System::Windows;
+    let Some(card) = card(machine, Some(&read.name)) else { return };
+    card.description = read.description.clone().or(card.description.take());
+    let rss = &mut card.rss;
+    rss.is_enabled = read.is_enabled.or(rss.is_enabled);
+    rss.queues = read.queues.or(rss.queues);
+    rss.profile = read.profile.clone().or(rss.profile.take());
+    rss.base = read.base.or(rss.base);
+    rss.last = read.last.or(rss.last);
+    rss.processors_max = read.processors_max.or(rss.processors_max);
+    rss.node = read.node.or(rss.node);
+    rss.processors.clone_from(&read.processors);
+    rss.processor_table.clone_from(&read.table);
+}
+
+fn add_adapter(machine: &mut Machine, adapter: &Adapter) {
+    machine.system = System::Windows;
+    let Some(card) = card(machine, Some(&adapter.name)) else { return };
+    card.description = adapter.description.clone().or(card.description.take());
+    card.bits_per_second = adapter.bits_per_second.or(card.bits_per_second);
+    card.driver = adapter.driver.clone().or(card.driver.take());
+    card.is_up = adapter.status.as_ref().map(|status| status == "Up").or(card.is_up);
+    if adapter.is_virtual == Some(true) {
+        card.kind = Kind::Virtual;
+    }
+}
+
+/// Keywords: "Standardized INF Keywords for RSS" and "... for Interrupt Moderation" of the Windows driver documentation.
+fn add_property(machine: &mut Machine, property: &AdvancedProperty) {
+    machine.system = System::Windows;
+    let Some(card) = card(machine, Some(&property.name)) else { return };
+    let number = || property.values.first()?.trim().parse::<u32>().ok();
+    match property.keyword.as_str() {
+        "*InterruptModeration" => card.moderation.is_on = number().map(|value| value != 0),
+        "*RSS" => card.rss.is_enabled = card.rss.is_enabled.or(number().map(|value| value != 0)),
+        "*NumRSSQueues" => card.rss.queues = card.rss.queues.or(number()),
+        // 65535: any node.
+        "*NumaNodeId" => card.rss.node = card.rss.node.or(number().filter(|node| *node != 65_535)),
+        "*ReceiveBuffers" => card.ring = card.ring.or(number()),
+        _ => {}
+    }
+}
+
+fn add_processors(machine: &mut Machine, read: &LogicalProcessors) {
+    machine.system = System::Windows;
+    let cpus = read.processors.iter().take(CPUS_MAX).map(|processor| Cpu {
+        number: processor.number,
+        group: processor.group,
+        socket: processor.package,
+        node: processor.node,
+        core: processor.core,
+        thread: processor.thread,
+        is_online: true,
+    });
+    machine.cpus = cpus.collect();
+}
+
+fn add_features(machine: &mut Machine, features: &Features) {
+    let Some(card) = card(machine, features.device.as_deref()) else { return };
+    if features.is_private {
+        card.has_flow_director = features.get("flow-director-atr").or(card.has_flow_director);
+        return;
+    }
+    card.has_ntuple_filters = features.get("ntuple-filters").or(card.has_ntuple_filters);
+    card.rss.is_enabled = features.get("receive-hashing").or(card.rss.is_enabled);
+}
+
+fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
+    let mut threads = std::collections::BTreeMap::new();
+    machine.cpus.clear();
+    for row in rows.iter().take(CPUS_MAX) {
+        let socket = row.socket.unwrap_or(0);
+        // Without a core, as offline CPUs are: a core of its own, above all others.
+        let core = row.core.unwrap_or(row.cpu.saturating_add(1 << 20));
+        let thread = threads.entry((socket, core)).or_insert(0u32);
+        machine.cpus.push(Cpu {
+            number: row.cpu,
+            group: 0,
+            socket,
+            node: row.node.unwrap_or(0),
+            core,
+            thread: *thread,
+            is_online: row.is_online.unwrap_or(true),
+        });
+        *thread += 1;
+    }
+}
+
+/// The summary does not say which CPUs share a core.
+fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
+    let threads = lscpu.threads_per_core.unwrap_or(1).max(1);
+    let online = u32::try_from(lscpu.online.len()).unwrap_or(u32::MAX);
+    let all = lscpu
+        .online
+        .iter()
+        .map(|cpu| (*cpu, true))
+        .chain(lscpu.offline.iter().map(|cpu| (*cpu, false)));
+    let cores = (online / threads).max(1);
+    let cores_per_socket = lscpu.cores_per_socket.unwrap_or(cores).max(1);
+    for (number, is_online) in all.take(CPUS_MAX) {
+        let core = if is_online { number % cores } else { number };
+        let node = lscpu
+            .nodes
+            .iter()
+            .find(|(_, cpus)| cpus.contains(&number))
+            .map_or(0, |(node, _)| *node);
+        let thread = if is_online { number / cores } else { 0 };
+        let socket = match lscpu.sockets {
+            Some(sockets)
+                if sockets > 1 && lscpu.nodes.len() == usize::try_from(sockets).unwrap_or(0) =>
+            {
+                node
+            }
+            Some(sockets) => (core / cores_per_socket).min(sockets.saturating_sub(1)),
+            None => 0,
+        };
+        machine.cpus.push(Cpu { number, group: 0, socket, node, core, thread, is_online });
+    }
+    if threads > 1 {
+        machine.assumptions.push(format!(
+            "lscpu's summary does not say which CPUs share a core; CPU n and CPU n + {cores} are assumed to (lscpu -e shows it)"
+        ));
+    }
+}
+
+/// Gives each adapter the interrupts of its receive queues.
+fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
+    for card in &mut machine.cards {
+        let mut rows: Vec<_> =
+            interrupts.rows.iter().filter(|row| belongs(&row.name, card)).collect();
+        if rows.iter().any(|row| is_receive_queue(&row.name)) {
+            rows.retain(|row| is_receive_queue(&row.name));
+        }
+        rows.sort_by_key(|row| (queue(&row.name), row.number));
+        if rows.is_empty() {
+            continue;
+        }
+        let allowed = |number: u32| {
+            card.rss
+                .interrupts
+                .iter()
+                .find(|(other, _)| *other == number)
+                .map(|(_, cpus)| cpus.clone())
+        };
+        card.rss.interrupts =
+            rows.iter().map(|row| (row.number, allowed(row.number).unwrap_or_default())).collect();
+        let counts = rows.iter().map(|row| {
+            let counts = interrupts.cpus.iter().copied().zip(row.counts.iter().copied());
+            counts.filter(|(_, count)| *count > 0).collect()
+        });
+        card.rss.interrupt_counts = counts.collect();
+    }
+}
+
+/// Whether an interrupt's name is that of an adapter: `eth0-TxRx-3`, `ice-eth0-TxRx-3`, `mlx5_comp3@pci:0000:3b:00.0`.
+fn belongs(name: &str, card: &Card) -> bool {
+    let is_device = name.split(['-', ' ', ',', '@', ':', '.']).any(|word| word == card.name)
+        || name
+            .strip_prefix(&card.name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '_', ' ']));
+    is_device || card.bus.as_ref().is_some_and(|bus| bus.len() > 4 && name.contains(bus.as_str()))
+}
+
+/// Whether an interrupt is one of a receive queue, by the names that drivers give.
+pub(crate) fn is_receive_queue(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_other = ["async", "mbx", "misc", "config", "output", "ctrl", "cmd", "pages", "-tx-"]
+        .iter()
+        .any(|part| name.contains(part));
+    let is_queue =
+        ["rx", "input", "comp", "-fp-", "queue", "-q"].iter().any(|part| name.contains(part));
+    is_queue && !is_other && queue(&name).is_some()
+}
+
+/// The number of an interrupt's queue: the last one of its name, before the address of its device.
+fn queue(name: &str) -> Option<u32> {
+    let name = name.split('@').next()?;
+    let end = name.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let digits =
+        end.rfind(|letter: char| !letter.is_ascii_digit()).map_or(0, |position| position + 1);
+    end.get(digits..)?.parse().ok()
+}
+
+/// What follows from the other values of an adapter.
+pub(crate) fn settle(card: &mut Card) {
+    let driver = card.driver.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let description = card.description.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let is_function = ["ixgbevf", "iavf", "igbvf", "i40evf", "bnxt_vf", "mana"]
+        .contains(&driver.as_str())
+        || description.contains("virtual function");
+    let is_virtual = [
+        "hv_netvsc",
+        "virtio_net",
+        "vmxnet3",
+        "vif",
+        "xen_netfront",
+        "gve",
+        "ena",
+        "veth",
+        "tun",
+        "netvsc.sys",
+    ]
+    .contains(&driver.as_str())
+        || ["hyper-v", "vmxnet3", "virtio", "xen "].iter().any(|part| description.contains(part));
+    if is_function {
+        card.kind = Kind::VirtualFunction;
+    } else if is_virtual && card.kind == Kind::Physical {
+        card.kind = Kind::Virtual;
+    }
+    if ["bonding", "team"].contains(&driver.as_str()) || description.contains("multiplexor") {
+        card.master.get_or_insert_with(|| card.name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cores::read::read;
+
+    fn of(text: &str) -> Machine {
+        assemble(&read(text.as_bytes()).unwrap().pieces)
+    }
+
+    #[test]
+    fn outputs_of_one_adapter_are_joined() {
+        let machine = of("# ethtool -i eth4\ndriver: ice\nbus-info: 0000:3b:00.0\n\
+            Channel parameters for eth4:\nPre-set maximums:\nCombined: 16\nCurrent hardware settings:\nCombined: 4\n\
+            RX flow hash indirection table for eth4 with 4 RX ring(s):\n 0: 0 1 2 3\n\
+            Features for eth4:\nntuple-filters: on\nreceive-hashing: on\n\
+                  CPU0 CPU2\n 7: 1 2 PCI-MSI 1-edge ice-eth4-TxRx-1\n 8: 3 0 PCI-MSI 0-edge ice-eth4-TxRx-0\n \
+             9: 4 0 PCI-MSI 0-edge ice-eth4:misc\n 10: 0 0 PCI-MSI 0-edge ice-eth40-TxRx-0\n");
+        let [card] = &machine.cards[..] else { panic!("{machine:?}") };
+        assert_eq!(
+            (card.driver.as_deref(), card.queues_max, card.rss.queues),
+            (Some("ice"), Some(16), Some(4))
+        );
+        assert_eq!(
+            (card.rss.is_enabled, card.has_ntuple_filters, card.kind),
+            (Some(true), Some(true), Kind::Physical)
+        );
+        assert_eq!(card.rss.interrupts, [(8, vec![]), (7, vec![])]);
+        assert_eq!(card.rss.interrupt_counts, [vec![(0, 3)], vec![(0, 1), (2, 2)]]);
+    }
+
+    #[test]
+    fn the_summary_of_lscpu_needs_an_assumption_for_threads() {
+        let text = "Architecture: x86_64\nOn-line CPU(s) list: 0-7\nThread(s) per core: 2\nCore(s) per socket: 2\nSocket(s): 2\n\
+            NUMA node0 CPU(s): 0,1,4,5\nNUMA node1 CPU(s): 2,3,6,7\n";
+        let machine = of(text);
+        let cpu = machine.cpus[7];
+        assert_eq!((cpu.core, cpu.thread, cpu.socket, cpu.node), (3, 1, 1, 1));
+        assert_eq!(machine.assumptions.len(), 1);
+        assert_eq!(of(&text.replace("core: 2", "core: 1")).assumptions.len(), 0);
+    }
+
+    #[test]
+    fn names_of_receive_interrupts() {
+        for name in [
+            "eno1-TxRx-0",
+            "eth0-rx-3",
+            "virtio0-input.0",
+            "mlx5_comp3@pci:0000:3b:00.0",
+            "bnx2x-eth0-fp-1",
+        ] {
+            assert!(is_receive_queue(name), "{name}");
+        }
+        for name in [
+            "eno1",
+            "mlx5_async0@pci:0000:3b:00.0",
+            "virtio0-output.0",
+            "virtio0-config",
+            "eth0-tx-3",
+            "ahci",
+        ] {
+            assert!(!is_receive_queue(name), "{name}");
+        }
+        assert_eq!(queue("mlx5_comp3@pci:0000:3b:00.0"), Some(3));
+    }
+
+    #[test]
+    fn kinds_of_adapters() {
+        let kind = |driver: &str| {
+            of(&format!("# ethtool -i a\ndriver: x\n# ethtool -i eth0\ndriver: {driver}\n")).cards
+                [1]
+            .kind
+        };
+        assert_eq!(kind("hv_netvsc"), Kind::Virtual);
+        assert_eq!(kind("iavf"), Kind::VirtualFunction);
+        assert_eq!(kind("ice"), Kind::Physical);
+    }
+}

@@ -1,0 +1,403 @@
+//! Each finding on the smallest machine that has it, and on one that just does not.
+
+use super::*;
+use crate::cores::read::{RssProcessor, SoftnetRow, read};
+use crate::cores::topology::{Cpu, Kind, System};
+
+/// Two sockets, each a node of four cores with two threads: CPU 0-7 on node 0, 8-15 on node 1, threads next to each other.
+fn machine(system: System) -> Machine {
+    let cpu = |number: u32| Cpu {
+        number,
+        socket: number / 8,
+        node: number / 8,
+        core: number / 2,
+        thread: number % 2,
+        is_online: true,
+        ..Cpu::default()
+    };
+    Machine { system, cpus: (0..16).map(cpu).collect(), ..Machine::default() }
+}
+
+/// An adapter of Linux on node 0 with its queues on these CPUs and a table of 128 entries.
+fn linux(name: &str, cpus: &[u32]) -> Card {
+    let queues = u32::try_from(cpus.len()).unwrap();
+    let mut card =
+        Card { name: name.to_owned(), node: Some(0), queues_max: Some(16), ..Card::default() };
+    card.rss.queues = Some(queues);
+    card.rss.queue_table = (0..128).map(|entry| entry % queues).collect();
+    card.rss.interrupts = (40..).zip(cpus.iter().map(|cpu| vec![*cpu])).collect();
+    card
+}
+
+/// An adapter of Windows with this table.
+fn windows(name: &str, queues: u32, table: &[u32]) -> Card {
+    let mut card = Card { name: name.to_owned(), ..Card::default() };
+    card.rss.is_enabled = Some(true);
+    card.rss.queues = Some(queues);
+    card.rss.processor_table = table.iter().map(|number| (0, *number)).collect();
+    card
+}
+
+fn on_linux(cards: &[Card]) -> Machine {
+    Machine { cards: cards.to_vec(), ..machine(System::Linux) }
+}
+
+fn on_windows(cards: &[Card]) -> Machine {
+    Machine { cards: cards.to_vec(), ..machine(System::Windows) }
+}
+
+fn troubles(machine: &Machine) -> Vec<(Severity, Trouble)> {
+    find(machine).into_iter().map(|finding| (finding.severity, finding.trouble)).collect()
+}
+
+/// Only this finding, of this severity.
+#[track_caller]
+fn only(machine: &Machine, severity: Severity, trouble: Trouble) {
+    assert_eq!(troubles(machine), [(severity, trouble)]);
+}
+
+#[track_caller]
+fn nothing(machine: &Machine) {
+    assert_eq!(troubles(machine), []);
+}
+
+fn changed(card: &Card, change: impl Fn(&mut Card)) -> Machine {
+    let mut card = card.clone();
+    change(&mut card);
+    on_linux(&[card])
+}
+
+#[test]
+fn one_processor() {
+    let trouble = Trouble::OneProcessor { processor: (0, 2), queues: 4, queues_max: Some(16) };
+    only(&on_linux(&[linux("eth0", &[2, 2, 2, 2])]), Severity::High, trouble);
+    nothing(&on_linux(&[linux("eth0", &[2, 2, 2, 4])]));
+}
+
+/// An interrupt that may go anywhere is where its counts are.
+#[test]
+fn one_processor_by_counts() {
+    let mut card = linux("eth0", &[2, 2]);
+    for (_, cpus) in &mut card.rss.interrupts {
+        *cpus = vec![2, 4];
+    }
+    card.rss.interrupt_counts = vec![vec![(2, 90), (4, 10)], vec![(2, 70), (4, 30)]];
+    assert!(matches!(
+        &troubles(&on_linux(&[card.clone()]))[..],
+        [(_, Trouble::OneProcessor { .. })]
+    ));
+    card.rss.interrupt_counts = vec![vec![(2, 90), (4, 10)], vec![(2, 50), (4, 50)]];
+    nothing(&on_linux(&[card]));
+}
+
+/// The fault of a real host: 16 queues, and a table of two processors.
+#[test]
+fn a_table_of_two_processors_for_16_queues() {
+    let trouble = Trouble::FewQueuesInTable { used: 2, queues: 16, entries: 4 };
+    only(&on_windows(&[windows("A", 16, &[2, 4, 2, 4])]), Severity::High, trouble);
+    nothing(&on_windows(&[windows("A", 2, &[2, 4, 2, 4])]));
+}
+
+/// The other one: 63 rings (ixgbe), and a table that can name 16.
+#[test]
+fn a_table_of_16_of_63_rings() {
+    let text = "RX flow hash indirection table for eth0 with 63 RX ring(s):\n 0: 0 1 2 3 4 5 6 7\n 8: 8 9 10 11 12 13 14 15\n";
+    let of = |text: &str| crate::cores::assemble::assemble(&read(text.as_bytes()).unwrap().pieces);
+    only(
+        &of(text),
+        Severity::Medium,
+        Trouble::FewQueuesInTable { used: 16, queues: 63, entries: 16 },
+    );
+    nothing(&of(&text.replace("63", "16")));
+}
+
+#[test]
+fn the_host_of_80_processors_has_no_fault_but_processor_0() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/outputs/windows/Get-NetAdapterRss_ConnectX3Pro_80cpu.txt"
+    );
+    let Ok(bytes) = std::fs::read(path) else {
+        smbscope_testing::skip!("{path} is not there");
+        return;
+    };
+    let machine = crate::cores::assemble::assemble(&read(&bytes).unwrap().pieces);
+    only(&machine, Severity::Low, Trouble::FirstProcessor { cards: 1 });
+}
+
+#[test]
+fn sibling_threads() {
+    only(
+        &on_linux(&[linux("eth0", &[2, 3])]),
+        Severity::Medium,
+        Trouble::SiblingThreads { processors: 2, cores: 1 },
+    );
+    nothing(&on_linux(&[linux("eth0", &[2, 4])]));
+}
+
+#[test]
+fn foreign_node() {
+    let trouble = |foreign| Trouble::ForeignNode {
+        foreign,
+        processors: 2,
+        node: Some(0),
+        distance_max: None,
+    };
+    only(&on_linux(&[linux("eth0", &[2, 8])]), Severity::Medium, trouble(1));
+    only(&on_linux(&[linux("eth0", &[8, 10])]), Severity::High, trouble(2));
+    nothing(&changed(&linux("eth0", &[8, 10]), |card| card.node = Some(1)));
+    nothing(&changed(&linux("eth0", &[8, 10]), |card| card.node = None));
+}
+
+/// Windows says the distance itself.
+#[test]
+fn foreign_node_by_distance() {
+    let mut card = windows("A", 2, &[2, 4]);
+    let near = |number| RssProcessor { group: 0, number, distance: 0 };
+    card.rss.processors = vec![near(2), RssProcessor { group: 0, number: 4, distance: 32_767 }];
+    let trouble =
+        Trouble::ForeignNode { foreign: 1, processors: 2, node: None, distance_max: Some(32_767) };
+    only(&on_windows(&[card.clone()]), Severity::Medium, trouble);
+    card.rss.processors = vec![near(2), near(4)];
+    nothing(&on_windows(&[card]));
+}
+
+#[test]
+fn shared_cores() {
+    let trouble = Trouble::SharedCores { other: "eth1".to_owned(), cores: 1 };
+    // CPU 4 and CPU 5 are threads of one core.
+    only(&on_linux(&[linux("eth0", &[2, 4]), linux("eth1", &[5, 6])]), Severity::Medium, trouble);
+    nothing(&on_linux(&[linux("eth0", &[2, 4]), linux("eth1", &[6, 1])]));
+}
+
+#[test]
+fn first_processor() {
+    only(&on_linux(&[linux("eth0", &[0, 2])]), Severity::Low, Trouble::FirstProcessor { cards: 1 });
+    let both = troubles(&on_linux(&[linux("eth0", &[0, 2]), linux("eth1", &[0, 4])]));
+    assert!(both.contains(&(Severity::Medium, Trouble::FirstProcessor { cards: 2 })));
+    nothing(&on_linux(&[linux("eth0", &[2, 4])]));
+}
+
+#[test]
+fn rss_off() {
+    let off = |card: &mut Card| card.rss.is_enabled = Some(false);
+    only(
+        &changed(&linux("eth0", &[2, 4]), off),
+        Severity::High,
+        Trouble::RssOff { queues_max: Some(16) },
+    );
+    nothing(&changed(&linux("eth0", &[2, 4]), |card| card.rss.is_enabled = Some(true)));
+}
+
+#[test]
+fn the_profile_ignores_what_is_set() {
+    let card = |profile: &str, node| {
+        let mut card = windows("A", 2, &[2, 4]);
+        card.rss.profile = Some(profile.to_owned());
+        card.rss.node = node;
+        card.rss.base = Some((0, 2));
+        card.rss.last = Some((0, 6));
+        on_windows(&[card])
+    };
+    let trouble = |profile: &str, settings: &[&'static str]| Trouble::ProfileIgnores {
+        profile: profile.to_owned(),
+        settings: settings.to_vec(),
+    };
+    only(&card("NUMAStatic", Some(1)), Severity::Medium, trouble("NUMAStatic", &["NumaNode"]));
+    let balanced = trouble("Balanced", &["BaseProcessorNumber", "MaxProcessorNumber"]);
+    only(&card("Balanced", None), Severity::Medium, balanced);
+    nothing(&card("ClosestStatic", Some(1)));
+    nothing(&card("NUMAStatic", None));
+}
+
+#[test]
+fn uneven_table() {
+    let trouble = Trouble::UnevenTable { entries: 128, targets: 3, least: 42, most: 43 };
+    only(&on_linux(&[linux("eth0", &[2, 4, 6])]), Severity::Low, trouble);
+    nothing(&on_linux(&[linux("eth0", &[2, 4])]));
+    // Eight entries for three: one has a third less.
+    let mut card = linux("eth0", &[2, 4, 6]);
+    card.rss.queue_table.truncate(8);
+    only(
+        &on_linux(&[card]),
+        Severity::Medium,
+        Trouble::UnevenTable { entries: 8, targets: 3, least: 2, most: 3 },
+    );
+}
+
+#[test]
+fn more_processors_than_queues() {
+    let trouble = Trouble::MoreProcessorsThanQueues { processors: 3, queues: 2 };
+    only(&on_windows(&[windows("A", 2, &[2, 4, 6])]), Severity::Medium, trouble);
+    nothing(&on_windows(&[windows("A", 3, &[2, 4, 6])]));
+}
+
+#[test]
+fn irqbalance() {
+    let with = |irqbalance, banned: &[u32]| Machine {
+        irqbalance,
+        irqbalance_banned: banned.to_vec(),
+        ..on_linux(&[linux("eth0", &[2, 4])])
+    };
+    let trouble = |pinned| Trouble::IrqbalanceActive { interrupts: 2, pinned };
+    only(&with(Some(true), &[]), Severity::Medium, trouble(2));
+    only(&with(Some(true), &[40]), Severity::Medium, trouble(1));
+    nothing(&with(Some(true), &[40, 41]));
+    nothing(&with(Some(false), &[]));
+}
+
+#[test]
+fn interrupts_float() {
+    let mut machine =
+        changed(&linux("eth0", &[2, 4]), |card| card.rss.interrupts[1].1 = vec![4, 6]);
+    nothing(&machine);
+    machine.irqbalance = Some(false);
+    only(&machine, Severity::Low, Trouble::InterruptsFloat { interrupts: 1 });
+}
+
+#[test]
+fn rps_on_rss() {
+    let rps = |card: &mut Card| card.rss.rps = vec![vec![6, 7], vec![]];
+    only(
+        &changed(&linux("eth0", &[2, 4]), rps),
+        Severity::Low,
+        Trouble::RpsOnRss { queues: 2, processors: 2 },
+    );
+    nothing(&changed(&linux("eth0", &[2, 4]), |card| card.rss.rps = vec![vec![], vec![]]));
+    // One queue needs it.
+    let one = changed(&linux("eth0", &[2]), |card| {
+        rps(card);
+        card.queues_max = Some(1);
+    });
+    assert!(!troubles(&one).iter().any(|(_, trouble)| matches!(trouble, Trouble::RpsOnRss { .. })));
+}
+
+#[test]
+fn xps_missing() {
+    let card = linux("eth0", &[2, 4]);
+    only(
+        &changed(&card, |card| card.rss.xps = vec![vec![]; 2]),
+        Severity::Low,
+        Trouble::XpsMissing { queues: 2 },
+    );
+    nothing(&changed(&card, |card| card.rss.xps = vec![vec![2], vec![]]));
+    nothing(&changed(&card, |card| card.rss.xps = vec![vec![]]));
+}
+
+#[test]
+fn teamed() {
+    let card = linux("eth0", &[2, 4]);
+    let trouble = Trouble::Teamed { master: "bond0".to_owned() };
+    nothing(&on_linux(std::slice::from_ref(&card)));
+    let mut team = card.clone();
+    team.name = "bond0".to_owned();
+    // A team and its member have the same processors, which is not a finding.
+    let member = Card { master: Some("bond0".to_owned()), ..card };
+    only(&on_linux(&[member, team]), Severity::Medium, trouble);
+}
+
+#[test]
+fn moderation() {
+    let with = |is_adaptive, delay, frames| {
+        changed(&linux("eth0", &[2, 4]), move |card| {
+            card.moderation.is_adaptive = Some(is_adaptive);
+            card.moderation.delay_usecs = Some(delay);
+            card.moderation.frames = Some(frames);
+        })
+    };
+    only(&with(false, 0, 0), Severity::Medium, Trouble::ModerationOff);
+    nothing(&with(true, 0, 0));
+    nothing(&with(false, 0, 32));
+    only(&with(false, 201, 0), Severity::Medium, Trouble::ModerationHigh { delay_usecs: 201 });
+    nothing(&with(false, 200, 0));
+    nothing(&with(true, 201, 0));
+    only(
+        &changed(&linux("eth0", &[2, 4]), |card| card.moderation.is_on = Some(false)),
+        Severity::Medium,
+        Trouble::ModerationOff,
+    );
+}
+
+#[test]
+fn ring_losses() {
+    let with = |frames, received| {
+        changed(&linux("eth0", &[2, 4]), move |card| {
+            card.losses =
+                vec![("rx_missed_errors".to_owned(), frames), ("rx_dropped".to_owned(), 1)];
+            card.received = received;
+        })
+    };
+    let severity = |machine: &Machine| {
+        let found = troubles(machine);
+        assert!(
+            matches!(&found[..], [(_, Trouble::RingLosses { counter, .. })] if counter == "rx_missed_errors")
+        );
+        found[0].0
+    };
+    assert_eq!(severity(&with(10, Some(10_000))), Severity::High);
+    assert_eq!(severity(&with(10, Some(10_001))), Severity::Medium);
+    assert_eq!(severity(&with(10, Some(10_000_001))), Severity::Low);
+    assert_eq!(severity(&with(10, None)), Severity::Medium);
+    nothing(&changed(&linux("eth0", &[2, 4]), |card| {
+        card.losses.push(("rx_dropped".to_owned(), 0))
+    }));
+}
+
+#[test]
+fn squeezes() {
+    let with = |dropped, squeezed| {
+        let row = SoftnetRow { cpu: 2, processed: 100_000, dropped, squeezed, rps: None };
+        Machine { softnet: vec![SoftnetRow::default(), row], ..on_linux(&[linux("eth0", &[2, 4])]) }
+    };
+    let trouble = |dropped, squeezed| Trouble::Squeezed {
+        processors: 1,
+        squeezed,
+        dropped,
+        processed: 100_000,
+    };
+    only(&with(0, 100), Severity::Medium, trouble(0, 100));
+    nothing(&with(0, 99));
+    only(&with(1, 0), Severity::Medium, trouble(1, 0));
+    only(&with(100, 0), Severity::High, trouble(100, 0));
+}
+
+#[test]
+fn filters_power_and_virtual_adapters() {
+    let card = linux("eth0", &[2, 4]);
+    let filters = |is_ntuple| Trouble::FlowFilters { is_ntuple };
+    only(
+        &changed(&card, |card| card.has_ntuple_filters = Some(true)),
+        Severity::Low,
+        filters(true),
+    );
+    only(
+        &changed(&card, |card| card.has_flow_director = Some(true)),
+        Severity::Low,
+        filters(false),
+    );
+    nothing(&changed(&card, |card| card.has_flow_director = Some(false)));
+    only(&changed(&card, |card| card.kind = Kind::Virtual), Severity::Low, Trouble::VirtualAdapter);
+    only(
+        &changed(&card, |card| card.kind = Kind::VirtualFunction),
+        Severity::Low,
+        Trouble::VirtualFunction,
+    );
+    let governor = |name: &str| Machine { governors: vec![name.to_owned()], ..on_linux(&[]) };
+    only(
+        &governor("powersave"),
+        Severity::Low,
+        Trouble::PowerSaving { governor: "powersave".to_owned() },
+    );
+    nothing(&governor("performance"));
+}
+
+#[test]
+fn a_finding_as_json_has_its_evidence_and_its_sentence() {
+    let found = find(&on_windows(&[windows("NIC 1", 16, &[2, 4, 2, 4])]));
+    let json = serde_json::to_value(&found[0]).unwrap();
+    let expected = serde_json::json!({
+        "card": "NIC 1", "severity": "high", "trouble": "few_queues_in_table", "used": 2, "queues": 16, "entries": 4,
+        "sentence": "The indirection table of 4 entries uses 2 of 16 queues.",
+    });
+    assert_eq!(json, expected);
+}

@@ -1,0 +1,272 @@
+//! Text that people paste: what `ethtool`, `lscpu`, `/proc` and PowerShell print, recognised by content.
+//!
+//! Owns the order in which formats are recognised; each format has one file below. A text may hold several outputs one
+//! after the other, with the prompts between them. It does not decide which machine the pieces describe: that is
+//! [`super::assemble`].
+
+use serde::{Deserialize, Serialize};
+
+mod adapter;
+mod adapter_hardware;
+mod adapter_rss;
+mod ethtool;
+mod interrupts;
+mod lines;
+mod lscpu;
+mod multichannel;
+mod network_interface;
+mod powershell;
+mod processors;
+mod softirqs;
+mod softnet;
+#[cfg(test)]
+mod tests;
+
+pub use adapter::{Adapter, AdvancedProperty};
+pub use adapter_hardware::AdapterHardware;
+pub use adapter_rss::{AdapterRss, RssProcessor};
+pub use ethtool::channels::Channels;
+pub use ethtool::coalesce::Coalescing;
+pub use ethtool::driver::Driver;
+pub use ethtool::features::Features;
+pub use ethtool::indirection::Indirection;
+pub use ethtool::rings::Rings;
+pub use ethtool::settings::Settings;
+pub use ethtool::statistics::Statistics;
+pub use interrupts::{Interrupt, Interrupts};
+pub use lines::Unknown;
+pub use lines::{mask_list, number_list};
+pub use lscpu::{Lscpu, LscpuRow};
+pub use multichannel::MultichannelConnection;
+pub use network_interface::NetworkInterface;
+pub use processors::{LogicalProcessors, Processor};
+pub use softirqs::Softirqs;
+pub use softnet::SoftnetRow;
+
+use lines::Lines;
+
+/// Longest text that is read.
+const BYTES_MAX: usize = 64 << 20;
+/// Logical processors of a machine, and members of a list of them.
+pub(crate) const CPUS_MAX: usize = 16_384;
+/// Entries of an indirection table.
+pub(crate) const TABLE_MAX: usize = 65_536;
+/// Pieces of one text.
+const PIECES_MAX: usize = 65_536;
+
+/// One output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    AdapterRss(AdapterRss),
+    AdapterHardware(AdapterHardware),
+    Adapter(Adapter),
+    AdvancedProperty(AdvancedProperty),
+    MultichannelConnection(MultichannelConnection),
+    /// `Get-SmbServerNetworkInterface`.
+    ServerInterface(NetworkInterface),
+    /// `Get-SmbClientNetworkInterface`.
+    ClientInterface(NetworkInterface),
+    /// Processors of Windows with their cores, packages and nodes.
+    Processors(LogicalProcessors),
+    Channels(Channels),
+    Indirection(Indirection),
+    Features(Features),
+    Driver(Driver),
+    Coalescing(Coalescing),
+    Rings(Rings),
+    Statistics(Statistics),
+    Settings(Settings),
+    Lscpu(Lscpu),
+    LscpuTable(Vec<LscpuRow>),
+    Interrupts(Interrupts),
+    Softirqs(Softirqs),
+    Softnet(Vec<SoftnetRow>),
+    /// The heading of an output that no plan needs.
+    NotNeeded(String),
+    /// A message of a program that could not answer.
+    Failure(String),
+}
+
+/// What a text contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    pub pieces: Vec<Piece>,
+    /// Lines that no reader understood, the first 200.
+    pub unknown: Vec<Unknown>,
+    /// How many there were.
+    pub unknown_count: u64,
+}
+
+/// Why a text could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadError {
+    /// Number of the line, the first is 1.
+    pub line: usize,
+    pub message: String,
+}
+
+impl ReadError {
+    fn new(line: usize, message: impl Into<String>) -> Self {
+        Self { line, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads a text: UTF-8, or UTF-16 with a byte order mark as PowerShell's `>` writes it. An error names the first line
+/// that is damaged, or says that no known output was found.
+pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
+    if bytes.len() > BYTES_MAX {
+        return Err(ReadError::new(
+            1,
+            format!("{} bytes of text; at most {BYTES_MAX} are read", bytes.len()),
+        ));
+    }
+    let text = decode(bytes);
+    let mut lines = Lines::new(&text);
+    let mut pieces = Vec::new();
+    while let Some(line) = lines.peek() {
+        if pieces.len() >= PIECES_MAX {
+            return Err(ReadError::new(
+                lines.number(),
+                format!("more than {PIECES_MAX} outputs in one text"),
+            ));
+        }
+        if line.trim().is_empty() {
+            lines.skip(1);
+        } else if let Some(device) = command_line(line) {
+            lines.device = device;
+            lines.skip(1);
+        } else if let Some(format) = recognise(&lines) {
+            let before = lines.number();
+            format.read(&mut lines, &mut pieces)?;
+            if lines.number() == before {
+                lines.pass_unknown();
+            }
+        } else {
+            lines.pass_unknown();
+        }
+    }
+    if pieces.is_empty() {
+        return Err(ReadError::new(
+            1,
+            "no known output; expected Get-NetAdapterRss, Get-NetAdapterHardwareInfo, Get-NetAdapter, \
+             Get-SmbMultichannelConnection, Get-SmbServerNetworkInterface, ethtool -l/-x/-k/-i/-c/-g/-S, lscpu, \
+             /proc/interrupts, /proc/softirqs or /proc/net/softnet_stat",
+        ));
+    }
+    Ok(Reading { pieces, unknown: lines.unknown, unknown_count: lines.unknown_count })
+}
+
+/// The formats, in the order in which they are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Ethtool(ethtool::Heading),
+    PowershellList,
+    PowershellTable,
+    Json,
+    Lscpu,
+    LscpuTable,
+    Counters,
+    Softnet,
+}
+
+impl Format {
+    fn read(self, lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+        match self {
+            Self::Ethtool(heading) => ethtool::read(heading, lines, pieces),
+            Self::PowershellList => powershell::list(lines, pieces),
+            Self::PowershellTable => powershell::table(lines, pieces),
+            Self::Json => powershell::json(lines, pieces),
+            Self::Lscpu => lscpu::read(lines, pieces),
+            Self::LscpuTable => lscpu::table(lines, pieces),
+            Self::Counters if softirqs::starts(lines) => softirqs::read(lines, pieces),
+            Self::Counters => interrupts::read(lines, pieces),
+            Self::Softnet => softnet::read(lines, pieces),
+        }
+    }
+}
+
+/// The format that begins at the next line.
+fn recognise(lines: &Lines<'_>) -> Option<Format> {
+    let line = lines.peek()?;
+    if let Some(heading) = ethtool::heading(line) {
+        Some(Format::Ethtool(heading))
+    } else if lscpu::starts(line) {
+        Some(Format::Lscpu)
+    } else if lscpu::table_starts(line) {
+        Some(Format::LscpuTable)
+    } else if softnet::starts(line) {
+        Some(Format::Softnet)
+    } else if interrupts::starts(line) {
+        Some(Format::Counters)
+    } else if matches!(line.trim_start().chars().next(), Some('{' | '[')) {
+        Some(Format::Json)
+    } else if powershell::list_starts(lines) {
+        Some(Format::PowershellList)
+    } else if powershell::table_starts(lines) {
+        Some(Format::PowershellTable)
+    } else {
+        None
+    }
+}
+
+/// Whether a reader must stop before the next line: the text ends, a command was typed, or another output begins.
+fn ends(lines: &Lines<'_>) -> bool {
+    lines.peek().is_none_or(|line| command_line(line).is_some()) || recognise(lines).is_some()
+}
+
+/// Whether a line is a command that somebody typed, with or without its prompt; and the adapter that it names.
+fn command_line(line: &str) -> Option<Option<String>> {
+    let line = line.trim();
+    if line.starts_with("PS ") && line.contains('>') {
+        return Some(None);
+    }
+    let typed = ["# ", "$ ", "> "]
+        .iter()
+        .filter_map(|prompt| line.split_once(prompt))
+        .map(|(_, typed)| typed.trim());
+    for command in std::iter::once(line).chain(typed) {
+        let command = command.strip_prefix("sudo ").unwrap_or(command);
+        let mut words = command.split_whitespace();
+        let first = words.next()?;
+        match first.rsplit('/').next() {
+            Some("ethtool") => {
+                let options: Vec<&str> = words.collect();
+                let device = options.last().filter(|word| !word.starts_with('-'));
+                if options.first().is_some_and(|word| word.starts_with('-') && !word.contains('|'))
+                {
+                    return Some(device.map(|word| (*word).to_owned()));
+                }
+            }
+            Some("cat") if command.contains("/proc/") => return Some(None),
+            Some("lscpu") if words.all(|word| word.starts_with('-')) => return Some(None),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn decode(bytes: &[u8]) -> String {
+    let units = |of: fn([u8; 2]) -> u16| -> Vec<u16> {
+        bytes
+            .get(2..)
+            .unwrap_or_default()
+            .chunks_exact(2)
+            .filter_map(|pair| pair.first_chunk().copied().map(of))
+            .collect()
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => String::from_utf16_lossy(&units(u16::from_le_bytes)),
+        [0xfe, 0xff, ..] => String::from_utf16_lossy(&units(u16::from_be_bytes)),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}

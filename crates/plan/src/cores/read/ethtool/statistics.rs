@@ -1,0 +1,81 @@
+//! `ethtool -S`: counters of the driver, and which of them are losses of the receive side.
+//!
+//! Names are the driver's; `Documentation/networking/statistics.rst` has the standard ones.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cores::read::lines::Lines;
+use crate::cores::read::{ReadError, ends};
+
+/// Counters that are kept.
+const COUNTERS_MAX: usize = 65_536;
+
+/// Counters of an adapter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    pub device: Option<String>,
+    pub counters: Vec<(String, u64)>,
+}
+
+impl Statistics {
+    /// Frames that were lost because a receive ring or its buffers were full: counters above zero, by name.
+    pub fn receive_losses(&self) -> Vec<(String, u64)> {
+        let is_loss = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let is_receive = name.contains("rx") || name.contains("receive");
+            is_receive
+                && [
+                    "drop",
+                    "discard",
+                    "no_buff",
+                    "nobuf",
+                    "missed",
+                    "out_of_buffer",
+                    "fifo_err",
+                    "over_err",
+                    "alloc_fail",
+                    "no_dma",
+                ]
+                .iter()
+                .any(|part| name.contains(part))
+        };
+        self.counters.iter().filter(|(name, value)| *value > 0 && is_loss(name)).cloned().collect()
+    }
+
+    /// Received frames: the adapter's own sum, otherwise that of its queues.
+    pub fn received(&self) -> Option<u64> {
+        let whole =
+            self.counters.iter().find(|(name, _)| name == "rx_packets").map(|(_, value)| *value);
+        let queues = || {
+            let parts = self.counters.iter().filter(|(name, _)| {
+                name.starts_with("rx") && (name.ends_with("_packets") || name.ends_with("rx_pkts"))
+            });
+            parts.map(|(_, value)| *value).reduce(u64::saturating_add)
+        };
+        whole.or_else(queues)
+    }
+}
+
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Statistics, ReadError> {
+    lines.skip(1);
+    let mut statistics = Statistics { device: lines.device.clone(), ..Statistics::default() };
+    while let Some(line) = lines.peek().filter(|_| !ends(lines)) {
+        // `rxq0: rx_pkts: 5`: the name has a colon itself.
+        let counter = line
+            .rsplit_once(':')
+            .and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+        match counter {
+            _ if line.trim().is_empty() => lines.skip(1),
+            Some((name, value)) => {
+                if statistics.counters.len() >= COUNTERS_MAX {
+                    let message = format!("more than {COUNTERS_MAX} counters of one adapter");
+                    return Err(ReadError::new(lines.number(), message));
+                }
+                statistics.counters.push((name.to_owned(), value));
+                lines.skip(1);
+            }
+            None => lines.pass_unknown(),
+        }
+    }
+    Ok(statistics)
+}
