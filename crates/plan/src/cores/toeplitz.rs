@@ -27,7 +27,7 @@ pub const MELLANOX_KEY: [u8; 40] = [
     0x06, 0x3c, 0x25, 0xf3, 0xfc, 0x1f, 0xdc, 0x2a,
 ];
 
-/// Entries of an indirection table that was not read: the usual size, and the largest that NDIS 6 knows.
+/// Entries of an indirection table that was not read: the usual size.
 pub const TABLE_ENTRIES_DEFAULT: u32 = 128;
 
 /// Where the key of a calculation is from. Only with [`KeySource::Read`] is a result exact.
@@ -67,7 +67,7 @@ pub struct Flow {
 pub fn key_or_default<'a>(read: &'a [u8], driver: Option<&str>) -> (&'a [u8], KeySource) {
     if !read.is_empty() {
         (read, KeySource::Read)
-    } else if driver.is_some_and(|name| name.starts_with("mlx4")) {
+    } else if matches!(driver, Some("mlx4_en" | "mlx4_core")) {
         (&MELLANOX_KEY, KeySource::MellanoxDefault)
     } else {
         (&MICROSOFT_KEY, KeySource::Microsoft)
@@ -231,6 +231,8 @@ mod tests {
     fn the_key_is_the_one_that_was_read_else_a_default_with_its_name() {
         assert_eq!(key_or_default(&[1; 52], Some("mlx5_core")), (&[1; 52][..], KeySource::Read));
         assert_eq!(key_or_default(&[], Some("mlx4_en")).1, KeySource::MellanoxDefault);
+        // Windows gives its own key to the adapter.
+        assert_eq!(key_or_default(&[], Some("mlx4eth63")).1, KeySource::Microsoft);
         assert_eq!(key_or_default(&[], Some("ixgbe")), (&MICROSOFT_KEY[..], KeySource::Microsoft));
     }
 

@@ -252,3 +252,55 @@ fn weights_restore_a_table_in_runs() {
     let step = commands.steps.iter().find(|step| step.kind == Kind::Table).unwrap();
     assert_eq!(step.undo, ["ethtool -X 'eth0' weight 96 32"]);
 }
+
+/// The published case as commands: six adapters, two cores each, hyper-threads left out.
+#[test]
+fn the_published_case_has_its_bases_in_commands() {
+    let mut machine =
+        layout::tests::machine(System::Windows, 2, 6, 2, layout::tests::Numbering::ThreadsLast);
+    for slot in 0..6 {
+        let mut card = layout::tests::card(&format!("Slot {slot}"), Some(slot / 3), Some(8));
+        card.rss = Rss {
+            is_enabled: Some(true),
+            queues: Some(8),
+            profile: Some("NUMAStatic".into()),
+            base: Some((0, 0)),
+            last: Some((0, 23)),
+            processors_max: Some(8),
+            ..Rss::default()
+        };
+        machine.cards.push(card);
+    }
+    let request = Request { management: Some("Slot 0".into()), ..Request::default() };
+    let commands = commands(&machine, &layout::plan(&machine), &request);
+    let values: Vec<_> = commands
+        .steps
+        .iter()
+        .map(|step| {
+            let words = simulator::words(&step.apply[0], System::Windows).unwrap();
+            let value =
+                |name: &str| words[words.iter().position(|word| word == name).unwrap() + 1].clone();
+            [
+                value("-Name"),
+                value("-BaseProcessorNumber"),
+                value("-MaxProcessorNumber"),
+                value("-NumaNode"),
+            ]
+            .join(" ")
+        })
+        .collect();
+    assert_eq!(
+        values,
+        [
+            "Slot 1 2 3 0",
+            "Slot 2 4 5 0",
+            "Slot 3 6 7 1",
+            "Slot 4 8 9 1",
+            "Slot 5 10 11 1",
+            "Slot 0 0 1 0"
+        ]
+    );
+    let json = serde_json::to_value(&commands).unwrap();
+    assert_eq!(json["steps"][0]["kind"], "processors");
+    assert_eq!(json["steps"][0]["interrupts"], "adapter_restart");
+}
