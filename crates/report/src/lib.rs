@@ -32,6 +32,7 @@ pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{explain_schema, json, processors_schema, schema, why_schema};
 pub use pages::comparison::{comparison_text, comparison_warnings};
+pub use pages::cores::{CoresPlan, cores_json, cores_text};
 pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
 pub use pages::why::{why_json, why_miss, why_text};
 pub use prediction::{prediction_html, profile_html};

@@ -4,6 +4,7 @@
 pub mod calibration;
 pub mod capacity;
 pub mod comparison;
+pub mod cores;
 pub mod findings;
 pub mod why;
 pub mod workload;

@@ -51,6 +51,7 @@ pub enum Command {
     Top(crate::commands::top::args::Top),
     Ops(Ops),
     Query(Query),
+    Plan(crate::commands::plan::Plan),
     Export(crate::commands::export::Export),
     Schema(Schema),
     Doctor(Doctor),
@@ -64,7 +65,7 @@ pub enum Command {
 /// The commands as `smbscope --help` groups them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Get data", &["record", "import", "load", "lab", "wan"]),
-    ("Ask questions", &["report", "explain", "compare", "predict", "top", "ops", "query"]),
+    ("Ask questions", &["report", "explain", "compare", "predict", "plan", "top", "ops", "query"]),
     ("Export", &["export"]),
     ("Other", &["schema", "doctor", "completions", "man"]),
 ];

@@ -16,6 +16,7 @@ mod man;
 #[cfg(not(feature = "sql"))]
 mod no_sql;
 mod ops;
+pub mod plan;
 pub mod predict;
 #[cfg(feature = "sql")]
 mod query;
@@ -40,6 +41,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Explain(args) => explain::run(args, cli.verbosity),
         Command::Compare(args) => compare::run(args, cli.verbosity),
         Command::Predict(args) => predict::run(args, cli.verbosity),
+        Command::Plan(args) => plan::run(args, cli.verbosity),
         Command::Record(args) => record::run(args, cli.verbosity),
         Command::Top(args) => top::run(args, cli.verbosity),
         Command::Load(args) => load::run(args, cli.verbosity),

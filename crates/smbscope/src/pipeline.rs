@@ -23,6 +23,7 @@ pub mod measure;
 pub mod pass;
 pub mod period;
 pub mod processors;
+pub mod received;
 pub mod record;
 pub mod summarize;
 pub mod why;

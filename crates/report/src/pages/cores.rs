@@ -1,0 +1,320 @@
+//! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, what it brings.
+
+use serde_json::{Value, json};
+use smbscope_plan::cores::commands::{Commands, Interruption, Step};
+use smbscope_plan::cores::findings::{Finding, Severity};
+use smbscope_plan::cores::layout::{CpuId, Layout, Note};
+use smbscope_plan::cores::prediction::{Prediction, Spread, Verdict};
+use smbscope_plan::cores::toeplitz::KeySource;
+use smbscope_plan::cores::topology::{Machine, System};
+
+use crate::format;
+
+/// Cores of a node in one line of the drawing.
+const CORES_IN_LINE: usize = 32;
+/// Shares of cores that are listed.
+const CORES_LISTED: usize = 8;
+
+/// A plan with everything that it is based on.
+#[derive(Debug)]
+pub struct CoresPlan {
+    pub machine: Machine,
+    pub findings: Vec<Finding>,
+    pub layout: Layout,
+    pub commands: Commands,
+    /// Of recorded connections.
+    pub prediction: Option<Prediction>,
+    /// Lines of the input that were not understood.
+    pub unknown_lines: u64,
+}
+
+/// The plan as JSON: its parts by name.
+///
+/// # Errors
+///
+/// Those of `serde_json`, which this data does not cause.
+pub fn cores_json(plan: &CoresPlan) -> serde_json::Result<Value> {
+    Ok(json!({
+        "machine": serde_json::to_value(&plan.machine)?,
+        "findings": serde_json::to_value(&plan.findings)?,
+        "layout": serde_json::to_value(&plan.layout)?,
+        "commands": serde_json::to_value(&plan.commands)?,
+        "prediction": serde_json::to_value(&plan.prediction)?,
+        "unknown_lines": plan.unknown_lines,
+    }))
+}
+
+/// The plan as text, `width` columns wide. `bold` are the texts that start and end bold text.
+pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String {
+    let mut text = Lines { text: String::new(), width, bold };
+    let Machine { system, cpus, cards, assumptions, .. } = &plan.machine;
+    let of = |value: fn(&smbscope_plan::cores::topology::Cpu) -> u32| {
+        let mut values: Vec<_> = cpus.iter().map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values.len()
+    };
+    let name = match system {
+        System::Linux => "Linux",
+        System::Windows => "Windows",
+    };
+    text.line(
+        0,
+        &format!(
+            "{name}: {} sockets, {} NUMA nodes, {} cores, {} processors; {} network adapters",
+            of(|cpu| cpu.socket),
+            of(|cpu| cpu.node),
+            of(|cpu| cpu.core),
+            cpus.len(),
+            cards.len()
+        ),
+    );
+    for assumption in assumptions {
+        text.line(2, &format!("Assumed: {assumption}"));
+    }
+    if plan.unknown_lines > 0 {
+        let count = format::count(plan.unknown_lines);
+        text.line(2, &format!("{count} lines of the input were not understood."));
+    }
+    findings(&mut text, &plan.findings);
+    layout(&mut text, &plan.machine, &plan.layout);
+    if let Some(prediction) = &plan.prediction {
+        predicted(&mut text, prediction);
+    }
+    commands(&mut text, &plan.commands);
+    text.text
+}
+
+fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
+    text.heading("What is wrong");
+    if findings.is_empty() {
+        text.line(2, "Nothing that the input shows.");
+    }
+    for finding in findings {
+        let severity = match finding.severity {
+            Severity::High => "high",
+            Severity::Medium => "medium",
+            Severity::Low => "low",
+        };
+        let card = finding.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+        text.line(2, &format!("[{severity}] {card}{}", finding.sentence));
+    }
+}
+
+/// Each node with its cores, and the adapters' letters on those that receive.
+fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
+    text.heading("Layout");
+    if layout.cards.is_empty() {
+        text.line(2, "There is no layout: the input has no processors, or no adapters.");
+        return;
+    }
+    let letter = |place: usize| char::from(b'A' + (place % 26) as u8);
+    let mut nodes: Vec<_> = machine.cpus.iter().map(|cpu| cpu.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    for node in nodes {
+        let mut cores: Vec<_> = machine
+            .cpus
+            .iter()
+            .filter(|cpu| cpu.node == node && cpu.is_online)
+            .map(|cpu| (cpu.core, cpu.group, cpu.number))
+            .collect();
+        cores.sort_unstable();
+        cores.dedup_by_key(|(core, ..)| *core);
+        for line in cores.chunks(CORES_IN_LINE) {
+            let marks: String = line
+                .iter()
+                .map(|&(_, group, number)| {
+                    let serves = |card: &&smbscope_plan::cores::layout::CardLayout| {
+                        card.queues.contains(&(group, number))
+                    };
+                    let place = layout.cards.iter().position(|card| serves(&card));
+                    place.map_or('·', letter)
+                })
+                .collect();
+            let (first, last) = (line.first(), line.last());
+            let range = match (first, last) {
+                (Some(&(_, g1, n1)), Some(&(_, g2, n2))) => {
+                    format!("{} to {}", cpu((g1, n1)), cpu((g2, n2)))
+                }
+                _ => String::new(),
+            };
+            text.line(2, &format!("node {node}  {marks}  first threads of cores, CPU {range}"));
+        }
+    }
+    for (place, card) in layout.cards.iter().enumerate() {
+        let queues: Vec<_> = card.queues.iter().map(|id| cpu(*id)).collect();
+        let mut words = format!(
+            "{} {}: node {}, {} queues on CPU {}",
+            letter(place),
+            card.name,
+            card.node,
+            queues.len(),
+            queues.join(", ")
+        );
+        if !card.rps.is_empty() {
+            let rps: Vec<_> = card.rps.iter().map(|id| cpu(*id)).collect();
+            words.push_str(&format!("; packet steering (RPS) to CPU {}", rps.join(", ")));
+        }
+        if let Some(range) = &card.range {
+            words.push_str(&format!(
+                "; base {}, last {}, at most {} processors, profile {}",
+                cpu(range.base),
+                cpu(range.last),
+                range.processors_max,
+                range.profile.name()
+            ));
+        }
+        text.line(2, &words);
+        for note in &card.notes {
+            text.line(4, &said(note));
+        }
+    }
+}
+
+fn said(note: &Note) -> String {
+    match *note {
+        Note::NodeUnknown => {
+            "Its NUMA node is not known: the node with the most room was chosen.".to_owned()
+        }
+        Note::NodeWithoutCores { node } => {
+            format!("Its node {node} has no processor online: another node serves it.")
+        }
+        Note::QueuesUnknown => {
+            "How many queues it has is not known: the cores alone decided.".to_owned()
+        }
+        Note::FewQueues { queues, share } => {
+            format!("It has {queues} queues only; its share would be {share} cores.")
+        }
+        Note::FewerSuffice { from, to } => {
+            format!(
+                "{from} queues would bring no more than {to}: the table has a power of two entries."
+            )
+        }
+        Note::Uneven { percent_max, percent_even } => format!(
+            "Shares of its table are uneven: {percent_max:.1} % at most, {percent_even:.1} % if they were even."
+        ),
+        Note::CoreShared { cards } => {
+            format!("There are more adapters than cores: {cards} adapters have its core.")
+        }
+        Note::Cpu0 => "CPU 0 serves it too, because all cores of the node are needed.".to_owned(),
+        Note::WindowsLimit => "Windows allows no more processors for an adapter.".to_owned(),
+        Note::Virtual => "It is virtual: the host decides, too.".to_owned(),
+    }
+}
+
+fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
+    text.heading("What it brings, for the recorded connections");
+    if prediction.cards.is_empty() {
+        text.line(2, "The recording has no connection to an adapter of the layout.");
+    }
+    for card in &prediction.cards {
+        let connections = format::count(card.connections);
+        let first = match card.verdict {
+            Verdict::OneConnection => "there is one connection, and one connection stays on one core: no table spreads it. Several connections (SMB Multichannel: RSS-capable interfaces, four connections each) do.".to_owned(),
+            Verdict::OneDominates { packets_percent } => format!("one connection of {connections} has {packets_percent:.0} % of the packets: the busiest core keeps them."),
+            Verdict::Spreads => format!("{connections} connections, none with more than half of the packets."),
+        };
+        text.line(2, &format!("{}: {first}", card.name));
+        text.line(4, &format!("before: {}", spread(&card.before)));
+        text.line(4, &format!("after:  {}", spread(&card.after)));
+        let key = match card.key {
+            KeySource::Read => None,
+            KeySource::MellanoxDefault => Some("the default of Mellanox' driver"),
+            KeySource::Microsoft => Some("that of Microsoft's documentation"),
+        };
+        if let Some(key) = key {
+            text.line(4, &format!("The adapter's key of the hash is not known; {key} was used, so which core gets which connection is an example."));
+        }
+    }
+    if prediction.ignored > 0 {
+        let count = format::count(prediction.ignored);
+        text.line(2, &format!("{count} connections could not be placed."));
+    }
+}
+
+fn spread(spread: &Spread) -> String {
+    let mut cores: Vec<_> = spread.cores.iter().filter(|core| core.packets > 0).collect();
+    cores.sort_by_key(|core| std::cmp::Reverse(core.packets));
+    let listed = cores.iter().take(CORES_LISTED).map(|core| {
+        let place = core.cpu.map_or("an unknown CPU".to_owned(), |id| format!("CPU {}", cpu(id)));
+        format!("{place} {:.0} %", core.packets_percent)
+    });
+    let mut words = listed.collect::<Vec<_>>().join(", ");
+    if cores.len() > CORES_LISTED {
+        words.push_str(&format!(" and {} more", cores.len() - CORES_LISTED));
+    }
+    if let Some(busiest) = &spread.busiest {
+        words.push_str(&format!(
+            "; with random keys the busiest has {:.0} % ({:.0} to {:.0} %)",
+            busiest.percent_mean, busiest.percent_p5, busiest.percent_p95
+        ));
+    }
+    if words.is_empty() { "nothing".to_owned() } else { words }
+}
+
+fn commands(text: &mut Lines<'_>, commands: &Commands) {
+    text.heading("Commands (nothing was executed)");
+    if commands.steps.is_empty() {
+        text.line(2, "None: the settings found are those of the layout, or cannot be changed.");
+    }
+    for (number, step) in commands.steps.iter().enumerate() {
+        self::step(text, number + 1, step);
+    }
+    for refusal in &commands.refused {
+        let reason = serde_json::to_value(refusal.reason).ok();
+        let reason = reason.and_then(|reason| reason.as_str().map(|word| word.replace('_', " ")));
+        let reason = reason.unwrap_or_default();
+        text.line(2, &format!("{}: left as it is ({reason}).", refusal.card));
+    }
+}
+
+fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
+    let card = step.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+    let interrupts = match step.interrupts {
+        Interruption::None => "interrupts nothing",
+        Interruption::AdapterRestart => "restarts the adapter: its link is down for some seconds",
+        Interruption::QueueRestart => {
+            "restarts the adapter's queues: packets can be lost for a moment"
+        }
+        Interruption::Service => "restarts a service, not traffic",
+    };
+    text.line(2, &format!("{number}. {card}{} ({interrupts})", step.does));
+    for line in &step.apply {
+        text.code(5, line);
+    }
+    for line in &step.undo {
+        text.code(5, &format!("undo:  {line}"));
+    }
+    for check in &step.checks {
+        text.code(5, &format!("check: {}  -> {}", check.command, check.expected));
+    }
+}
+
+/// A processor as people write it: with its group if that is not the first.
+fn cpu((group, number): CpuId) -> String {
+    if group == 0 { number.to_string() } else { format!("{group}:{number}") }
+}
+
+struct Lines<'a> {
+    text: String,
+    width: usize,
+    bold: (&'a str, &'a str),
+}
+
+impl Lines<'_> {
+    fn heading(&mut self, words: &str) {
+        let (begin, end) = self.bold;
+        self.text.push_str(&format!("\n{begin}{words}{end}\n"));
+    }
+
+    /// Words, folded.
+    fn line(&mut self, indent: usize, words: &str) {
+        super::findings::folded(&mut self.text, indent, &format::harmless(words), self.width);
+    }
+
+    /// A command, never folded.
+    fn code(&mut self, indent: usize, line: &str) {
+        self.text.push_str(&format!("{:indent$}{}\n", "", format::harmless(line)));
+    }
+}
