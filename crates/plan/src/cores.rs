@@ -2,6 +2,7 @@
 //! and what it would bring.
 
 pub mod assemble;
+pub mod bundle;
 pub mod findings;
 pub mod read;
 pub mod topology;
