@@ -12,6 +12,9 @@ use super::topology::{Card, Cpu, Kind, Machine, System};
 /// Adapters of one machine.
 pub(crate) const CARDS_MAX: usize = 1024;
 
+/// Failures that are kept.
+const FAILURES_MAX: usize = 100;
+
 /// Makes a machine of pieces. Windows if one of them is an output of Windows.
 pub fn assemble(pieces: &[Piece]) -> Machine {
     let mut machine = Machine::default();
@@ -101,12 +104,15 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 softirqs.cpus.iter().copied().zip(softirqs.net_rx.iter().copied()).collect();
         }
         Piece::Softnet(rows) => machine.softnet.clone_from(rows),
+        Piece::Failure(message) if machine.failures.len() < FAILURES_MAX => {
+            machine.failures.push(message.clone())
+        }
+        Piece::Failure(_) => {}
         // The client's interfaces are those of another machine, or the same ones under another name.
         Piece::ClientInterface(_)
         | Piece::Lscpu(_)
         | Piece::Interrupts(_)
-        | Piece::NotNeeded(_)
-        | Piece::Failure(_) => {}
+        | Piece::NotNeeded(_) => {}
     }
 }
 

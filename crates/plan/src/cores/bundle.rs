@@ -18,11 +18,16 @@ mod linux;
 pub mod tar;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod windows_tests;
 
 pub use files::Folder;
 #[cfg(target_os = "linux")]
 pub use files::Live;
 pub use tar::Tar;
+
+/// The PowerShell that writes a bundle on Windows: one file of JSON, which [`read_bytes`] reads. It only reads settings.
+pub const WINDOWS_SCRIPT: &str = include_str!("collect_windows.ps1");
 
 /// Longest file that is read.
 pub(crate) const FILE_BYTES_MAX: usize = 16 << 20;
