@@ -1,6 +1,8 @@
-//! Where the receive work of network adapters goes, and how to spread it over cores.
+//! Receive work of network adapters over processors: what the machine is, what is wrong with its settings, a layout,
+//! its commands, and what it would bring.
 
 pub mod assemble;
+pub mod bundle;
 pub mod commands;
 pub mod findings;
 pub mod layout;

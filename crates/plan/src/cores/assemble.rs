@@ -4,13 +4,16 @@
 //! assumed instead is written to [`Machine::assumptions`]. It reads no files: that is [`super::bundle`].
 
 use super::read::{
-    Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupts, LogicalProcessors,
-    Lscpu, LscpuRow, Piece,
+    Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts,
+    LogicalProcessors, Lscpu, LscpuRow, Piece,
 };
 use super::topology::{Card, Cpu, Kind, Machine, System};
 
 /// Adapters of one machine.
 pub(crate) const CARDS_MAX: usize = 1024;
+
+/// Failures that are kept.
+const FAILURES_MAX: usize = 100;
 
 /// Makes a machine of pieces. Windows if one of them is an output of Windows.
 pub fn assemble(pieces: &[Piece]) -> Machine {
@@ -85,7 +88,7 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
         Piece::Statistics(statistics) => {
             if let Some(card) = card(machine, statistics.device.as_deref()) {
                 card.losses = statistics.receive_losses();
-                card.received = statistics.received();
+                card.received = statistics.received().or(card.received);
             }
         }
         Piece::Settings(settings) => {
@@ -101,12 +104,15 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 softirqs.cpus.iter().copied().zip(softirqs.net_rx.iter().copied()).collect();
         }
         Piece::Softnet(rows) => machine.softnet.clone_from(rows),
+        Piece::Failure(message) if machine.failures.len() < FAILURES_MAX => {
+            machine.failures.push(message.clone())
+        }
+        Piece::Failure(_) => {}
         // The client's interfaces are those of another machine, or the same ones under another name.
         Piece::ClientInterface(_)
         | Piece::Lscpu(_)
         | Piece::Interrupts(_)
-        | Piece::NotNeeded(_)
-        | Piece::Failure(_) => {}
+        | Piece::NotNeeded(_) => {}
     }
 }
 
@@ -192,8 +198,8 @@ fn add_features(machine: &mut Machine, features: &Features) {
         card.has_flow_director = features.get("flow-director-atr").or(card.has_flow_director);
         return;
     }
+    // `receive-hashing` is whether the stack gets the hash, not whether RSS spreads.
     card.has_ntuple_filters = features.get("ntuple-filters").or(card.has_ntuple_filters);
-    card.rss.is_enabled = features.get("receive-hashing").or(card.rss.is_enabled);
 }
 
 fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
@@ -257,8 +263,11 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
 /// Gives each adapter the interrupts of its receive queues.
 fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
     for card in &mut machine.cards {
-        let mut rows: Vec<_> =
-            interrupts.rows.iter().filter(|row| belongs(&row.name, card)).collect();
+        let is_mine = |row: &&Interrupt| {
+            belongs(&row.name, card)
+                || card.rss.interrupts.iter().any(|(number, _)| *number == row.number)
+        };
+        let mut rows: Vec<_> = interrupts.rows.iter().filter(|row| is_mine(row)).collect();
         if rows.iter().any(|row| is_receive_queue(&row.name)) {
             rows.retain(|row| is_receive_queue(&row.name));
         }
@@ -284,7 +293,7 @@ fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
 }
 
 /// Whether an interrupt's name is that of an adapter: `eth0-TxRx-3`, `ice-eth0-TxRx-3`, `mlx5_comp3@pci:0000:3b:00.0`.
-fn belongs(name: &str, card: &Card) -> bool {
+pub(crate) fn belongs(name: &str, card: &Card) -> bool {
     let is_device = name.split(['-', ' ', ',', '@', ':', '.']).any(|word| word == card.name)
         || name
             .strip_prefix(&card.name)
@@ -367,7 +376,7 @@ mod tests {
         );
         assert_eq!(
             (card.rss.is_enabled, card.has_ntuple_filters, card.kind),
-            (Some(true), Some(true), Kind::Physical)
+            (None, Some(true), Kind::Physical)
         );
         assert_eq!(card.rss.interrupts, [(8, vec![]), (7, vec![])]);
         assert_eq!(card.rss.interrupt_counts, [vec![(0, 3)], vec![(0, 1), (2, 2)]]);

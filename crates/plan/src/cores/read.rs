@@ -16,7 +16,7 @@ mod lscpu;
 mod multichannel;
 mod network_interface;
 mod powershell;
-mod processors;
+pub(crate) mod processors;
 mod softirqs;
 mod softnet;
 #[cfg(test)]

@@ -146,6 +146,8 @@ pub struct Machine {
     /// Windows: paths of SMB clients, and interfaces of the SMB server.
     pub multichannel: Vec<MultichannelConnection>,
     pub interfaces: Vec<NetworkInterface>,
+    /// Questions that a program could not answer, in its words.
+    pub failures: Vec<String>,
     /// What the input did not say and was assumed, one sentence each.
     pub assumptions: Vec<String>,
 }

@@ -180,13 +180,24 @@ fn first_processor() {
 
 #[test]
 fn rss_off() {
-    let off = |card: &mut Card| card.rss.is_enabled = Some(false);
+    let mut card = windows("A", 4, &[2, 4, 6, 8]);
+    nothing(&on_windows(std::slice::from_ref(&card)));
+    card.rss.is_enabled = Some(false);
+    only(&on_windows(&[card]), Severity::High, Trouble::RssOff { queues_max: None });
+}
+
+/// Linux has no switch: one queue of many is off.
+#[test]
+fn one_queue_of_many_is_rss_off() {
+    let mut card = Card { name: "eth0".to_owned(), queues_max: Some(16), ..Card::default() };
+    card.rss.queues = Some(1);
     only(
-        &changed(&linux("eth0", &[2, 4]), off),
+        &on_linux(std::slice::from_ref(&card)),
         Severity::High,
         Trouble::RssOff { queues_max: Some(16) },
     );
-    nothing(&changed(&linux("eth0", &[2, 4]), |card| card.rss.is_enabled = Some(true)));
+    card.queues_max = Some(1);
+    nothing(&on_linux(&[card]));
 }
 
 #[test]

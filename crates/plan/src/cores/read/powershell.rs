@@ -15,6 +15,8 @@ use super::{
 const PROPERTIES_MAX: usize = 1024;
 /// Lines of a table's heading.
 const HEADING_LINES_MAX: usize = 4;
+/// Failures of the Windows script.
+const FAILURES_MAX: usize = 100;
 /// Depth of arrays and objects around an object that is read.
 const DEPTH_MAX: u32 = 4;
 
@@ -338,6 +340,13 @@ fn visit(value: &Json, depth: u32, pieces: &mut Vec<Piece>) -> Result<(), String
             if let Some(piece) = object(value).and_then(|object| piece(&object)) {
                 pieces.push(piece?);
                 return Ok(());
+            }
+            // The Windows script writes what it could not read.
+            if let Some(Json::Array(failures)) = properties.get("Failures") {
+                let messages = failures.iter().take(FAILURES_MAX).filter_map(Json::as_str);
+                pieces.extend(
+                    messages.map(|message| Piece::Failure(message.chars().take(500).collect())),
+                );
             }
             Box::new(properties.values())
         }

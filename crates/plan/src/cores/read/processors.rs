@@ -144,7 +144,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn entry(relationship: u32, number: u32, group: u16, mask: u64) -> Vec<u8> {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     /// Two packages of one node and two cores each, with two threads.
-    fn buffer() -> Vec<u8> {
+    pub(crate) fn buffer() -> Vec<u8> {
         let cores = (0..4).flat_map(|core| entry(CORE, 0, core / 2, 3 << (core % 2 * 2)));
         let packages = (0..2).flat_map(|package| entry(PACKAGE, 0, package, 15));
         let nodes = (0..2).flat_map(|node| entry(NODE, u32::from(node), node, 15));

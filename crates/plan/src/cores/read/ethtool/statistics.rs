@@ -23,7 +23,9 @@ impl Statistics {
         let is_loss = |name: &str| {
             let name = name.to_ascii_lowercase();
             let is_receive = name.contains("rx") || name.contains("receive");
+            // XDP programs drop what they were written to drop.
             is_receive
+                && !name.contains("xdp")
                 && [
                     "drop",
                     "discard",
@@ -46,10 +48,15 @@ impl Statistics {
     pub fn received(&self) -> Option<u64> {
         let whole =
             self.counters.iter().find(|(name, _)| name == "rx_packets").map(|(_, value)| *value);
+        // `rx0_packets`, `rx_queue_0_packets`, `rxq0: rx_pkts`
+        let is_of_queue = |name: &str| {
+            name.starts_with("rx")
+                && (name.ends_with("packets") || name.ends_with("pkts"))
+                && name.contains(|letter: char| letter.is_ascii_digit())
+                && !name.contains("xdp")
+        };
         let queues = || {
-            let parts = self.counters.iter().filter(|(name, _)| {
-                name.starts_with("rx") && (name.ends_with("_packets") || name.ends_with("rx_pkts"))
-            });
+            let parts = self.counters.iter().filter(|(name, _)| is_of_queue(name));
             parts.map(|(_, value)| *value).reduce(u64::saturating_add)
         };
         whole.or_else(queues)

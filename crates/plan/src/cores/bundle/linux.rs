@@ -1,0 +1,239 @@
+//! A machine of Linux from `/sys`, `/proc` and the answers of its drivers.
+//!
+//! Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `sysfs-class-net`, `sysfs-class-net-queues`;
+//! `Documentation/networking/scaling.rst`; `core-api/irq/irq-affinity.rst`.
+
+use std::collections::BTreeMap;
+
+use super::super::assemble::{self, CARDS_MAX, belongs, settle};
+use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
+use super::super::topology::{Card, Cpu, Kind, Machine, System};
+use super::{Bundle, BundleError, Files};
+
+/// Command line of irqbalance.
+pub(super) const IRQBALANCE: &str = "smbscope/irqbalance";
+const CPUS: &str = "sys/devices/system/cpu";
+const NODES: &str = "sys/devices/system/node";
+const ADAPTERS: &str = "sys/class/net";
+/// Queues of one adapter in each direction.
+const QUEUES_MAX: usize = 4096;
+
+pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
+    let mut bundle = Bundle {
+        machine: Machine { system: System::Linux, ..Machine::default() },
+        ..Bundle::default()
+    };
+    bundle.machine.cpus = cpus(files)?;
+    let mut pieces = Vec::new();
+    for path in ["proc/interrupts", "proc/softirqs", "proc/net/softnet_stat"] {
+        pieces.extend(text(files, path, "", &mut bundle)?);
+    }
+    let interrupts = pieces.iter().find_map(|piece| {
+        if let Piece::Interrupts(interrupts) = piece { Some(interrupts) } else { None }
+    });
+    let names: Vec<String> =
+        files.list(ADAPTERS).into_iter().filter(|name| name != "lo").take(CARDS_MAX).collect();
+    for name in &names {
+        if let Some(card) = adapter(files, name, interrupts) {
+            bundle.machine.cards.push(card);
+        }
+    }
+    for name in &names {
+        if bundle.machine.cards.iter().any(|card| card.name == *name) {
+            pieces.extend(answers(files, name, &mut bundle)?);
+        }
+    }
+    assemble::add(&mut bundle.machine, &pieces);
+    let machine = &mut bundle.machine;
+    irqbalance(files, machine);
+    machine.flow_entries = number(files, "proc/sys/net/core/rps_sock_flow_entries");
+    Ok(bundle)
+}
+
+/// Pieces of a text file; nothing if it is not there.
+fn text(
+    files: &dyn Files,
+    path: &str,
+    command: &str,
+    bundle: &mut Bundle,
+) -> Result<Vec<Piece>, BundleError> {
+    let Some(contents) = files.read(path).filter(|contents| !contents.trim_ascii().is_empty())
+    else {
+        return Ok(Vec::new());
+    };
+    let reading = read_text(&[command.as_bytes(), &contents].concat())
+        .map_err(|error| BundleError::new(path, error))?;
+    bundle.unknown.extend(reading.unknown.into_iter().map(|line| (path.to_owned(), line)));
+    bundle.unknown_count += reading.unknown_count;
+    Ok(reading.pieces)
+}
+
+/// What the driver answers: JSON of pieces, or outputs of ethtool in files that are named after its options.
+fn answers(files: &dyn Files, name: &str, bundle: &mut Bundle) -> Result<Vec<Piece>, BundleError> {
+    let path = format!("ethtool/{name}.json");
+    if let Some(contents) = files.read(&path) {
+        return serde_json::from_slice(&contents).map_err(|error| BundleError::new(&path, error));
+    }
+    let mut pieces = Vec::new();
+    for option in files.list(&format!("ethtool/{name}")) {
+        // The command line names the adapter, which some outputs do not.
+        let command = format!("# ethtool {option} {name}\n");
+        pieces.extend(text(files, &format!("ethtool/{name}/{option}"), &command, bundle)?);
+    }
+    Ok(pieces)
+}
+
+fn cpus(files: &dyn Files) -> Result<Vec<Cpu>, BundleError> {
+    let path = format!("{CPUS}/online");
+    let online =
+        files.read(&path).and_then(|list| number_list(&String::from_utf8_lossy(&list), CPUS_MAX));
+    let online = online.ok_or_else(|| BundleError::new(&path, "not a list of CPUs"))?;
+    let mut numbers: Vec<u32> =
+        files.list(CPUS).iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers.truncate(CPUS_MAX);
+    let mut node_of = BTreeMap::new();
+    for node in
+        files.list(NODES).iter().filter_map(|name| name.strip_prefix("node")?.parse::<u32>().ok())
+    {
+        for cpu in list(files, &format!("{NODES}/node{node}/cpulist")) {
+            node_of.insert(cpu, node);
+        }
+    }
+    let online: std::collections::BTreeSet<u32> = online.into_iter().collect();
+    let mut cores = BTreeMap::new();
+    let mut cpus = Vec::new();
+    for cpu in numbers {
+        let file = |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
+        // The threads of its core; an offline CPU has none, and counts as a core of its own.
+        let siblings = list(files, &file("thread_siblings_list"));
+        let first = siblings.first().copied().unwrap_or(cpu);
+        let next = u32::try_from(cores.len()).unwrap_or(u32::MAX);
+        let thread = siblings.iter().position(|sibling| *sibling == cpu).unwrap_or(0);
+        cpus.push(Cpu {
+            number: cpu,
+            group: 0,
+            socket: number(files, &file("physical_package_id")).unwrap_or(0),
+            node: node_of.get(&cpu).copied().unwrap_or(0),
+            core: *cores.entry(first).or_insert(next),
+            thread: u32::try_from(thread).unwrap_or(0),
+            is_online: online.contains(&cpu),
+        });
+    }
+    Ok(cpus)
+}
+
+/// An adapter with a device; bridges, bonds and tunnels have none.
+fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Option<Card> {
+    let folder = format!("{ADAPTERS}/{name}");
+    let file = |name: &str| format!("{folder}/{name}");
+    let uevent = word_file(files, &file("device/uevent"))?;
+    let value = |key: &str| {
+        uevent.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
+    };
+    let state = word_file(files, &file("operstate"));
+    let master = word_file(files, &file("master/uevent"));
+    let mut card = Card {
+        name: name.to_owned(),
+        driver: value("DRIVER"),
+        bus: value("PCI_SLOT_NAME"),
+        // -1: the firmware does not say it.
+        node: number(files, &file("device/numa_node")),
+        bits_per_second: number(files, &file("speed"))
+            .map(|megabits| u64::from(megabits) * 1_000_000)
+            .filter(|speed| *speed > 0),
+        is_up: state.as_deref().filter(|state| *state != "unknown").map(|state| state == "up"),
+        master: master.and_then(|uevent| {
+            uevent.lines().find_map(|line| line.strip_prefix("INTERFACE=").map(str::to_owned))
+        }),
+        received: word_file(files, &file("statistics/rx_packets"))
+            .and_then(|count| count.parse().ok()),
+        ..Card::default()
+    };
+    if !files.list(&file("device/physfn")).is_empty() {
+        card.kind = Kind::VirtualFunction;
+    }
+    settle(&mut card);
+    for queue in 0..queues(files, &folder, "rx-") {
+        card.rss.rps.push(mask(files, &file(&format!("queues/rx-{queue}/rps_cpus"))));
+        card.rss.flows.extend(number(files, &file(&format!("queues/rx-{queue}/rps_flow_cnt"))));
+    }
+    for queue in 0..queues(files, &folder, "tx-") {
+        card.rss.xps.push(mask(files, &file(&format!("queues/tx-{queue}/xps_cpus"))));
+    }
+    if let Some(interrupts) = interrupts {
+        add_interrupts(files, &mut card, interrupts);
+    }
+    Some(card)
+}
+
+/// The interrupts of an adapter, with the CPUs that they may go to: those of its device, or by their names.
+fn add_interrupts(files: &dyn Files, card: &mut Card, interrupts: &Interrupts) {
+    let device = format!("{ADAPTERS}/{}/device", card.name);
+    let of_device: Vec<u32> = files
+        .list(&format!("{device}/msi_irqs"))
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .collect();
+    // `virtio2-input.0`: a virtio device has its own name, and its interrupts belong to its parent.
+    let device = files
+        .link(&device)
+        .and_then(|target| Some(format!("{}-", target.trim_end().rsplit('/').next()?)));
+    let is_mine = |row: &super::super::read::Interrupt| {
+        of_device.contains(&row.number)
+            || belongs(&row.name, card)
+            || device.as_ref().is_some_and(|device| row.name.starts_with(device.as_str()))
+    };
+    let mine = interrupts.rows.iter().filter(|row| is_mine(row));
+    let mine = mine.map(|row| {
+        (row.number, list(files, &format!("proc/irq/{}/smp_affinity_list", row.number)))
+    });
+    card.rss.interrupts = mine.collect();
+}
+
+fn irqbalance(files: &dyn Files, machine: &mut Machine) {
+    let governor =
+        |cpu: &Cpu| word_file(files, &format!("{CPUS}/cpu{}/cpufreq/scaling_governor", cpu.number));
+    let governors: std::collections::BTreeSet<String> =
+        machine.cpus.iter().filter_map(governor).collect();
+    machine.governors = governors.into_iter().collect();
+    let Some(words) = word_file(files, IRQBALANCE) else { return };
+    machine.irqbalance = Some(!words.is_empty());
+    let mut words = words.lines();
+    while let Some(word) = words.next() {
+        let banned = match word.strip_prefix("--banirq=") {
+            Some(number) => Some(number),
+            None if word == "--banirq" || word == "-i" => words.next(),
+            None => None,
+        };
+        machine
+            .irqbalance_banned
+            .extend(banned.and_then(|number| number.trim().parse::<u32>().ok()));
+    }
+}
+
+fn queues(files: &dyn Files, folder: &str, prefix: &str) -> usize {
+    files
+        .list(&format!("{folder}/queues"))
+        .iter()
+        .filter(|name| name.starts_with(prefix))
+        .count()
+        .min(QUEUES_MAX)
+}
+
+fn word_file(files: &dyn Files, path: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(&files.read(path)?).trim().to_owned())
+}
+
+fn number(files: &dyn Files, path: &str) -> Option<u32> {
+    word_file(files, path)?.parse().ok()
+}
+
+/// A list of CPUs; empty if there is none.
+fn list(files: &dyn Files, path: &str) -> Vec<u32> {
+    word_file(files, path).and_then(|text| number_list(&text, CPUS_MAX)).unwrap_or_default()
+}
+
+fn mask(files: &dyn Files, path: &str) -> Vec<u32> {
+    word_file(files, path).and_then(|text| mask_list(&text, CPUS_MAX)).unwrap_or_default()
+}
