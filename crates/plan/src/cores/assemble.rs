@@ -19,6 +19,9 @@ const FAILURES_MAX: usize = 100;
 pub fn assemble(pieces: &[Piece]) -> Machine {
     let mut machine = Machine::default();
     add(&mut machine, pieces);
+    if machine.cpus.is_empty() {
+        add_rss_processors(&mut machine);
+    }
     machine
 }
 
@@ -190,6 +193,44 @@ fn add_processors(machine: &mut Machine, read: &LogicalProcessors) {
         is_online: true,
     });
     machine.cpus = cpus.collect();
+}
+
+/// Processors from what Windows lists for RSS, which has one hardware thread of each core. Those that are equally far
+/// from each adapter are taken for a node.
+fn add_rss_processors(machine: &mut Machine) {
+    let mut distances = std::collections::BTreeMap::new();
+    for (place, card) in machine.cards.iter().enumerate() {
+        for processor in &card.rss.processors {
+            let of_cards: &mut Vec<(usize, u32)> =
+                distances.entry((processor.group, processor.number)).or_default();
+            of_cards.push((place, processor.distance));
+        }
+    }
+    if distances.is_empty() {
+        return;
+    }
+    let mut nodes: Vec<(u32, Vec<(usize, u32)>)> = Vec::new();
+    for (core, ((group, number), distances)) in (0u32..).zip(distances.into_iter().take(CPUS_MAX)) {
+        let key = (group, distances);
+        let node = nodes.iter().position(|node| *node == key).unwrap_or(nodes.len());
+        if node == nodes.len() {
+            nodes.push(key);
+        }
+        let node = u32::try_from(node).unwrap_or(0);
+        let (socket, thread, is_online) = (node, 0, true);
+        machine.cpus.push(Cpu { number, group, socket, node, core, thread, is_online });
+    }
+    for (node, (_, distances)) in (0u32..).zip(&nodes) {
+        for (place, _) in distances.iter().filter(|(_, distance)| *distance == 0) {
+            if let Some(card) = machine.cards.get_mut(*place) {
+                card.node.get_or_insert(node);
+            }
+        }
+    }
+    machine.assumptions.push(
+        "The processors are those of Get-NetAdapterRss, a core each; equally distant ones are a node with a socket of its own (Get-NetAdapterHardwareInfo and the script of --print-windows-script say it exactly)"
+            .to_owned(),
+    );
 }
 
 fn add_features(machine: &mut Machine, features: &Features) {
@@ -391,6 +432,18 @@ mod tests {
         assert_eq!((cpu.core, cpu.thread, cpu.socket, cpu.node), (3, 1, 1, 1));
         assert_eq!(machine.assumptions.len(), 1);
         assert_eq!(of(&text.replace("core: 2", "core: 1")).assumptions.len(), 0);
+    }
+
+    #[test]
+    fn processors_of_windows_without_a_topology_are_those_of_rss() {
+        let text = "Name : A\nNumberOfReceiveQueues : 2\nRssProcessorArray: [Group:Number/NUMA Distance] : 0:0/0 0:2/0 1:0/32767\n\
+            \nName : B\nNumberOfReceiveQueues : 2\nRssProcessorArray: [Group:Number/NUMA Distance] : 1:0/0 0:0/32767 0:2/32767\n";
+        let machine = of(text);
+        let cpus: Vec<_> =
+            machine.cpus.iter().map(|cpu| (cpu.group, cpu.number, cpu.node)).collect();
+        assert_eq!(cpus, [(0, 0, 0), (0, 2, 0), (1, 0, 1)]);
+        assert_eq!((machine.cards[0].node, machine.cards[1].node), (Some(0), Some(1)));
+        assert_eq!(machine.assumptions.len(), 1);
     }
 
     #[test]

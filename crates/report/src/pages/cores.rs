@@ -55,20 +55,26 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
         values.len()
     };
     let name = match system {
-        System::Linux => "Linux",
-        System::Windows => "Windows",
+        System::Linux => "Linux: ",
+        System::Windows => "Windows: ",
     };
-    text.line(
-        0,
-        &format!(
-            "{name}: {} sockets, {} NUMA nodes, {} cores, {} processors; {} network adapters",
-            of(|cpu| cpu.socket),
-            of(|cpu| cpu.node),
-            of(|cpu| cpu.core),
-            cpus.len(),
-            cards.len()
+    let processors = match cpus.len() {
+        0 => "processors unknown".to_owned(),
+        count => format!(
+            "{}, {}, {}, {}",
+            counted(of(|cpu| cpu.socket), "socket"),
+            counted(of(|cpu| cpu.node), "NUMA node"),
+            counted(of(|cpu| cpu.core), "core"),
+            counted(count, "processor")
         ),
-    );
+    };
+    let adapters = match cards.len() {
+        0 => "network adapters unknown".to_owned(),
+        count => counted(count, "network adapter"),
+    };
+    let is_empty = cpus.is_empty() && cards.is_empty();
+    let name = if is_empty { "" } else { name };
+    text.line(0, &format!("{name}{processors}; {adapters}"));
     for assumption in assumptions {
         text.line(2, &format!("Assumed: {assumption}"));
     }
@@ -105,7 +111,19 @@ fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
 fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
     text.heading("Layout");
     if layout.cards.is_empty() {
-        text.line(2, "There is no layout: the input has no processors, or no adapters.");
+        let missing = match (machine.cpus.is_empty(), machine.cards.is_empty(), machine.system) {
+            (true, _, System::Linux) => {
+                "the input does not have the processors. Add the output of lscpu -e=CPU,NODE,SOCKET,CORE,ONLINE, or use a file of --collect"
+            }
+            (true, _, System::Windows) => {
+                "the input does not have the processors. Add the output of Get-NetAdapterRss, or use the script of --print-windows-script"
+            }
+            (false, true, _) => {
+                "the input does not have a network adapter. Add ethtool -i, -l and -x"
+            }
+            (false, false, _) => "no processor is online",
+        };
+        text.line(2, &format!("There is no layout: {missing}."));
         return;
     }
     let letter = |place: usize| char::from(b'A' + (place % 26) as u8);
@@ -145,11 +163,11 @@ fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
     for (place, card) in layout.cards.iter().enumerate() {
         let queues: Vec<_> = card.queues.iter().map(|id| cpu(*id)).collect();
         let mut words = format!(
-            "{} {}: node {}, {} queues on CPU {}",
+            "{} {}: node {}, {} on CPU {}",
             letter(place),
             card.name,
             card.node,
-            queues.len(),
+            counted(queues.len(), "queue"),
             queues.join(", ")
         );
         if !card.rps.is_empty() {
@@ -184,7 +202,11 @@ fn said(note: &Note) -> String {
             "How many queues it has is not known: the cores alone decided.".to_owned()
         }
         Note::FewQueues { queues, share } => {
-            format!("It has {queues} queues only; its share would be {share} cores.")
+            format!(
+                "It has {} only; its share would be {}.",
+                counted(queues, "queue"),
+                counted(share, "core")
+            )
         }
         Note::FewerSuffice { from, to } => {
             format!(
@@ -289,6 +311,11 @@ fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
     for check in &step.checks {
         text.code(5, &format!("check: {}  -> {}", check.command, check.expected));
     }
+}
+
+fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {what}{}", format::count(count), if count == 1 { "" } else { "s" })
 }
 
 /// A processor as people write it: with its group if that is not the first.

@@ -313,11 +313,9 @@ impl Writer<'_> {
                 "for irq in $(ls {}); do cat /proc/irq/$irq/effective_affinity_list; done",
                 quote::sh(&format!("/sys/class/net/{}/device/msi_irqs", self.card.name))
             ),
-            expected: format!(
-                "the processors {processors}, and their counts in /proc/interrupts grow"
-            ),
+            expected: format!("CPU {processors}, and their counts in /proc/interrupts grow"),
         };
-        let does = format!("Send the interrupts of the queues to the processors {processors}");
+        let does = format!("Send the interrupts of the queues to CPU {processors}");
         self.step(Kind::Interrupts, does, (apply, undo), vec![check]);
     }
 

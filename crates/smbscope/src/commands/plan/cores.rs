@@ -1,15 +1,20 @@
 //! `smbscope plan cores`: the receive work of network adapters over processors.
 
+use std::io::{Read as _, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use smbscope_plan::cores::assemble::assemble;
+use smbscope_plan::cores::bundle::tar::is_tar;
+use smbscope_plan::cores::bundle::{
+    Bundle, Files, Folder, WINDOWS_SCRIPT, collect, read, read_bytes,
+};
 use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
 use smbscope_plan::cores::layout::plan;
 use smbscope_plan::cores::prediction::{Connection, Cost, predict};
-use smbscope_plan::cores::read::{Reading as Read, read};
+use smbscope_plan::cores::read::read as outputs;
 use smbscope_plan::cores::topology::Machine;
 use smbscope_report::{CoresPlan, cores_json, cores_text};
 
@@ -27,10 +32,11 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Plan which cores receive for which network adapter.
 ///
-/// Reads what describes the machine: files with the text of commands, in any order and any number in one file:
-/// Get-NetAdapterRss, Get-NetAdapterHardwareInfo, Get-NetAdapter, Get-NetAdapterAdvancedProperty,
-/// Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of Windows (as text or JSON), and ethtool -l, -x, -k,
-/// -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and /proc/net/softnet_stat of Linux.
+/// Reads the machine: this one (Linux), a file of --collect from another one, the JSON of the script for Windows, or
+/// files with the text of commands, several in one file if you like: Get-NetAdapterRss, Get-NetAdapterHardwareInfo,
+/// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of
+/// Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and
+/// /proc/net/softnet_stat of Linux.
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
 /// first hyper-threads only, no two adapters on one core while another one is free), and the commands that make it so,
@@ -40,19 +46,27 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  smbscope plan cores rss.txt hardware.txt                      # pasted outputs of Windows
-  lscpu > m.txt; cat /proc/interrupts >> m.txt
-  for o in l x i c; do ethtool -$o eth0 >> m.txt; done
-  smbscope plan cores m.txt
-  smbscope plan cores m.txt --recording monday.pcapng           # what it brings
-  smbscope plan cores rss.txt --script apply.ps1                # and apply.undo.ps1 next to it
-  smbscope plan cores m.txt --format json | jq '.findings'")]
+  smbscope plan cores                                           # this machine
+  smbscope plan cores --collect machine.tar                     # there ...
+  smbscope plan cores machine.tar                               # ... and here
+  smbscope plan cores --print-windows-script > collect.ps1      # the same for Windows
+  smbscope plan cores rss.txt hardware.txt                      # pasted outputs
+  smbscope plan cores machine.tar --recording monday.pcapng     # what it brings
+  smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
+  smbscope plan cores --format json | jq '.findings'")]
 pub struct Cores {
-    /// Files with outputs of commands that describe the machine.
-    #[arg(value_name = "FILE", required = true)]
+    /// A file of --collect, a folder with its contents, or files with outputs of commands. Without any: this machine.
+    #[arg(value_name = "INPUT")]
     pub machine: Vec<PathBuf>,
+    /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings and counters, no
+    /// traffic. A file that exists is not replaced.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "recording", "script", "management"])]
+    pub collect: Option<PathBuf>,
+    /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
+    #[arg(long, conflicts_with_all = ["machine", "recording", "script", "management", "collect"])]
+    pub print_windows_script: bool,
     /// A capture or run of the same machine, whose connections are placed. Can be given several times.
-    #[arg(long, value_name = "INPUT")]
+    #[arg(long, value_name = "RECORDING")]
     pub recording: Vec<String>,
     /// The adapter that the recorded connections used, if the machine has several.
     #[arg(long, value_name = "NAME", requires = "recording")]
@@ -61,7 +75,7 @@ pub struct Cores {
     #[arg(long, value_name = "NAME")]
     pub management: Option<String>,
     /// Write the commands to this file, and their undo to one next to it (NAME.undo.EXTENSION). Files that exist are
-    /// not replaced without --force.
+    /// not replaced.
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// Output format.
@@ -74,14 +88,32 @@ pub struct Cores {
 
 /// Makes the plan.
 pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
-    let (machine, unknown) = machine(&args.machine)?;
+    if args.print_windows_script {
+        let mut output = Output::stdout();
+        output.text(WINDOWS_SCRIPT)?;
+        return output.finish();
+    }
+    if let Some(path) = &args.collect {
+        let bytes = collect(&*live()?).map_err(|error| Failure::usage(error.to_string()))?;
+        return new_file(path, &bytes);
+    }
+    let Bundle { machine, unknown_count, .. } = machine(&args.machine)?;
     for (what, name) in [("--management", &args.management), ("--adapter", &args.adapter)] {
         if let Some(name) = name {
             index(&machine, name).with_context(|| what.to_owned())?;
         }
     }
     let layout = plan(&machine);
-    let request = Request { management: args.management.clone(), ..Request::default() };
+    let request = Request {
+        management: args.management.clone(),
+        flow_entries: machine.flow_entries,
+        flow_counts: machine
+            .cards
+            .iter()
+            .filter(|card| !card.rss.flows.is_empty())
+            .map(|card| (card.name.clone(), card.rss.flows.clone()))
+            .collect(),
+    };
     let commands = commands(&machine, &layout, &request);
     let mut plan = CoresPlan {
         findings: find(&machine),
@@ -89,7 +121,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         layout,
         commands,
         prediction: None,
-        unknown_lines: unknown,
+        unknown_lines: unknown_count,
     };
     if !args.recording.is_empty() {
         let card = match (&args.adapter, &plan.machine.cards[..]) {
@@ -120,8 +152,8 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         plan.prediction = Some(predict(&plan.machine, &plan.layout, &connections, Cost::default()));
     }
     if let Some(path) = &args.script {
-        write(path, &plan.commands.apply_script())?;
-        write(&undo_path(path), &plan.commands.undo_script())?;
+        new_file(&undo_path(path), plan.commands.undo_script().as_bytes())?;
+        new_file(path, plan.commands.apply_script().as_bytes())?;
     }
     let mut output = Output::stdout();
     match args.format {
@@ -139,22 +171,60 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// The machine that the files describe, and lines in them that were not understood.
-fn machine(paths: &[PathBuf]) -> anyhow::Result<(Machine, u64)> {
-    let (mut pieces, mut unknown) = (Vec::new(), 0);
-    for path in paths {
-        let name = path.display();
-        let length = std::fs::metadata(path).with_context(|| format!("cannot read {name}"))?.len();
-        if length > FILE_BYTES_MAX {
-            return Err(Failure::usage(format!("{name}: too long for the outputs of commands")));
+/// This machine, or the one that the inputs describe.
+fn machine(paths: &[PathBuf]) -> anyhow::Result<Bundle> {
+    let named = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::usage(format!("{}: {error}", path.display()))
+    };
+    match paths {
+        [] => read(&*live()?).map_err(|error| Failure::usage(error.to_string())),
+        [path] if path.is_dir() => read(&Folder::new(path)).map_err(|error| named(path, &error)),
+        [path] => read_bytes(&bytes(path)?).map_err(|error| named(path, &error)),
+        paths => {
+            let mut bundle = Bundle::default();
+            let mut pieces = Vec::new();
+            for path in paths {
+                let bytes = bytes(path)?;
+                if is_tar(&bytes) {
+                    let message = "a file of --collect has all of a machine: give it alone";
+                    return Err(named(path, &message));
+                }
+                let reading = outputs(&bytes).map_err(|error| named(path, &error))?;
+                pieces.extend(reading.pieces);
+                bundle.unknown_count += reading.unknown_count;
+            }
+            bundle.machine = assemble(&pieces);
+            Ok(bundle)
         }
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
-        let Read { pieces: read_pieces, unknown_count, .. } =
-            read(&bytes).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-        pieces.extend(read_pieces);
-        unknown += unknown_count;
     }
-    Ok((assemble(&pieces), unknown))
+}
+
+#[cfg(target_os = "linux")]
+fn live() -> anyhow::Result<Box<dyn Files>> {
+    Ok(Box::new(smbscope_plan::cores::bundle::Live::new()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn live() -> anyhow::Result<Box<dyn Files>> {
+    Err(Failure::usage(
+        "give an input: this machine itself is read on Linux only. On Windows, run the script of --print-windows-script",
+    ))
+}
+
+fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let name = path.display();
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {name}"))?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "{name}: longer than 64 MiB, too long for the outputs of commands. \
+             A capture goes to --recording"
+        )));
+    }
+    Ok(bytes)
 }
 
 fn index(machine: &Machine, name: &str) -> anyhow::Result<usize> {
@@ -177,10 +247,15 @@ fn undo_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let mut output = Output::file(path)?;
-    output.text(text)?;
-    output.finish()
+fn new_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let name = path.display();
+    let mut file = std::fs::File::create_new(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{name} exists already: remove it, or give another name"))
+        }
+        _ => Failure::usage(format!("cannot write {name}: {error}")),
+    })?;
+    file.write_all(bytes).with_context(|| format!("cannot write {name}"))
 }
 
 #[cfg(test)]
