@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::{CPUS_MAX, Piece, ReadError, command_line};
 
 /// Rows that are kept.
-const ROWS_MAX: usize = 65_536;
+const ROWS_MAX: usize = 16_384;
 
 /// Counts of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -306,3 +306,42 @@ fn changed_outputs_do_not_panic() {
         }
     }
 }
+
+/// Small texts of each format, changed at random: what the fuzz target `machine` does at length.
+#[test]
+fn changed_texts_do_not_panic() {
+    const TEXTS: [&str; 7] = [
+        "RX flow hash indirection table for a with 2 RX ring(s):\n 0: 0 1\nRSS hash key:\n6d:5a:56\nNIC statistics:\n a: 1\n",
+        "Coalesce parameters for a:\nAdaptive RX: on TX: off\nrx-usecs: 1\nSettings for a:\n Speed: 10000Mb/s\ndriver: x\nbus-info: 0\n",
+        "   CPU0  CPU1\n  1:  2 3 PCI-MSI 1-edge a-TxRx-0\nNMI: 1 2\nCPU NODE SOCKET CORE\n0 0 0 0\n",
+        "Architecture: x\nOn-line CPU(s) list: 0-3\nThread(s) per core: 2\nSocket(s): 2\nNUMA node0 CPU(s): 0-3\nCPU0 CPU1\nNET_RX: 1 2\n",
+        "Name : A\nNumberOfReceiveQueues : 2\nIndirectionTable : 0:0 0:2\n\nServer Name Client IP Selected\n----------- --------- --------\nA           1.2.3.4   True\n",
+        "[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]},{\"LogicalProcessorInformation\":\"AAAAADAAAAAAAAAA\"}]",
+        "00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000\n",
+    ];
+    let mut state = 3u64;
+    let mut random = move |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below.max(1)
+    };
+    let mut readable = 0;
+    for _ in 0..20_000 {
+        let mut bytes =
+            [TEXTS[random(TEXTS.len())], TEXTS[random(TEXTS.len())]].concat().into_bytes();
+        for _ in 0..random(4) {
+            let position = random(bytes.len());
+            match random(3) {
+                0 => drop(bytes.remove(position)),
+                1 => bytes.insert(position, b"0123456789-:, \n\"{}[]xA"[random(22)]),
+                _ => bytes[position] = u8::try_from(random(256)).unwrap(),
+            }
+        }
+        if let Ok(reading) = read(&bytes) {
+            readable += 1;
+            let _ =
+                crate::cores::findings::find(&crate::cores::assemble::assemble(&reading.pieces));
+        }
+    }
+    assert!(readable > 2_000, "{readable}");
+}
