@@ -124,13 +124,13 @@ pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<()
         if names.is_none() && !line.starts_with('#') {
             return Err(ReadError::new(
                 lines.number(),
-                "a table of lscpu without the names of its columns",
+                "a table of lscpu without the columns CPU and CORE",
             ));
         }
         lines.skip(1);
     }
     let names = names.ok_or_else(|| {
-        ReadError::new(lines.number(), "a table of lscpu without the names of its columns")
+        ReadError::new(lines.number(), "a table of lscpu without the columns CPU and CORE")
     })?;
     let mut rows = Vec::new();
     while let Some(line) = lines.peek() {

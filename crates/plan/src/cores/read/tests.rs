@@ -108,6 +108,49 @@ fn rss_of_an_adapter_on_windows() {
     assert_eq!(rss.table[127], (0, 14));
 }
 
+/// A driver of Intel: the array begins on the next line, the table has tabs. A team has neither queues nor a table.
+#[test]
+fn rss_of_an_adapter_with_tabs_and_of_a_team() {
+    let text = "
+        Name                                            : Port 1
+        NumberOfReceiveQueues                           : 16
+        Profile                                         : Conservative
+        MaxProcessor: [Group:Number]                    : 1:6
+        RssProcessorArray: [Group:Number/NUMA Distance] :
+          1:0/0  1:2/0  1:4/0  1:6/0
+          0:0/2688  0:2/2688
+        IndirectionTable: [Group:Number]                : 1:0\t1:2\t1:0\t1:2\t
+                                                          1:0\t1:2\t1:0\t1:2\t
+
+        Name                                            : Team 1
+        InterfaceDescription                            : Microsoft Network Adapter Multiplexor Driver
+        Enabled                                         : True
+        NumberOfReceiveQueues                           : 0
+        IndirectionTable: [Group:Number]                :
+";
+    // Both as they are printed, and moved as in a mail.
+    for text in [text.replace("\n        ", "\n"), text.to_owned()] {
+        let reading = read(text.as_bytes()).unwrap();
+        let [Piece::AdapterRss(rss), Piece::AdapterRss(team)] = &reading.pieces[..] else {
+            panic!("{reading:?}")
+        };
+        assert_eq!((rss.processors.len(), rss.table.len(), rss.last), (6, 8, Some((1, 6))));
+        assert_eq!(rss.processors[5], RssProcessor { group: 0, number: 2, distance: 2688 });
+        assert_eq!((team.queues, team.table.len()), (Some(0), 0));
+        let machine = crate::cores::assemble::assemble(&reading.pieces);
+        let troubles: Vec<_> = crate::cores::findings::find(&machine)
+            .into_iter()
+            .map(|finding| finding.trouble)
+            .collect();
+        use crate::cores::findings::Trouble;
+        let expected = [
+            Trouble::FewQueuesInTable { used: 2, queues: 16, entries: 8 },
+            Trouble::Teamed { master: "Team 1".to_owned() },
+        ];
+        assert_eq!(troubles, expected);
+    }
+}
+
 /// The same object as `ConvertTo-Json` writes it.
 #[test]
 fn rss_as_json() {
