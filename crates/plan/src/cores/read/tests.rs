@@ -248,6 +248,25 @@ fn interrupts_in_wrapped_lines() {
     assert!(interrupts.rows.iter().any(|row| row.name == "enp0s25" && row.counts[0] == 974_462));
 }
 
+/// A mail joins the end of a row and the start of the next one.
+#[test]
+fn interrupts_in_joined_lines() {
+    let text = " 292: 1 0\n 0 2 PCI-MSI 1-edge eth0-TxRx-32 293: 4\n 0 5 0\n PCI-MSI 2-edge eth0-TxRx-33 294:\n 0 0\n 0 6 PCI-MSI 3-edge a\n";
+    let reading = read(text.as_bytes()).unwrap();
+    let [Piece::Interrupts(interrupts)] = &reading.pieces[..] else { panic!("{reading:?}") };
+    let rows: Vec<_> = interrupts
+        .rows
+        .iter()
+        .map(|row| (row.number, row.name.as_str(), row.counts.clone()))
+        .collect();
+    let expected = [
+        (292, "eth0-TxRx-32", vec![1, 0, 0, 2]),
+        (293, "eth0-TxRx-33", vec![4, 0, 5, 0]),
+        (294, "a", vec![0, 0, 0, 6]),
+    ];
+    assert_eq!((rows, reading.unknown_count), (expected.to_vec(), 0));
+}
+
 #[test]
 fn several_outputs_with_their_prompts() {
     let text = "[root@nas ~]# ethtool -i eth4\ndriver: ice\nbus-info: 0000:3b:00.0\n[root@nas ~]# ethtool -S eth4\nNIC statistics:\n     \
