@@ -79,7 +79,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
                 text
             }
         };
-        // Rows with a name (`NMI`, `LOC`) have a description; `ERR` and `MIS` have one count.
+        // Rows with a name (`NMI`, `LOC`) have a description; rows of errors have one count.
         let Some(number) = number else { continue };
         if has_header && counts.len() != interrupts.cpus.len() {
             return Err(ReadError::new(
