@@ -20,7 +20,7 @@ pub(crate) mod processors;
 mod softirqs;
 mod softnet;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use adapter::{Adapter, AdvancedProperty};
 pub use adapter_hardware::AdapterHardware;

@@ -56,7 +56,8 @@ fn outputs() -> Option<PathBuf> {
     Some(folder)
 }
 
-fn output(name: &str) -> Option<Reading> {
+/// What an output of another machine contains; `None` if it is not there.
+pub(crate) fn output(name: &str) -> Option<Reading> {
     let folder = outputs()?;
     let path = ["linux", "windows"]
         .iter()
