@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds all fuzz targets and runs each for some seconds: fuzz/run.sh [SECONDS, default 10]
 # [TARGET...]. Exits with 1 when a target finds something; the input stays in fuzz/artifacts.
-# Needs neither the nightly compiler nor cargo-fuzz: the crates have no unsafe code, so that there
+# Needs neither the nightly compiler nor cargo-fuzz: the targets run no unsafe code, so that there
 # is nothing for a sanitizer to see, and the stable compiler has all that libFuzzer needs.
 set -eu
 
@@ -9,7 +9,7 @@ seconds=${1:-10}
 [ $# -gt 0 ] && shift
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
-targets=${*:-"keys secrets compression decrypt protect auth smb1 smb2 frame links file containers stream quic rdma probe split trace etl perf trace_dat ctf symbols xperf windows evtx"}
+targets=${*:-"keys secrets compression decrypt protect auth smb1 smb2 frame links file containers stream quic rdma probe split trace etl perf trace_dat ctf symbols xperf windows evtx machine"}
 export CARGO_TARGET_DIR="${FUZZ_TARGET_DIR:-$here/target}"
 
 cd "$here"

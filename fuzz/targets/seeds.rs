@@ -262,6 +262,7 @@ fn make() {
         "quic",
         "windows",
         "evtx",
+        "machine",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -281,6 +282,22 @@ fn make() {
     // The file's and the record's header, Ethernet, IP and UDP are in front.
     let quic = include_bytes!("../../tests/quic/quic.pcap").get(82..1_282).unwrap_or_default();
     seeds.add("quic", &[], quic);
+    seeds.add("machine", &[], b"RX flow hash indirection table for a with 2 RX ring(s):\n 0: 0 1\nNIC statistics:\n a: 1\n");
+    seeds.add(
+        "machine",
+        &[],
+        b"   CPU0  CPU1\n  1:  2 3 PCI-MSI 1-edge a-TxRx-0\nCPU NODE SOCKET CORE\n0 0 0 0\n",
+    );
+    seeds.add(
+        "machine",
+        &[],
+        b"Name : A\nNumberOfReceiveQueues : 2\nIndirectionTable : 0:0 0:2\n\nA  B\n-- --\n1  2\n",
+    );
+    seeds.add(
+        "machine",
+        &[],
+        b"[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]}]",
+    );
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(
         "secrets",

@@ -3,6 +3,8 @@
 //! Owns which value of which output becomes which field of [`Machine`]. What no output says stays unknown; what is
 //! assumed instead is written to [`Machine::assumptions`]. It reads no files: that is [`super::bundle`].
 
+use std::collections::BTreeMap;
+
 use super::read::{
     Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts,
     LogicalProcessors, Lscpu, LscpuRow, Piece,
@@ -10,7 +12,7 @@ use super::read::{
 use super::topology::{Card, Cpu, Kind, Machine, System};
 
 /// Adapters of one machine.
-pub(crate) const CARDS_MAX: usize = 1024;
+pub(crate) const CARDS_MAX: usize = 256;
 
 /// Failures that are kept.
 const FAILURES_MAX: usize = 100;
@@ -244,7 +246,7 @@ fn add_features(machine: &mut Machine, features: &Features) {
 }
 
 fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
-    let mut threads = std::collections::BTreeMap::new();
+    let mut threads = BTreeMap::new();
     machine.cpus.clear();
     for row in rows.iter().take(CPUS_MAX) {
         let socket = row.socket.unwrap_or(0);
@@ -275,13 +277,11 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
         .chain(lscpu.offline.iter().map(|cpu| (*cpu, false)));
     let cores = (online / threads).max(1);
     let cores_per_socket = lscpu.cores_per_socket.unwrap_or(cores).max(1);
+    let node_of: BTreeMap<u32, u32> =
+        lscpu.nodes.iter().flat_map(|(node, cpus)| cpus.iter().map(|cpu| (*cpu, *node))).collect();
     for (number, is_online) in all.take(CPUS_MAX) {
         let core = if is_online { number % cores } else { number };
-        let node = lscpu
-            .nodes
-            .iter()
-            .find(|(_, cpus)| cpus.contains(&number))
-            .map_or(0, |(node, _)| *node);
+        let node = node_of.get(&number).copied().unwrap_or(0);
         let thread = if is_online { number / cores } else { 0 };
         let socket = match lscpu.sockets {
             Some(sockets)
@@ -304,27 +304,18 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
 /// Gives each adapter the interrupts of its receive queues.
 fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
     for card in &mut machine.cards {
-        let is_mine = |row: &&Interrupt| {
-            belongs(&row.name, card)
-                || card.rss.interrupts.iter().any(|(number, _)| *number == row.number)
-        };
+        // Those of its device are known already, with the CPUs that they may go to.
+        let known: BTreeMap<u32, Vec<u32>> =
+            std::mem::take(&mut card.rss.interrupts).into_iter().collect();
+        let is_mine =
+            |row: &&Interrupt| known.contains_key(&row.number) || belongs(&row.name, card);
         let mut rows: Vec<_> = interrupts.rows.iter().filter(|row| is_mine(row)).collect();
         if rows.iter().any(|row| is_receive_queue(&row.name)) {
             rows.retain(|row| is_receive_queue(&row.name));
         }
         rows.sort_by_key(|row| (queue(&row.name), row.number));
-        if rows.is_empty() {
-            continue;
-        }
-        let allowed = |number: u32| {
-            card.rss
-                .interrupts
-                .iter()
-                .find(|(other, _)| *other == number)
-                .map(|(_, cpus)| cpus.clone())
-        };
-        card.rss.interrupts =
-            rows.iter().map(|row| (row.number, allowed(row.number).unwrap_or_default())).collect();
+        let allowed = |number: &u32| known.get(number).cloned().unwrap_or_default();
+        card.rss.interrupts = rows.iter().map(|row| (row.number, allowed(&row.number))).collect();
         let counts = rows.iter().map(|row| {
             let counts = interrupts.cpus.iter().copied().zip(row.counts.iter().copied());
             counts.filter(|(_, count)| *count > 0).collect()

@@ -83,8 +83,7 @@ $adapters = Get-Part 'Get-NetAdapter' {
 }
 
 # Keywords of the driver that decide about receive work.
-$keywords = '*RSS', '*RSSProfile', '*NumRSSQueues', '*RssBaseProcGroup', '*RssBaseProcNumber', '*RssMaxProcGroup',
-    '*RssMaxProcNumber', '*MaxRssProcessors', '*NumaNodeId', '*InterruptModeration', '*ReceiveBuffers', '*SRIOV', '*VMQ'
+$keywords = '*RSS', '*NumRSSQueues', '*NumaNodeId', '*InterruptModeration', '*ReceiveBuffers'
 $properties = Get-Part 'Get-NetAdapterAdvancedProperty' {
     Get-NetAdapterAdvancedProperty -AllProperties -ErrorAction Stop |
         Where-Object { $keywords -contains $_.RegistryKeyword } | ForEach-Object {

@@ -20,7 +20,7 @@ pub(crate) mod processors;
 mod softirqs;
 mod softnet;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use adapter::{Adapter, AdvancedProperty};
 pub use adapter_hardware::AdapterHardware;
@@ -46,7 +46,7 @@ pub use softnet::SoftnetRow;
 use lines::Lines;
 
 /// Longest text that is read.
-const BYTES_MAX: usize = 64 << 20;
+const BYTES_MAX: usize = 16 << 20;
 /// Logical processors of a machine, and members of a list of them.
 pub(crate) const CPUS_MAX: usize = 16_384;
 /// Entries of an indirection table.

@@ -3,7 +3,7 @@
 //! Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `sysfs-class-net`, `sysfs-class-net-queues`;
 //! `Documentation/networking/scaling.rst`; `core-api/irq/irq-affinity.rst`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assemble::{self, CARDS_MAX, belongs, settle};
 use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
@@ -15,6 +15,8 @@ pub(super) const IRQBALANCE: &str = "smbscope/irqbalance";
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 const ADAPTERS: &str = "sys/class/net";
+/// Interrupts that irqbalance leaves alone.
+const BANNED_MAX: usize = 4096;
 /// Queues of one adapter in each direction.
 const QUEUES_MAX: usize = 4096;
 
@@ -100,7 +102,7 @@ fn cpus(files: &dyn Files) -> Result<Vec<Cpu>, BundleError> {
             node_of.insert(cpu, node);
         }
     }
-    let online: std::collections::BTreeSet<u32> = online.into_iter().collect();
+    let online: BTreeSet<u32> = online.into_iter().collect();
     let mut cores = BTreeMap::new();
     let mut cpus = Vec::new();
     for cpu in numbers {
@@ -170,7 +172,7 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
 /// The interrupts of an adapter, with the CPUs that they may go to: those of its device, or by their names.
 fn add_interrupts(files: &dyn Files, card: &mut Card, interrupts: &Interrupts) {
     let device = format!("{ADAPTERS}/{}/device", card.name);
-    let of_device: Vec<u32> = files
+    let of_device: BTreeSet<u32> = files
         .list(&format!("{device}/msi_irqs"))
         .iter()
         .filter_map(|name| name.parse().ok())
@@ -194,8 +196,7 @@ fn add_interrupts(files: &dyn Files, card: &mut Card, interrupts: &Interrupts) {
 fn irqbalance(files: &dyn Files, machine: &mut Machine) {
     let governor =
         |cpu: &Cpu| word_file(files, &format!("{CPUS}/cpu{}/cpufreq/scaling_governor", cpu.number));
-    let governors: std::collections::BTreeSet<String> =
-        machine.cpus.iter().filter_map(governor).collect();
+    let governors: BTreeSet<String> = machine.cpus.iter().filter_map(governor).collect();
     machine.governors = governors.into_iter().collect();
     let Some(words) = word_file(files, IRQBALANCE) else { return };
     machine.irqbalance = Some(!words.is_empty());
@@ -206,9 +207,10 @@ fn irqbalance(files: &dyn Files, machine: &mut Machine) {
             None if word == "--banirq" || word == "-i" => words.next(),
             None => None,
         };
-        machine
-            .irqbalance_banned
-            .extend(banned.and_then(|number| number.trim().parse::<u32>().ok()));
+        let space = BANNED_MAX.saturating_sub(machine.irqbalance_banned.len());
+        machine.irqbalance_banned.extend(
+            banned.and_then(|number| number.trim().parse::<u32>().ok()).into_iter().take(space),
+        );
     }
 }
 

@@ -68,6 +68,27 @@ fn what_the_script_writes_is_recognised() {
     }
 }
 
+/// Each keyword that the script collects changes something of the adapter.
+#[test]
+fn what_the_script_collects_is_used() {
+    let (_, keywords) = WINDOWS_SCRIPT.split_once("$keywords = ").unwrap();
+    let keywords: Vec<&str> = keywords
+        .lines()
+        .next()
+        .unwrap()
+        .split(['\'', ',', ' '])
+        .filter(|word| !word.is_empty())
+        .collect();
+    assert!(keywords.len() >= 5, "{keywords:?}");
+    for keyword in keywords {
+        let json =
+            serde_json::json!({"Name": "A", "RegistryKeyword": keyword, "RegistryValue": ["1"]});
+        let machine = read_bytes(json.to_string().as_bytes()).unwrap().machine;
+        let nothing = super::super::topology::Card { name: "A".to_owned(), ..Default::default() };
+        assert_ne!(machine.cards, [nothing], "{keyword}");
+    }
+}
+
 /// Two sockets of two cores with two threads; an adapter on node 1 whose table is on node 0.
 #[test]
 fn a_machine_of_windows() {

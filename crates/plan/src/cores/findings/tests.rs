@@ -113,15 +113,9 @@ fn a_table_of_16_of_63_rings() {
 
 #[test]
 fn the_host_of_80_processors_has_no_fault_but_processor_0() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/outputs/windows/Get-NetAdapterRss_ConnectX3Pro_80cpu.txt"
-    );
-    let Ok(bytes) = std::fs::read(path) else {
-        smbscope_testing::skip!("{path} is not there");
-        return;
-    };
-    let machine = crate::cores::assemble::assemble(&read(&bytes).unwrap().pieces);
+    let output = crate::cores::read::tests::output("Get-NetAdapterRss_ConnectX3Pro_80cpu.txt");
+    let Some(reading) = output else { return };
+    let machine = crate::cores::assemble::assemble(&reading.pieces);
     only(&machine, Severity::Low, Trouble::FirstProcessor { cards: 1 });
 }
 

@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::{CPUS_MAX, Piece, ReadError, command_line};
 
 /// Rows that are kept.
-const ROWS_MAX: usize = 65_536;
+const ROWS_MAX: usize = 16_384;
 
 /// Counts of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,15 +58,28 @@ pub(super) fn header(lines: &mut Lines<'_>) -> Result<Vec<u32>, ReadError> {
 pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
     let mut interrupts = Interrupts { cpus: header(lines)?, rows: Vec::new() };
     let has_header = !interrupts.cpus.is_empty();
-    while let Some((start, rest)) = lines.peek().and_then(row_start) {
+    let mut joined = None;
+    while let Some((start, rest)) = joined.or_else(|| lines.peek().and_then(row_start)) {
         let line = lines.number();
         let number = start.parse::<u32>().ok();
         if number.is_none() && !is_name(start) {
             break;
         }
-        lines.skip(1);
+        if joined.is_none() {
+            lines.skip(1);
+        }
         let (counts, text) = counts(rest, lines)?;
-        // Rows with a name (`NMI`, `LOC`) have a description; `ERR` and `MIS` have one count.
+        let text = match split_joined(text) {
+            Some((text, next)) => {
+                joined = Some(next);
+                text
+            }
+            None => {
+                joined = None;
+                text
+            }
+        };
+        // Rows with a name (`NMI`, `LOC`) have a description; rows of errors have one count.
         let Some(number) = number else { continue };
         if has_header && counts.len() != interrupts.cpus.len() {
             return Err(ReadError::new(
@@ -81,7 +94,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
         if interrupts.rows.len() >= ROWS_MAX {
             return Err(ReadError::new(line, format!("more than {ROWS_MAX} interrupts")));
         }
-        let (controller, name) = split_name(&text);
+        let (controller, name) = split_name(text);
         interrupts.rows.push(Interrupt { number, counts, controller, name });
     }
     if !has_header {
@@ -95,21 +108,18 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
 }
 
 /// The counts of a row, and the text after them; both may continue on the next lines.
-fn counts(rest: &str, lines: &mut Lines<'_>) -> Result<(Vec<u64>, String), ReadError> {
+fn counts<'a>(rest: &'a str, lines: &mut Lines<'a>) -> Result<(Vec<u64>, &'a str), ReadError> {
     let mut counts = Vec::new();
-    let mut rest = rest;
+    let mut text = rest;
     loop {
-        let mut words = rest.split_whitespace();
-        let mut text = String::new();
-        while let Some(word) = words.next() {
+        while let Some((word, after)) = first_word(text) {
             match word.parse::<u64>() {
                 Ok(count) if is_number(word) => counts.push(count),
-                _ => {
-                    text = std::iter::once(word).chain(words).collect::<Vec<_>>().join(" ");
-                    break;
-                }
+                _ => break,
             }
+            text = after;
         }
+        text = text.trim();
         if counts.len() > CPUS_MAX {
             return Err(ReadError::new(
                 lines.number(),
@@ -133,11 +143,30 @@ fn counts(rest: &str, lines: &mut Lines<'_>) -> Result<(Vec<u64>, String), ReadE
         match next.filter(|line| is_continuation(line)) {
             Some(line) => {
                 lines.skip(1);
-                rest = line;
+                text = line;
             }
             None => return Ok((counts, text)),
         }
     }
+}
+
+fn first_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    text.split_at_checked(end).filter(|(word, _)| !word.is_empty())
+}
+
+/// Splits `PCI-MSI 1-edge eth0-TxRx-0 293: 0 0`: a mail may join the end of a row and the start of the next one.
+fn split_joined(text: &str) -> Option<(&str, (&str, &str))> {
+    let mut rest = text;
+    while let Some((word, after)) = first_word(rest) {
+        if let Some(number) = word.strip_suffix(':').filter(|number| is_number(number)) {
+            let end = text.len().checked_sub(after.len() + word.len())?;
+            return Some((text.get(..end)?.trim(), (number, after)));
+        }
+        rest = after;
+    }
+    None
 }
 
 /// Controller and name: the name follows the word that says how the interrupt is triggered.
@@ -165,7 +194,8 @@ fn is_header(line: &str) -> bool {
 /// `34:   0  1 ...` or `LOC:  ...`
 fn row_start(line: &str) -> Option<(&str, &str)> {
     let (start, rest) = line.trim_start().split_once(':')?;
-    (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some((start, rest))
+    let is_word = !start.contains(char::is_whitespace);
+    (is_word && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some((start, rest))
 }
 
 /// `NMI`, `LOC`, `IPI0`: the rows that architectures add.

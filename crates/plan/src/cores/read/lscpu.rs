@@ -10,6 +10,9 @@ use super::{CPUS_MAX, Piece, ReadError, command_line, ends};
 /// Longest list of nodes.
 const NODES_MAX: usize = 4096;
 
+/// Summaries in one text: a short one may name many CPUs.
+const SUMMARIES_MAX: usize = 16;
+
 /// The summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lscpu {
@@ -39,6 +42,13 @@ pub(super) fn starts(line: &str) -> bool {
 }
 
 pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+    let summaries = pieces.iter().filter(|piece| matches!(piece, Piece::Lscpu(_))).count();
+    if summaries >= SUMMARIES_MAX {
+        return Err(ReadError::new(
+            lines.number(),
+            format!("more than {SUMMARIES_MAX} outputs of lscpu"),
+        ));
+    }
     let mut lscpu = Lscpu::default();
     lines.skip(1);
     while let Some(line) = lines.peek() {
@@ -80,7 +90,11 @@ fn set(lscpu: &mut Lscpu, key: &str, value: &str) -> Option<()> {
             if let Some(node) =
                 node.and_then(|node| node.parse().ok()).filter(|_| lscpu.nodes.len() < NODES_MAX)
             {
-                lscpu.nodes.push((node, number_list(value, CPUS_MAX)?));
+                // A CPU is on one node.
+                let members: usize = lscpu.nodes.iter().map(|(_, cpus)| cpus.len()).sum();
+                lscpu
+                    .nodes
+                    .push((node, number_list(value, CPUS_MAX.saturating_sub(members).max(1))?));
             }
         }
     }
@@ -110,13 +124,13 @@ pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<()
         if names.is_none() && !line.starts_with('#') {
             return Err(ReadError::new(
                 lines.number(),
-                "a table of lscpu without the names of its columns",
+                "a table of lscpu without the columns CPU and CORE",
             ));
         }
         lines.skip(1);
     }
     let names = names.ok_or_else(|| {
-        ReadError::new(lines.number(), "a table of lscpu without the names of its columns")
+        ReadError::new(lines.number(), "a table of lscpu without the columns CPU and CORE")
     })?;
     let mut rows = Vec::new();
     while let Some(line) = lines.peek() {

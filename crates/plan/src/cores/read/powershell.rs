@@ -181,13 +181,19 @@ const FIRST_PROPERTIES: [&str; 10] = [
     "smbinstance",
 ];
 
+/// `Name : value`; the whole list may be indented, as in a mail.
 fn list_line(line: &str) -> Option<(String, &str)> {
+    let line = line.trim_start();
     let (name, value) = line
         .split_once(" : ")
         .or_else(|| line.trim_end().strip_suffix(" :").map(|name| (name, "")))?;
     let is_name =
         name.starts_with(|letter: char| letter.is_ascii_alphabetic()) && name.trim().len() < 100;
     is_name.then(|| (property_name(name), value.trim()))
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 pub(super) fn list_starts(lines: &Lines<'_>) -> bool {
@@ -199,9 +205,11 @@ pub(super) fn list_starts(lines: &Lines<'_>) -> bool {
 /// Reads one object of a list: until an empty line.
 pub(super) fn list(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
     let first = lines.number();
+    let indented = lines.peek().map_or(0, indentation);
     let mut read = Object::default();
     while let Some(line) = lines.peek().filter(|line| !line.trim().is_empty()) {
-        if let Some((name, value)) = list_line(line) {
+        let is_deeper = indentation(line) > indented;
+        if let Some((name, value)) = list_line(line).filter(|_| !is_deeper) {
             // The first property again: the next object, without an empty line between.
             if read.properties.first().is_some_and(|(first, _)| *first == name) {
                 break;
@@ -213,7 +221,7 @@ pub(super) fn list(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
                 ));
             }
             read.properties.push((name, Property::Text(value.to_owned())));
-        } else if line.starts_with([' ', '\t']) {
+        } else if is_deeper {
             if let Some((_, Property::Text(text))) = read.properties.last_mut() {
                 text.push(' ');
                 text.push_str(line.trim());

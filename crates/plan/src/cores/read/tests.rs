@@ -56,7 +56,8 @@ fn outputs() -> Option<PathBuf> {
     Some(folder)
 }
 
-fn output(name: &str) -> Option<Reading> {
+/// What an output of another machine contains; `None` if it is not there.
+pub(crate) fn output(name: &str) -> Option<Reading> {
     let folder = outputs()?;
     let path = ["linux", "windows"]
         .iter()
@@ -106,6 +107,49 @@ fn rss_of_an_adapter_on_windows() {
     assert_eq!((rss.processors.len(), rss.table.len()), (40, 128));
     assert_eq!(rss.processors[39], RssProcessor { group: 1, number: 38, distance: 32_767 });
     assert_eq!(rss.table[127], (0, 14));
+}
+
+/// A driver of Intel: the array begins on the next line, the table has tabs. A team has neither queues nor a table.
+#[test]
+fn rss_of_an_adapter_with_tabs_and_of_a_team() {
+    let text = "
+        Name                                            : Port 1
+        NumberOfReceiveQueues                           : 16
+        Profile                                         : Conservative
+        MaxProcessor: [Group:Number]                    : 1:6
+        RssProcessorArray: [Group:Number/NUMA Distance] :
+          1:0/0  1:2/0  1:4/0  1:6/0
+          0:0/2688  0:2/2688
+        IndirectionTable: [Group:Number]                : 1:0\t1:2\t1:0\t1:2\t
+                                                          1:0\t1:2\t1:0\t1:2\t
+
+        Name                                            : Team 1
+        InterfaceDescription                            : Microsoft Network Adapter Multiplexor Driver
+        Enabled                                         : True
+        NumberOfReceiveQueues                           : 0
+        IndirectionTable: [Group:Number]                :
+";
+    // Both as they are printed, and moved as in a mail.
+    for text in [text.replace("\n        ", "\n"), text.to_owned()] {
+        let reading = read(text.as_bytes()).unwrap();
+        let [Piece::AdapterRss(rss), Piece::AdapterRss(team)] = &reading.pieces[..] else {
+            panic!("{reading:?}")
+        };
+        assert_eq!((rss.processors.len(), rss.table.len(), rss.last), (6, 8, Some((1, 6))));
+        assert_eq!(rss.processors[5], RssProcessor { group: 0, number: 2, distance: 2688 });
+        assert_eq!((team.queues, team.table.len()), (Some(0), 0));
+        let machine = crate::cores::assemble::assemble(&reading.pieces);
+        let troubles: Vec<_> = crate::cores::findings::find(&machine)
+            .into_iter()
+            .map(|finding| finding.trouble)
+            .collect();
+        use crate::cores::findings::Trouble;
+        let expected = [
+            Trouble::FewQueuesInTable { used: 2, queues: 16, entries: 8 },
+            Trouble::Teamed { master: "Team 1".to_owned() },
+        ];
+        assert_eq!(troubles, expected);
+    }
 }
 
 /// The same object as `ConvertTo-Json` writes it.
@@ -203,6 +247,25 @@ fn interrupts_in_wrapped_lines() {
     let [Piece::Interrupts(interrupts)] = &reading.pieces[..] else { panic!("{reading:?}") };
     assert_eq!(interrupts.rows.iter().filter(|row| row.name.is_empty()).count(), 1);
     assert!(interrupts.rows.iter().any(|row| row.name == "enp0s25" && row.counts[0] == 974_462));
+}
+
+/// A mail joins the end of a row and the start of the next one.
+#[test]
+fn interrupts_in_joined_lines() {
+    let text = " 292: 1 0\n 0 2 PCI-MSI 1-edge eth0-TxRx-32 293: 4\n 0 5 0\n PCI-MSI 2-edge eth0-TxRx-33 294:\n 0 0\n 0 6 PCI-MSI 3-edge a\n";
+    let reading = read(text.as_bytes()).unwrap();
+    let [Piece::Interrupts(interrupts)] = &reading.pieces[..] else { panic!("{reading:?}") };
+    let rows: Vec<_> = interrupts
+        .rows
+        .iter()
+        .map(|row| (row.number, row.name.as_str(), row.counts.clone()))
+        .collect();
+    let expected = [
+        (292, "eth0-TxRx-32", vec![1, 0, 0, 2]),
+        (293, "eth0-TxRx-33", vec![4, 0, 5, 0]),
+        (294, "a", vec![0, 0, 0, 6]),
+    ];
+    assert_eq!((rows, reading.unknown_count), (expected.to_vec(), 0));
 }
 
 #[test]
@@ -305,4 +368,43 @@ fn changed_outputs_do_not_panic() {
             }
         }
     }
+}
+
+/// Small texts of each format, changed at random: what the fuzz target `machine` does at length.
+#[test]
+fn changed_texts_do_not_panic() {
+    const TEXTS: [&str; 7] = [
+        "RX flow hash indirection table for a with 2 RX ring(s):\n 0: 0 1\nRSS hash key:\n6d:5a:56\nNIC statistics:\n a: 1\n",
+        "Coalesce parameters for a:\nAdaptive RX: on TX: off\nrx-usecs: 1\nSettings for a:\n Speed: 10000Mb/s\ndriver: x\nbus-info: 0\n",
+        "   CPU0  CPU1\n  1:  2 3 PCI-MSI 1-edge a-TxRx-0\nNMI: 1 2\nCPU NODE SOCKET CORE\n0 0 0 0\n",
+        "Architecture: x\nOn-line CPU(s) list: 0-3\nThread(s) per core: 2\nSocket(s): 2\nNUMA node0 CPU(s): 0-3\nCPU0 CPU1\nNET_RX: 1 2\n",
+        "Name : A\nNumberOfReceiveQueues : 2\nIndirectionTable : 0:0 0:2\n\nServer Name Client IP Selected\n----------- --------- --------\nA           1.2.3.4   True\n",
+        "[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]},{\"LogicalProcessorInformation\":\"AAAAADAAAAAAAAAA\"}]",
+        "00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000\n",
+    ];
+    let mut state = 3u64;
+    let mut random = move |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below.max(1)
+    };
+    let mut readable = 0;
+    for _ in 0..20_000 {
+        let mut bytes =
+            [TEXTS[random(TEXTS.len())], TEXTS[random(TEXTS.len())]].concat().into_bytes();
+        for _ in 0..random(4) {
+            let position = random(bytes.len());
+            match random(3) {
+                0 => drop(bytes.remove(position)),
+                1 => bytes.insert(position, b"0123456789-:, \n\"{}[]xA"[random(22)]),
+                _ => bytes[position] = u8::try_from(random(256)).unwrap(),
+            }
+        }
+        if let Ok(reading) = read(&bytes) {
+            readable += 1;
+            let _ =
+                crate::cores::findings::find(&crate::cores::assemble::assemble(&reading.pieces));
+        }
+    }
+    assert!(readable > 2_000, "{readable}");
 }
