@@ -229,6 +229,7 @@ fn add_rss_processors(machine: &mut Machine) {
             }
         }
     }
+    machine.are_nodes_assumed = true;
     machine.assumptions.push(
         "The processors are those of Get-NetAdapterRss, a core each; equally distant ones are a node with a socket of its own (Get-NetAdapterHardwareInfo and the script of --print-windows-script say it exactly)"
             .to_owned(),

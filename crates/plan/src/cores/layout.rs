@@ -330,7 +330,7 @@ fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<CardLayou
         };
         layout.notes = notes(machine, card, region, &layout, share, together);
         layout.notes.extend(has_cpu0(cores).then_some(Note::Cpu0));
-        layout.range = range(machine.system, card, &layout);
+        layout.range = range(machine, card, &layout);
         layouts.push(layout);
     }
     layouts
@@ -378,11 +378,13 @@ fn notes(
     notes
 }
 
-fn range(system: System, card: &Card, layout: &CardLayout) -> Option<Range> {
+fn range(machine: &Machine, card: &Card, layout: &CardLayout) -> Option<Range> {
     let (base, last) = (*layout.queues.first()?, *layout.queues.last()?);
     let node = card.node.filter(|&node| node == layout.node);
     let profile = if node.is_some() { Profile::ClosestStatic } else { Profile::NumaStatic };
-    (system == System::Windows).then_some(Range {
+    // The number of an assumed node says nothing to Windows, which knows the distances.
+    let node = if machine.are_nodes_assumed { card.rss.node } else { node };
+    (machine.system == System::Windows).then_some(Range {
         base,
         last,
         processors_max: count(layout.queues.len()),

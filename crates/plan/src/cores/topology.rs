@@ -132,6 +132,8 @@ pub struct Machine {
     pub system: System,
     pub cpus: Vec<Cpu>,
     pub cards: Vec<Card>,
+    /// Whether the numbers of the nodes and sockets are not those of the system: what shares one is known, not which.
+    pub are_nodes_assumed: bool,
     /// Linux: whether irqbalance runs, and the interrupts that it leaves alone.
     pub irqbalance: Option<bool>,
     pub irqbalance_banned: Vec<u32>,

@@ -1,7 +1,7 @@
 //! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, what it brings.
 
 use serde_json::{Value, json};
-use smbscope_plan::cores::commands::{Commands, Interruption, Step};
+use smbscope_plan::cores::commands::{Commands, Interruption, Reason, Step};
 use smbscope_plan::cores::findings::{Finding, Severity};
 use smbscope_plan::cores::layout::{CpuId, Layout, Note};
 use smbscope_plan::cores::prediction::{Prediction, Spread, Verdict};
@@ -284,10 +284,33 @@ fn commands(text: &mut Lines<'_>, commands: &Commands) {
         self::step(text, number + 1, step);
     }
     for refusal in &commands.refused {
-        let reason = serde_json::to_value(refusal.reason).ok();
-        let reason = reason.and_then(|reason| reason.as_str().map(|word| word.replace('_', " ")));
-        let reason = reason.unwrap_or_default();
-        text.line(2, &format!("{}: left as it is ({reason}).", refusal.card));
+        let sentence = refused(refusal.reason);
+        text.line(2, &format!("Left as it is: {}: {sentence}", refusal.card));
+    }
+}
+
+/// Why a setting is left as it is, and what to do.
+fn refused(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Name => "its name has characters that a command must not contain.",
+        Reason::RangeUnknown => {
+            "its range of processors is not known, so there is no undo. Add the output of Get-NetAdapterRss."
+        }
+        Reason::QueuesUnknown => {
+            "how many queues it uses is not known, so there is no undo. Add the output of ethtool -l or Get-NetAdapterRss."
+        }
+        Reason::InterruptsUnknown => {
+            "where the interrupt of each queue goes is not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+        }
+        Reason::TableNotRestorable => {
+            "its indirection table was set in a way that ethtool -X cannot make again."
+        }
+        Reason::SteeringUnknown => {
+            "its settings of RPS are not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+        }
+        Reason::StateUnknown => {
+            "whether its receive-side scaling is on is not known, so there is no undo. Add the output of Get-NetAdapterRss."
+        }
     }
 }
 

@@ -41,6 +41,7 @@ fn every_command_has_an_example() {
         "compare",
         "predict",
         "predict calibrate",
+        "plan cores",
         "top",
         "ops",
         "query",

@@ -25,6 +25,7 @@ mod load_trouble;
 mod no_sql;
 mod ops;
 mod other;
+mod plan;
 mod predict;
 mod processors;
 #[cfg(feature = "sql")]

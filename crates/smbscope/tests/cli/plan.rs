@@ -1,0 +1,161 @@
+//! `plan cores`: outputs of a machine to findings, a layout, commands with their undo, and what they bring.
+
+use std::path::{Path, PathBuf};
+
+use super::{answer, capture, complaint, folder};
+
+/// Two sockets of two cores with two threads each, and an adapter on the second one.
+const MACHINE: &str = "\
+CPU NODE SOCKET CORE ONLINE
+0   0    0      0    yes
+1   0    0      1    yes
+2   1    1      2    yes
+3   1    1      3    yes
+4   0    0      0    yes
+5   0    0      1    yes
+6   1    1      2    yes
+7   1    1      3    yes
+# ethtool -i eth4
+driver: ice
+bus-info: 0000:3b:00.0
+Channel parameters for eth4:
+Pre-set maximums:
+Combined: 4
+Current hardware settings:
+Combined: 1
+RX flow hash indirection table for eth4 with 1 RX ring(s):
+    0:      0     0     0     0     0     0     0     0
+RSS hash key:
+6d:5a:56:da:25:5b:0e:c2:41:67:25:3d:43:a3:8f:b0:d0:ca:2b:cb:ae:7b:30:b4:77:cb:2d:a3:80:30:f2:0c:6a:42:b7:3b:be:ac:01:fa
+           CPU0       CPU1       CPU2
+ 41:          0          0     900000  PCI-MSI 1-edge  ice-eth4-TxRx-0
+";
+
+/// The same idea on Windows: two nodes, and a table of one processor of the far one.
+const WINDOWS: &str = "\
+Name                                            : Ethernet 4
+Enabled                                         : True
+NumberOfReceiveQueues                           : 2
+Profile                                         : NUMAStatic
+BaseProcessor: [Group:Number]                   : 0:0
+MaxProcessor: [Group:Number]                    : 0:6
+MaxProcessors                                   : 2
+RssProcessorArray: [Group:Number/NUMA Distance] : 0:8/0  0:10/0  0:12/0  0:14/0  0:0/32767  0:2/32767
+                                                  0:4/32767  0:6/32767
+IndirectionTable: [Group:Number]                : 0:0   0:0     0:0     0:0     0:0     0:0     0:0     0:0
+";
+
+fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn pasted_outputs_give_a_layout_commands_and_their_undo() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "rss.txt", WINDOWS);
+    let script = dir.join("apply.ps1");
+    let arguments = [
+        "plan".as_ref(),
+        "cores".as_ref(),
+        machine.as_os_str(),
+        "--script".as_ref(),
+        script.as_os_str(),
+    ];
+    let text = answer(arguments);
+    let change = "Set-NetAdapterRss -Name 'Ethernet 4' -Profile ClosestStatic -BaseProcessorGroup 0 -BaseProcessorNumber 8 ";
+    let undo = "Set-NetAdapterRss -Name 'Ethernet 4' -Profile NUMAStatic -BaseProcessorGroup 0 -BaseProcessorNumber 0 ";
+    for line in [
+        "Windows: 2 sockets, 2 NUMA nodes, 8 cores, 8 processors; 1 network adapter",
+        "Assumed: The processors are those of Get-NetAdapterRss",
+        "[high] Ethernet 4: All receive work (2 queues) is on processor 0.",
+        "node 0  ····",
+        "node 1  AAAA",
+        "(restarts the",
+        change,
+        &format!("undo:  {undo}"),
+        "check: Get-NetAdapterRss -Name 'Ethernet 4'",
+    ] {
+        assert!(text.contains(line), "{line:?} is missing:\n{text}");
+    }
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let (apply, restore) = (read("apply.ps1"), read("apply.undo.ps1"));
+    // The numbers of assumed nodes are not the system's.
+    assert!(!apply.contains("-NumaNode"), "{apply}");
+    assert!(apply.contains(change) && !apply.contains(undo), "{apply}");
+    assert!(restore.contains(undo) && !restore.contains(change), "{restore}");
+
+    // A file that is there is not replaced, neither of the two.
+    let complaint = complaint(2, arguments);
+    assert!(complaint.contains("exists already"), "{complaint}");
+    assert_eq!((read("apply.ps1"), read("apply.undo.ps1")), (apply, restore));
+}
+
+#[test]
+fn a_setting_without_undo_is_left_as_it_is() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "machine.txt", MACHINE);
+    let text = answer(["plan".as_ref(), "cores".as_ref(), machine.as_os_str()]);
+    for line in [
+        "Linux: 2 sockets, 2 NUMA nodes, 4 cores, 8 processors; 1 network adapter",
+        "eth4: All receive work (1 queue) is on processor 2, and the adapter has 4 queues.",
+        "Left as it is: eth4: where the interrupt of each queue goes is not known",
+    ] {
+        assert!(text.contains(line), "{line:?} is missing:\n{text}");
+    }
+    assert!(!text.contains("smp_affinity"), "{text}");
+}
+
+#[test]
+fn a_recording_says_first_that_one_connection_stays_on_one_core() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "machine.txt", MACHINE);
+    let machine = machine.to_str().unwrap();
+    let capture = capture();
+    let arguments = ["plan", "cores", machine, "--recording", &capture];
+    let text = answer(arguments);
+    assert!(text.contains("one connection stays on one core"), "{text}");
+    assert!(text.contains("    after:  CPU ") && text.contains(" 100 %"), "{text}");
+    // The key was read, so there is no word about an example.
+    assert!(!text.contains("key of the hash is not known"), "{text}");
+
+    let json = answer(arguments.into_iter().chain(["--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let card = &json["prediction"]["cards"][0];
+    assert_eq!((&card["name"], &card["connections"]), (&"eth4".into(), &1.into()));
+    assert_eq!(json["commands"]["refused"][0]["reason"], "interrupts_unknown");
+
+    let complaint = complaint(2, arguments.into_iter().chain(["--adapter", "eth5"]));
+    assert!(complaint.contains("eth5") && complaint.contains("eth4"), "{complaint}");
+}
+
+#[test]
+fn what_is_no_output_is_named() {
+    let complaint = complaint(2, ["plan", "cores", &capture()]);
+    assert!(complaint.contains("smb302.pcap"), "{complaint}");
+}
+
+#[test]
+fn the_script_for_windows_only_reads() {
+    let script = answer(["plan", "cores", "--print-windows-script"]);
+    assert!(script.contains("Get-NetAdapterRss"));
+    assert!(!script.contains("Set-NetAdapter"), "{script}");
+}
+
+/// A machine without readable /sys is not one that this test can collect.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_collected_machine_gives_the_same_layout_elsewhere() {
+    let (_guard, dir) = folder();
+    let tar = dir.join("machine.tar");
+    let tar = tar.to_str().unwrap();
+    answer(["plan", "cores", "--collect", tar]);
+    let layout = |arguments: &[&str]| {
+        let json = answer(["plan", "cores", "--format", "json"].iter().chain(arguments));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert!(!json["machine"]["cpus"].as_array().unwrap().is_empty());
+        json["layout"].clone()
+    };
+    assert_eq!(layout(&[]), layout(&[tar]));
+}
