@@ -303,11 +303,11 @@ fn few(report: &Report, is_windows: bool) -> Option<Finding> {
         remedies: match is_windows {
             true => vec![Remedy {
                 at: "Windows",
-                action: "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; a single connection cannot be spread, SMB Multichannel opens several",
+                action: "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; `smbscope plan cores` writes the commands; a single connection cannot be spread, SMB Multichannel opens several",
             }],
             false => vec![Remedy {
                 at: "Linux",
-                action: "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues; a single connection cannot be spread",
+                action: "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues: `smbscope plan cores` writes the commands; a single connection cannot be spread",
             }],
         },
     })

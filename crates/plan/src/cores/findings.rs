@@ -168,14 +168,11 @@ impl fmt::Display for Trouble {
                 )
             }
             Self::ForeignNode { foreign, processors, node, distance_max } => {
-                write!(
-                    out,
-                    "{foreign} of {} that receive are on another NUMA node than the adapter",
-                    count(*processors, "processor")
-                )?;
+                write!(out, "Receive work is on another NUMA node than the adapter")?;
                 if let Some(node) = node {
                     write!(out, " (node {node})")?;
                 }
+                write!(out, ": {foreign} of {}", count(*processors, "processor"))?;
                 match distance_max {
                     Some(distance) => write!(out, ", at a distance of up to {distance}."),
                     None => write!(out, "."),

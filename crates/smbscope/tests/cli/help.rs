@@ -17,6 +17,7 @@ fn help_texts() {
         insta::assert_snapshot!(format!("load_{command}"), answer(["load", command, "--help"]));
     }
     insta::assert_snapshot!("predict_calibrate", answer(["predict", "calibrate", "--help"]));
+    insta::assert_snapshot!("plan_cores", answer(["plan", "cores", "--help"]));
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
