@@ -21,6 +21,10 @@ cargo clippy --locked --workspace --all-targets $features -- -D warnings
 # Without SQL: what the demo builds.
 cargo clippy --locked -p smbscope --no-default-features -- -D warnings
 cargo check --locked --manifest-path bench/load/Cargo.toml --target-dir "$CARGO_TARGET_DIR/bench-load"
+# Lock files that the workspace does not have: fuzz and benchmarks.
+git ls-files '*/Cargo.lock' | while read -r lock; do
+  cargo metadata --locked --format-version 1 --manifest-path "${lock%.lock}.toml" > /dev/null
+done
 step "documentation"
 # shellcheck disable=SC2086
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $features
