@@ -47,7 +47,7 @@ pub fn cores_json(plan: &CoresPlan) -> serde_json::Result<Value> {
 /// The plan as text, `width` columns wide. `bold` are the texts that start and end bold text.
 pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String {
     let mut text = Lines { text: String::new(), width, bold };
-    let Machine { system, cpus, cards, assumptions, .. } = &plan.machine;
+    let Machine { system, cpus, cards, assumptions, failures, .. } = &plan.machine;
     let of = |value: fn(&smbscope_plan::cores::topology::Cpu) -> u32| {
         let mut values: Vec<_> = cpus.iter().map(value).collect();
         values.sort_unstable();
@@ -77,6 +77,9 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
     text.line(0, &format!("{name}{processors}; {adapters}"));
     for assumption in assumptions {
         text.line(2, &format!("Assumed: {assumption}"));
+    }
+    for failure in failures {
+        text.line(2, &format!("Not read: {failure}"));
     }
     if plan.unknown_lines > 0 {
         let count = format::count(plan.unknown_lines);
@@ -251,7 +254,7 @@ fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
     }
     if prediction.ignored > 0 {
         let count = format::count(prediction.ignored);
-        text.line(2, &format!("{count} connections could not be placed."));
+        text.line(2, &format!("{count} connections are not placed: RDMA or QUIC, addresses that are not known, or more than the limit."));
     }
 }
 

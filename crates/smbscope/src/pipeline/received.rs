@@ -10,13 +10,19 @@ use super::pass::{Analysis, Monitor, pass};
 const CONNECTIONS_MAX: usize = 1 << 20;
 
 #[derive(Default)]
-struct Connections(Vec<Connection>);
+struct Connections {
+    rows: Vec<Connection>,
+    beyond_limit: u64,
+}
 
-/// The connections of the inputs.
-pub fn connections(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Vec<Connection>> {
+/// The connections of the inputs, and how many more there are than are kept.
+pub fn connections(
+    source: &Source,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<(Vec<Connection>, u64)> {
     let mut connections = Connections::default();
     pass(source, &mut [&mut connections], monitor)?;
-    Ok(connections.0)
+    Ok((connections.rows, connections.beyond_limit))
 }
 
 impl Analysis for Connections {
@@ -30,8 +36,9 @@ impl Analysis for Connections {
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
         if let Part::Connections(rows) = part {
-            let room = CONNECTIONS_MAX.saturating_sub(self.0.len());
-            self.0.extend(rows.iter().take(room).cloned());
+            let room = CONNECTIONS_MAX.saturating_sub(self.rows.len());
+            self.rows.extend(rows.iter().take(room).cloned());
+            self.beyond_limit += rows.len().saturating_sub(room) as u64;
         }
         Ok(())
     }

@@ -140,26 +140,35 @@ fn message(
         true => (server, client, from_server),
     };
     let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= 0x00ff_ffff)?;
-    let mut stream = Vec::with_capacity(4 + bytes.len());
-    stream.extend_from_slice(&length.to_be_bytes());
-    stream.extend_from_slice(bytes);
-    feed.segment(
-        &TcpSegment {
-            source: source.ip().into(),
-            destination: destination.ip().into(),
-            source_port: source.port(),
-            destination_port: destination.port(),
-            sequence: *next,
-            acknowledgement: 0,
-            flags: TcpFlags::PSH,
-            window: u16::MAX,
-            ttl: 64,
-            options: &[],
-            payload: &stream,
-            payload_len: length + 4,
-        },
-        time_ns,
-    );
-    *next = next.wrapping_add(length + 4);
+    segment((source, destination), next, (bytes, length), time_ns, feed);
     Some(())
+}
+
+/// Gives a message of `length` bytes, of which `bytes` are known, to the decoder as a segment of a stream that is at `next`.
+pub(super) fn segment(
+    (source, destination): (SocketAddr, SocketAddr),
+    next: &mut u32,
+    (bytes, length): (&[u8], u32),
+    time_ns: i64,
+    feed: &mut PushDecoder,
+) {
+    let mut payload = Vec::with_capacity(4 + bytes.len());
+    payload.extend_from_slice(&length.to_be_bytes());
+    payload.extend_from_slice(bytes);
+    let segment = TcpSegment {
+        source: source.ip().into(),
+        destination: destination.ip().into(),
+        source_port: source.port(),
+        destination_port: destination.port(),
+        sequence: *next,
+        acknowledgement: 0,
+        flags: TcpFlags::PSH,
+        window: u16::MAX,
+        ttl: 64,
+        options: &[],
+        payload: &payload,
+        payload_len: length.saturating_add(4),
+    };
+    *next = next.wrapping_add(segment.payload_len);
+    feed.segment(&segment, time_ns);
 }

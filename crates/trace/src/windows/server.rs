@@ -18,7 +18,6 @@ mod response;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use foldhash::{HashMap, HashMapExt as _};
-use smbscope_capture::frame::{TcpFlags, TcpSegment};
 use smbscope_capture::{Endpoints, PushDecoder};
 use smbscope_tables::Part;
 use smbscope_tables::code::{Source, Vantage};
@@ -30,6 +29,7 @@ pub use calibration::{Calibration, Machine};
 pub use names::{Names, socket_address};
 
 use super::Rows as RowsOf;
+use super::messages::segment;
 use super::provider::Guid;
 use crate::etl::record::Record;
 use layout::{WORK, Work};
@@ -393,24 +393,6 @@ impl Stream {
         let Stream { next: [client, server], .. } = self;
         let next = if is_request { client } else { server };
         let length = u32::try_from(message.length).unwrap_or(u32::MAX).min(0x00ff_ffff);
-        let mut payload = Vec::with_capacity(4 + message.bytes.len());
-        payload.extend_from_slice(&length.to_be_bytes());
-        payload.extend_from_slice(&message.bytes);
-        let segment = TcpSegment {
-            source: source.ip().into(),
-            destination: destination.ip().into(),
-            source_port: source.port(),
-            destination_port: destination.port(),
-            sequence: *next,
-            acknowledgement: 0,
-            flags: TcpFlags::PSH,
-            window: u16::MAX,
-            ttl: 64,
-            options: &[],
-            payload: &payload,
-            payload_len: length.saturating_add(4),
-        };
-        *next = next.wrapping_add(segment.payload_len);
-        feed.segment(&segment, time_ns);
+        segment((source, destination), next, (&message.bytes, length), time_ns, feed);
     }
 }

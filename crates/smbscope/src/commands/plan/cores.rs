@@ -136,8 +136,10 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
             }
         };
         let source = args.reading.open(&args.recording, None)?;
-        let received = connections(&source, &verbosity)?;
+        let (received, beyond_limit) = connections(&source, &verbosity)?;
         let of = |row: &smbscope_tables::tables::Connection| {
+            // What RDMA and QUIC carry is not spread by the hash of TCP ports.
+            row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
             Some(Connection {
                 card,
                 client: row.client.parse::<IpAddr>().ok()?,
@@ -149,7 +151,9 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
             })
         };
         let connections: Vec<_> = received.iter().filter_map(of).collect();
-        plan.prediction = Some(predict(&plan.machine, &plan.layout, &connections, Cost::default()));
+        let mut prediction = predict(&plan.machine, &plan.layout, &connections, Cost::default());
+        prediction.ignored += (received.len() - connections.len()) as u64 + beyond_limit;
+        plan.prediction = Some(prediction);
     }
     if let Some(path) = &args.script {
         new_file(&undo_path(path), plan.commands.undo_script().as_bytes())?;
