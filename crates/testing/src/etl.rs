@@ -330,12 +330,39 @@ impl Buffer {
         self.system(kind.0, kind.1, 3, ticks, &fields);
     }
 
-    /// What a processor is: MHz and the number of processors (SystemConfig_CPU).
-    pub fn processors(&mut self, ticks: i64, mhz: u32, cpus: u32) {
+    /// What a processor is: MHz and the number of processors (SystemConfig_CPU), and a bit for each processor with
+    /// hyper-threading.
+    pub fn processors(&mut self, ticks: i64, mhz: u32, cpus: u32, hyper_threads: u32) {
         let mut fields = mhz.to_le_bytes().to_vec();
         fields.extend(cpus.to_le_bytes());
+        fields.resize(800, 0);
+        fields.extend(hyper_threads.to_le_bytes());
         fields.resize(828, 0);
         self.system(11, 10, 3, ticks, &fields);
+    }
+
+    /// A device of the class of network adapters, as plug and play has it, and its interrupt (`SystemConfig_IRQ`).
+    pub fn network_adapter(
+        &mut self,
+        ticks: i64,
+        instance: &str,
+        name: &str,
+        service: &str,
+        irq: i32,
+    ) {
+        // GUID_DEVCLASS_NET of devguid.h.
+        let mut fields = vec![0x72, 0xe9, 0x36, 0x4d, 0x25, 0xe3, 0xce, 0x11];
+        fields.extend([0xbf, 0xc1, 0x08, 0x00, 0x2b, 0xe1, 0x03, 0x18]);
+        fields.resize(32, 0);
+        for text in [instance, name, name, "", service] {
+            fields.extend(wide(text));
+        }
+        self.system(11, 22, 5, ticks, &fields);
+        let mut fields = vec![0; 12];
+        fields.extend(irq.to_le_bytes());
+        fields.extend((instance.encode_utf16().count() as u32 + 1).to_le_bytes());
+        fields.extend(wide(instance));
+        self.system(11, 21, 3, ticks, &fields);
     }
 
     /// The NUMA nodes, each with the mask of its processors in group 0.

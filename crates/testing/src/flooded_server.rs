@@ -14,6 +14,8 @@ use crate::etl::{Buffer, Builder, Compression};
 pub const CPUS: u16 = 24;
 /// The processors that the DPCs of ndis.sys hold.
 pub const FLOODED: [u16; 4] = [0, 2, 4, 6];
+/// Its network adapters, two ports each of three cards.
+const ADAPTERS: i32 = 6;
 /// Ticks of a second: the clock counts units of 100 ns.
 const SECOND: i64 = 10_000_000;
 /// A sample of each processor in this time.
@@ -175,8 +177,17 @@ impl<W: Write> Log<'_, W> {
         let start = self.builder.start_ticks;
         let interval = [[0; 4], 10_000_u32.to_le_bytes(), [0; 4]].concat();
         self.of(1)?.perfinfo(15, 73, start, &interval);
-        self.of(1)?.processors(start, 2_600, u32::from(CPUS));
+        self.of(1)?.processors(start, 2_600, u32::from(CPUS), (1 << CPUS) - 1);
         self.of(1)?.nodes(start, &[0xfff, 0xfff << 12]);
+        for place in 0..ADAPTERS {
+            let instance =
+                format!(r"PCI\VEN_8086&DEV_10FB&SUBSYS_7A118086&REV_01\A0369FFFFF{place:06X}00");
+            let name = match place {
+                0 => "Intel(R) Ethernet Server Adapter X520-2".to_owned(),
+                _ => format!("Intel(R) Ethernet Server Adapter X520-2 #{}", place + 1),
+            };
+            self.of(1)?.network_adapter(start, &instance, &name, "ixgbn", -10 - place);
+        }
         for cpu in 0..CPUS {
             self.of(1)?.thread(3, start, 4, worker(cpu));
         }

@@ -174,6 +174,10 @@ pub struct Cpu {
     pub core: Option<u32>,
     /// Number of the hyper-thread in its core.
     pub thread: Option<u32>,
+    /// Whether its core has several hyper-threads, where that is known but not which processors share a core.
+    pub is_hyper_threaded: Option<bool>,
+    /// Windows: its processor group, and its number in the group.
+    pub group: Option<(u16, u8)>,
     pub mhz: Option<u32>,
     /// Events of this processor that the recorder lost, where it counts them for each.
     pub events_lost: Option<u64>,

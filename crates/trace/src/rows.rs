@@ -213,6 +213,9 @@ impl Rows {
         row.socket = cpu.socket.map(u64::from);
         row.core = cpu.core.map(u64::from);
         row.thread = cpu.thread.map(u64::from);
+        row.hyper_threading = cpu.is_hyper_threaded;
+        row.processor_group = cpu.group.map(|(group, _)| u64::from(group));
+        row.processor_number = cpu.group.map(|(_, number)| u64::from(number));
         row.mhz = cpu.mhz.map(u64::from);
         row.events_lost = cpu.events_lost;
     }

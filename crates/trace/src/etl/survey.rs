@@ -29,6 +29,8 @@ pub struct Survey {
     devices: Devices,
     pub(in crate::etl) mhz: Option<u32>,
     mhz_by_cpu: HashMap<u32, u32>,
+    /// A bit for each of the first processors.
+    hyper_threads: Option<u32>,
     numbers: Vec<ProcessorNumber>,
     nodes: Vec<NumaNode>,
 }
@@ -75,19 +77,36 @@ impl Survey {
         (0..count.min(CPUS_MAX))
             .map(|cpu| {
                 let mhz = self.mhz_by_cpu.get(&cpu).copied().or(mhz);
-                Cpu { cpu, node: self.node(cpu), mhz, ..Cpu::default() }
+                let number = self.number(cpu);
+                Cpu {
+                    cpu,
+                    node: number.and_then(|number| self.node(number)),
+                    is_hyper_threaded: self
+                        .hyper_threads
+                        .and_then(|bits| bits.checked_shr(cpu))
+                        .map(|bits| bits & 1 == 1),
+                    group: number.map(|number| (number.group, number.number)),
+                    mhz,
+                    ..Cpu::default()
+                }
             })
             .collect()
     }
 
-    fn node(&self, cpu: u32) -> Option<u32> {
+    /// Group of a processor, and its number in it.
+    fn number(&self, cpu: u32) -> Option<ProcessorNumber> {
         let known = usize::try_from(cpu).ok().and_then(|cpu| self.numbers.get(cpu)).copied();
         // Without processor groups the number in the only group is the processor's.
-        let number = match u8::try_from(cpu) {
-            _ if known.is_some() => known?,
-            Ok(number) if self.numbers.is_empty() => ProcessorNumber { group: 0, number },
-            _ => return None,
+        let only = || match u8::try_from(cpu) {
+            Ok(number) if self.numbers.is_empty() && number < 64 => {
+                Some(ProcessorNumber { group: 0, number })
+            }
+            _ => None,
         };
+        known.or_else(only)
+    }
+
+    fn node(&self, number: ProcessorNumber) -> Option<u32> {
         let is_in = |node: &NumaNode| {
             node.group == number.group && node.mask >> u32::from(number.number).min(63) & 1 == 1
         };

@@ -65,6 +65,12 @@ pub fn mhz(record: &Record<'_>) -> Option<u32> {
     u32_at(record.payload, 0).filter(|&mhz| mhz > 0)
 }
 
+/// HyperThreadingFlag: a bit for each of the first 32 processors, set if hyper-threading is on for it. It comes after
+/// five numbers, the name of the computer (256 characters) and that of the domain (134, version 2 and later).
+pub fn hyper_threads(record: &Record<'_>) -> Option<u32> {
+    (record.version >= 2).then(|| u32_at(record.payload, 20 + 2 * 256 + 2 * 134))?
+}
+
 /// Version 2: PhysicalAddr, its length, two indexes, description.
 pub fn adapter(record: &Record<'_>) -> Option<NetworkAdapter> {
     let bytes = u64_at(record.payload, 0)?.to_le_bytes();

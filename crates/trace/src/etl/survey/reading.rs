@@ -217,7 +217,10 @@ impl Reading {
     fn config(&mut self, opcode: u8, record: &Record<'_>, log: &mut Log) -> Known {
         let survey = &mut self.survey;
         match opcode {
-            config::CPU => known(config::mhz(record).map(|mhz| survey.mhz = Some(mhz))),
+            config::CPU => {
+                survey.hyper_threads = config::hyper_threads(record).or(survey.hyper_threads);
+                known(config::mhz(record).map(|mhz| survey.mhz = Some(mhz)))
+            }
             config::ADAPTER => known(config::adapter(record).map(|adapter| {
                 if log.adapters.len() < CONFIG_MAX && !log.adapters.contains(&adapter) {
                     log.adapters.push(adapter);
