@@ -5,6 +5,7 @@
 mod trouble;
 
 use super::data::{InterruptGroup, PathPart, Processor, Report};
+use super::receive::is_adapter;
 use super::roles::Role;
 use crate::evidence::{Confidence, Figure, Remedy};
 
@@ -236,20 +237,12 @@ fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) ->
 
 /// The receive work of the network: NET_RX on Linux, the DPCs of NDIS and of adapters on Windows.
 fn few(report: &Report, is_windows: bool) -> Option<Finding> {
-    let adapters: Vec<&str> = report
-        .in_samples
-        .iter()
-        .flat_map(|samples| &samples.receive)
-        .filter(|part| part.role == Role::Adapter)
-        .map(|part| part.name.as_str())
-        .collect();
+    let adapters = report.adapters();
     let is_receive = |group: &&InterruptGroup| {
         let name = group.name.as_deref().unwrap_or_default();
         match group.kind.as_str() {
             "softirq" => name == "NET_RX",
-            "dpc" | "threaded_dpc" => {
-                name.eq_ignore_ascii_case("ndis.sys") || adapters.contains(&name)
-            }
+            "dpc" | "threaded_dpc" => is_adapter(name, &adapters),
             _ => false,
         }
     };
