@@ -51,7 +51,7 @@ pub trait Files {
 }
 
 /// What the files of a machine contain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bundle {
     pub machine: Machine,
     /// File and line of what was not understood, the first 200 of each file.

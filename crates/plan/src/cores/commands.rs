@@ -38,6 +38,28 @@ pub struct Commands {
     /// In the order in which they are applied.
     pub steps: Vec<Step>,
     pub refused: Vec<Refusal>,
+    /// Windows: what the names of adapters are.
+    pub names_are: Selector,
+}
+
+/// By what Windows' commands find an adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selector {
+    /// The alias of the interface: `Ethernet 4`.
+    #[default]
+    Name,
+    /// The description of the interface, which is all that a trace has.
+    Description,
+}
+
+impl Selector {
+    fn parameter(self) -> &'static str {
+        match self {
+            Self::Name => "Name",
+            Self::Description => "InterfaceDescription",
+        }
+    }
 }
 
 /// A change with its undo.
@@ -58,6 +80,8 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
+    /// Windows: the settings found are written to a file.
+    Save,
     /// Windows: RSS on.
     Enable,
     /// Windows: processors, profile and queues of an adapter.
@@ -204,14 +228,14 @@ impl Commands {
 
     fn remember(&self, card: &str) -> String {
         match self.system {
-            System::Windows => windows::remember(card),
+            System::Windows => windows::remember(card, self.names_are),
             System::Linux => linux::remember(card),
         }
     }
 
     fn wait(&self, card: &str) -> String {
         match self.system {
-            System::Windows => windows::wait(card),
+            System::Windows => windows::wait(card, self.names_are),
             System::Linux => linux::wait(card),
         }
     }

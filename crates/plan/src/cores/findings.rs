@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::topology::{Card, Machine};
 
 pub mod placement;
+mod received;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -98,6 +99,8 @@ pub enum Trouble {
     FlowFilters { is_ntuple: bool },
     /// Governors of the frequency save power.
     PowerSaving { governor: String },
+    /// A trace shows receive work on few processors, and the busiest with this part of its time in it.
+    ReceivedOnFew { processors: Vec<Processor>, online: u32, busiest_percent: f64, seconds: f64 },
     /// A virtual function: the host decides.
     VirtualFunction,
     /// An adapter of a hypervisor: the host decides.
@@ -108,6 +111,7 @@ pub enum Trouble {
 pub fn find(machine: &Machine) -> Vec<Finding> {
     let mut findings = Findings { found: Vec::new() };
     placement::find(machine, &mut findings);
+    received::find(machine, &mut findings);
     settings::find(machine, &mut findings);
     findings.found.sort_by_key(|finding| finding.severity);
     findings.found
@@ -284,6 +288,16 @@ impl fmt::Display for Trouble {
                 write!(
                     out,
                     "Processors use the frequency governor {governor}, which lowers the frequency between bursts."
+                )
+            }
+            Self::ReceivedOnFew { processors, online, busiest_percent, seconds } => {
+                let names: Vec<_> = processors.iter().map(|one| name(*one)).collect();
+                write!(
+                    out,
+                    "In {seconds:.1} s, nearly all receive work ran on {} of {online} processors ({}), {} {busiest_percent:.0} % of its time.",
+                    processors.len(),
+                    names.join(", "),
+                    if processors.len() == 1 { "which spent" } else { "the busiest with" }
                 )
             }
             Self::VirtualFunction => {

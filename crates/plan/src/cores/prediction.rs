@@ -284,6 +284,11 @@ impl Path {
 
     /// The share of each processor among all hashes, 0 to 1.
     fn shares(&self) -> Vec<f64> {
+        self.by_processor().into_values().collect()
+    }
+
+    /// The same by processor.
+    fn by_processor(&self) -> BTreeMap<Option<CpuId>, f64> {
         let mut shares: BTreeMap<Option<CpuId>, f64> = BTreeMap::new();
         for (interrupt, steering) in &self.entries {
             let share = 1.0 / self.entries.len() as f64;
@@ -294,8 +299,14 @@ impl Path {
                 *shares.entry(Some(*cpu)).or_default() += share / steering.len() as f64;
             }
         }
-        shares.into_values().collect()
+        shares
     }
+}
+
+/// The share of each processor of a planned adapter among all hashes, 0 to 1.
+pub(super) fn planned_shares(placed: &CardLayout) -> Vec<(CpuId, f64)> {
+    let shares = Path::planned(placed).by_processor();
+    shares.into_iter().filter_map(|(cpu, share)| Some((cpu?, share))).collect()
 }
 
 /// Sums by processor.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::load::Received;
 use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
 
 /// The operating system, which decides commands and limits.
@@ -127,7 +128,7 @@ pub struct Rss {
 }
 
 /// A machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
     pub system: System,
     pub cpus: Vec<Cpu>,
@@ -145,6 +146,10 @@ pub struct Machine {
     pub flow_entries: Option<u32>,
     /// Linux: names of the governors of the CPUs' frequency, each once.
     pub governors: Vec<String>,
+    /// Windows: the team of adapters that exists, if its members are not known.
+    pub team: Option<String>,
+    /// What the processors did while a trace was recorded.
+    pub received: Option<Received>,
     /// Windows: paths of SMB clients, and interfaces of the SMB server.
     pub multichannel: Vec<MultichannelConnection>,
     pub interfaces: Vec<NetworkInterface>,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use smbscope_plan::cores::commands::{Commands, Interruption, Reason, Step};
 use smbscope_plan::cores::findings::{Finding, Severity};
 use smbscope_plan::cores::layout::{CpuId, Layout, Note};
+use smbscope_plan::cores::load::{Basis, CpuLoad, Load};
 use smbscope_plan::cores::prediction::{Prediction, Spread, Verdict};
 use smbscope_plan::cores::toeplitz::KeySource;
 use smbscope_plan::cores::topology::{Machine, System};
@@ -15,6 +16,10 @@ const CORES_IN_LINE: usize = 32;
 /// Shares of cores that are listed.
 const CORES_LISTED: usize = 8;
 
+/// Processors with their load that are listed, and the share of the time from which on one is.
+const LOADS_LISTED: usize = 64;
+const SHOWN_PERCENT: f64 = 0.05;
+
 /// A plan with everything that it is based on.
 #[derive(Debug)]
 pub struct CoresPlan {
@@ -24,6 +29,8 @@ pub struct CoresPlan {
     pub commands: Commands,
     /// Of recorded connections.
     pub prediction: Option<Prediction>,
+    /// Of each processor, from a trace.
+    pub load: Option<Load>,
     /// Lines of the input that were not understood.
     pub unknown_lines: u64,
 }
@@ -40,6 +47,7 @@ pub fn cores_json(plan: &CoresPlan) -> serde_json::Result<Value> {
         "layout": serde_json::to_value(&plan.layout)?,
         "commands": serde_json::to_value(&plan.commands)?,
         "prediction": serde_json::to_value(&plan.prediction)?,
+        "load": serde_json::to_value(&plan.load)?,
         "unknown_lines": plan.unknown_lines,
     }))
 }
@@ -90,6 +98,9 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
     if let Some(prediction) = &plan.prediction {
         predicted(&mut text, prediction);
     }
+    if let Some(load) = &plan.load {
+        loads(&mut text, load);
+    }
     commands(&mut text, &plan.commands);
     text.text
 }
@@ -121,8 +132,11 @@ fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
             (true, _, System::Windows) => {
                 "the input does not have the processors. Add the output of Get-NetAdapterRss, or use the script of --print-windows-script"
             }
-            (false, true, _) => {
-                "the input does not have a network adapter. Add ethtool -i, -l and -x"
+            (false, true, System::Linux) => {
+                "the input does not have a network adapter. Add ethtool -i, -l and -x, or a file of --collect"
+            }
+            (false, true, System::Windows) => {
+                "the input does not have a network adapter. Add Get-NetAdapterRss and Get-NetAdapterHardwareInfo"
             }
             (false, false, _) => "no processor is online",
         };
@@ -165,12 +179,18 @@ fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
     }
     for (place, card) in layout.cards.iter().enumerate() {
         let queues: Vec<_> = card.queues.iter().map(|id| cpu(*id)).collect();
+        let of = |id: &CpuId| {
+            let cpu = machine.cpus.iter().find(|cpu| (cpu.group, cpu.number) == *id)?;
+            Some(cpu.core.to_string())
+        };
+        let cores: Vec<_> = card.queues.iter().filter_map(of).collect();
         let mut words = format!(
-            "{} {}: node {}, {} on CPU {}",
+            "{} {}: node {}, {} on core {} (CPU {})",
             letter(place),
             card.name,
             card.node,
             counted(queues.len(), "queue"),
+            cores.join(", "),
             queues.join(", ")
         );
         if !card.rps.is_empty() {
@@ -256,6 +276,58 @@ fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
         let count = format::count(prediction.ignored);
         text.line(2, &format!("{count} connections are not placed: RDMA or QUIC, addresses that are not known, or more than the limit."));
     }
+}
+
+/// The load of each processor with receive work before or after.
+fn loads(text: &mut Lines<'_>, load: &Load) {
+    let seconds = load.length_ns as f64 / 1e9;
+    text.heading(&format!("Load of each processor, from {seconds:.1} s of the trace"));
+    text.code(2, "CPU       receive before    after   other work");
+    let (listed, quiet): (Vec<&CpuLoad>, Vec<&CpuLoad>) = load.cpus.iter().partition(|one| {
+        one.receive_before_percent >= SHOWN_PERCENT || one.receive_after_percent >= SHOWN_PERCENT
+    });
+    for one in listed.iter().take(LOADS_LISTED) {
+        let other = match one.is_idle_known {
+            true => format!("{:.1} %", one.other_percent),
+            false => "not known".to_owned(),
+        };
+        text.code(
+            2,
+            &format!(
+                "{:<8} {:>14.1} % {:>6.1} %   {other:>10}",
+                cpu(one.cpu),
+                one.receive_before_percent,
+                one.receive_after_percent
+            ),
+        );
+    }
+    let more = listed.len().saturating_sub(LOADS_LISTED);
+    if more > 0 {
+        text.line(2, &format!("and {more} more (--format json has all)"));
+    }
+    if !quiet.is_empty() {
+        text.line(2, &format!("{} without receive work.", counted(quiet.len(), "processor")));
+    }
+    text.line(
+        2,
+        &format!(
+            "The busiest receives {:.0} % of the time before, {:.0} % after.",
+            load.busiest_before_percent, load.busiest_after_percent
+        ),
+    );
+    if let (Some(packets), Some(ns)) = (load.packets, load.packet_ns) {
+        let packets = format::count(packets);
+        text.line(2, &format!("A packet costs {:.2} µs (mean of {packets}).", ns / 1e3));
+    }
+    text.line(2, match load.basis {
+        Basis::Connections => "After: the recorded connections go where the hash sends them. The time of a packet is assumed to stay the same.",
+        Basis::Table => "After: with many connections, which the hash spreads evenly; one connection stays on one core (--recording shows yours). The time of a packet is assumed to stay the same.",
+    });
+    if !load.full.is_empty() {
+        let full: Vec<_> = load.full.iter().map(|id| cpu(*id)).collect();
+        text.line(2, &format!("CPU {} had no room: what they could not do is not in the trace, so more may arrive, and the load after is a lower bound.", full.join(", ")));
+    }
+    text.line(2, &format!("Counted as receive work: {}.", load.counted.join(", ")));
 }
 
 fn spread(spread: &Spread) -> String {

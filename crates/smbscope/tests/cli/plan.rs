@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use smbscope_testing::flooded_server::{Recording, Stage};
+
 use super::{answer, capture, complaint, folder};
 
 /// Two sockets of two cores with two threads each, and an adapter on the second one.
@@ -158,4 +160,55 @@ fn a_collected_machine_gives_the_same_layout_elsewhere() {
         json["layout"].clone()
     };
     assert_eq!(layout(&[]), layout(&[tar]));
+}
+
+/// The case study of the flooded backup server: a trace alone gives its layout, commands, undo, and loads.
+#[test]
+fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() {
+    let (_guard, dir) = folder();
+    let trace = dir.join("flood.etl");
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&trace).unwrap());
+    Recording::of(Stage::Before).write(&mut file).unwrap();
+    drop(file);
+    let script = dir.join("apply.ps1");
+    let trace = trace.to_str().unwrap();
+    let text = answer(["plan", "cores", trace, "--script", script.to_str().unwrap()]);
+    for line in [
+        "Windows: 2 sockets, 2 NUMA nodes, 12 cores, 24 processors; 6 network adapters",
+        "0 and 1, 2 and 3",
+        "[high] In 10.0 s, nearly all receive work ran on 4 of 24 processors (0, 2, 4, 6), the busiest with 92 % of its time.",
+        "node 0  AABBCC",
+        "node 1  DDEEFF",
+        "A Intel(R) Ethernet Server Adapter X520-2: node 0, 2 queues on core 0, 1 (CPU 0, 2)",
+        "The busiest receives 92 % of the time before, 31 % after.",
+        "CPU 0, 2, 4, 6 had no room",
+        "Counted as receive work: dpc ndis.sys",
+        "-InterfaceDescription 'Intel(R) Ethernet Server Adapter X520-2 #6'",
+        "undo:  $found = Import-Clixml",
+    ] {
+        assert!(text.contains(line), "{line:?} is missing:\n{text}");
+    }
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let (apply, undo) = (read("apply.ps1"), read("apply.undo.ps1"));
+    assert!(apply.contains("Get-NetAdapterRss | Export-Clixml"), "{apply}");
+    assert!(!undo.contains("Export-Clixml") && undo.contains("@values"), "{undo}");
+
+    let json = answer(["plan", "cores", trace, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let sum = |what: &str| -> f64 {
+        let cpus = json["load"]["cpus"].as_array().unwrap();
+        cpus.iter().map(|cpu| cpu[what].as_f64().unwrap()).sum()
+    };
+    let (before, after) = (sum("receive_before_percent"), sum("receive_after_percent"));
+    // 36.8 s of DPCs in 10 s.
+    assert!((before - 368.0).abs() < 1.0 && (before - after).abs() < 1e-6, "{before} {after}");
+
+    // The settings found, where they are given, make the undo exact; the trace still has the load.
+    let rss = written(&dir, "rss.txt", WINDOWS);
+    let text = answer(["plan", "cores", trace, rss.to_str().unwrap()]);
+    assert!(
+        text.contains("undo:  Set-NetAdapterRss -Name 'Ethernet 4' -Profile NUMAStatic"),
+        "{text}"
+    );
+    assert!(text.contains("The busiest receives 92 % of the time before"), "{text}");
 }

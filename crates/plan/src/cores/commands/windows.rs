@@ -2,18 +2,34 @@
 //!
 //! Owns `Set-NetAdapterRss` and `Enable-NetAdapterRss` with their undo. Does not own the range ([`Range`]).
 //!
+//! An adapter from a trace is known by its description, and its settings are not: they are saved to a file before they
+//! are changed, and the undo reads that file.
+//!
 //! Microsoft: "Set-NetAdapterRss", "Enable-NetAdapterRss" (module NetAdapter), "Standardized INF keywords for RSS".
 
 use super::super::layout::{CardLayout, CpuId, Range};
 use super::super::topology::Card;
-use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Step, quote};
+use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Selector, Step, quote};
 
 /// `*NumaNodeId` of an adapter without a preferred node.
 const ANY_NODE: u32 = 65_535;
 
+/// The file with the settings found, in the folder in which the script runs.
+const FOUND: &str = "rss-found.xml";
+
+/// Settings that a step changes. The range comes before the profile, because the profile Balanced refuses a range.
+const SAVED: &str = "'Enabled', 'BaseProcessorGroup', 'BaseProcessorNumber', 'MaxProcessorGroup', \
+                     'MaxProcessorNumber', 'MaxProcessors'";
+
 pub(super) fn commands(cards: &[(&CardLayout, &Card)], commands: &mut Commands) {
+    if cards.iter().any(|(_, card)| is_from_trace(card)) {
+        commands.names_are = Selector::Description;
+        commands.steps.push(save());
+    }
     for (layout, card) in cards {
-        match steps(layout, card) {
+        let steps =
+            if is_from_trace(card) { saved_steps(layout, card) } else { steps(layout, card) };
+        match steps {
             Ok(steps) => commands.steps.extend(steps),
             Err(reason) => commands.refused.push(Refusal { card: card.name.clone(), reason }),
         }
@@ -27,9 +43,10 @@ pub(super) fn preamble(what: &str) -> Vec<String> {
 $ErrorActionPreference = 'Stop'
 
 # Waits until the link of an adapter is as it was.
-function Wait-Link([string]$Name, [string]$Status) {{
+function Wait-Link([string]$Name, [string]$Status, [string]$NameIs = 'Name') {{
+    $selection = @{{ $NameIs = $Name }}
     for ($second = 0; $second -lt 60; $second++) {{
-        $adapter = Get-NetAdapter -Name $Name -ErrorAction SilentlyContinue
+        $adapter = Get-NetAdapter @selection -ErrorAction SilentlyContinue
         if ($adapter -and $adapter.Status -eq $Status) {{ return }}
         Start-Sleep -Seconds 1
     }}
@@ -40,13 +57,96 @@ function Wait-Link([string]$Name, [string]$Status) {{
 }
 
 /// Keeps the state of an adapter's link.
-pub(super) fn remember(card: &str) -> String {
-    format!("$status = (Get-NetAdapter -Name {}).Status", quote::powershell(card))
+pub(super) fn remember(card: &str, selector: Selector) -> String {
+    format!(
+        "$status = (Get-NetAdapter -{} {}).Status",
+        selector.parameter(),
+        quote::powershell(card)
+    )
 }
 
 /// Waits for it.
-pub(super) fn wait(card: &str) -> String {
-    format!("Wait-Link {} $status", quote::powershell(card))
+pub(super) fn wait(card: &str, selector: Selector) -> String {
+    let more = match selector {
+        Selector::Name => "",
+        Selector::Description => " InterfaceDescription",
+    };
+    format!("Wait-Link {} $status{more}", quote::powershell(card))
+}
+
+/// Whether the name is a description and the settings found are not known: a trace has it so.
+fn is_from_trace(card: &Card) -> bool {
+    card.description.as_ref() == Some(&card.name)
+        && card.rss.base.is_none()
+        && card.rss.is_enabled.is_none()
+}
+
+/// Saves the settings of all adapters once.
+fn save() -> Step {
+    Step {
+        card: None,
+        kind: Kind::Save,
+        does: format!("Save the settings found to {FOUND}, for the undo"),
+        interrupts: Interruption::None,
+        apply: vec![
+            format!(
+                "if (Test-Path {FOUND}) {{ throw '{FOUND} exists: it has the settings of an earlier run. Move it away.' }}"
+            ),
+            format!("Get-NetAdapterRss | Export-Clixml -Path {FOUND}"),
+        ],
+        undo: Vec::new(),
+        checks: vec![Check {
+            command: format!(
+                "Import-Clixml -Path {FOUND} | Format-Table InterfaceDescription, Enabled, Profile, BaseProcessorNumber"
+            ),
+            expected: "each adapter of the plan is in it".into(),
+        }],
+    }
+}
+
+fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
+    if !quote::is_alias(&card.name) {
+        return Err(Reason::Name);
+    }
+    let range = layout.range.ok_or(Reason::RangeUnknown)?;
+    let name = quote::powershell(&card.name);
+    let set = format!("Set-NetAdapterRss -InterfaceDescription {name}");
+    Ok(vec![Step {
+        card: Some(card.name.clone()),
+        kind: Kind::Processors,
+        does: does(&range, layout.queues.len()),
+        interrupts: Interruption::AdapterRestart,
+        apply: vec![format!(
+            "{set} -Enabled $true -Profile {} -BaseProcessorGroup {} -BaseProcessorNumber {} -MaxProcessorGroup {} \
+             -MaxProcessorNumber {} -MaxProcessors {}",
+            range.profile.name(),
+            range.base.0,
+            range.base.1,
+            range.last.0,
+            range.last.1,
+            range.processors_max
+        )],
+        undo: vec![
+            format!(
+                "$found = Import-Clixml -Path {FOUND} | Where-Object InterfaceDescription -eq {name}; $values = @{{}}"
+            ),
+            format!(
+                "foreach ($setting in {SAVED}) {{ if ($null -ne $found.$setting) {{ $values[$setting] = $found.$setting }} }}"
+            ),
+            format!("{set} @values"),
+            format!("if ($null -ne $found.Profile) {{ {set} -Profile $found.Profile }}"),
+        ],
+        checks: vec![Check {
+            command: format!(
+                "Get-NetAdapterRss -InterfaceDescription {name} | Format-List Enabled, Profile, BaseProcessorGroup, \
+                 BaseProcessorNumber, MaxProcessorGroup, MaxProcessorNumber, MaxProcessors, IndirectionTable"
+            ),
+            expected: format!(
+                "the values set; IndirectionTable has processors {} only",
+                list(&layout.queues)
+            ),
+        }],
+    }])
 }
 
 fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {

@@ -21,6 +21,7 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
         path(card, findings);
     }
     squeezes(machine, findings);
+    team(machine, findings);
     let governor = machine
         .governors
         .iter()
@@ -172,6 +173,13 @@ fn path(card: &Card, findings: &mut Findings) {
         Kind::Physical => {}
         Kind::VirtualFunction => findings.add(Some(card), Severity::Low, Trouble::VirtualFunction),
         Kind::Virtual => findings.add(Some(card), Severity::Low, Trouble::VirtualAdapter),
+    }
+}
+
+/// A team whose members are not known.
+fn team(machine: &Machine, findings: &mut Findings) {
+    if let Some(master) = &machine.team {
+        findings.add(None, Severity::Medium, Trouble::Teamed { master: master.clone() });
     }
 }
 

@@ -406,3 +406,35 @@ fn a_finding_as_json_has_its_evidence_and_its_sentence() {
     });
     assert_eq!(json, expected);
 }
+
+/// As a trace shows it: the processors that really received.
+#[test]
+fn receive_work_on_few_processors_is_found_by_its_time() {
+    let of = |flooded: &[u32], percent: u64| {
+        let mut machine = machine(System::Windows);
+        let one = |number| crate::cores::load::ReceivedCpu {
+            cpu: (0, number),
+            receive_ns: if flooded.contains(&number) { percent * 10_000_000 } else { 0 },
+            other_ns: 0,
+            is_idle_known: false,
+        };
+        machine.received = Some(crate::cores::load::Received {
+            length_ns: 1_000_000_000,
+            cpus: (0..16).map(one).collect(),
+            ..Default::default()
+        });
+        let found = find(&machine);
+        found.iter().find(|one| matches!(one.trouble, Trouble::ReceivedOnFew { .. })).cloned()
+    };
+    let found = of(&[0, 2], 92).unwrap();
+    assert_eq!(found.severity, Severity::High);
+    assert_eq!(
+        found.sentence,
+        "In 1.0 s, nearly all receive work ran on 2 of 16 processors (0, 2), the busiest with 92 % of its time."
+    );
+    assert_eq!(of(&[0, 2], 10), None);
+    assert_eq!(of(&[3], 18).unwrap().severity, Severity::Low);
+    assert!(of(&[3], 18).unwrap().sentence.ends_with("(3), which spent 18 % of its time."));
+    let all: Vec<u32> = (0..16).collect();
+    assert_eq!(of(&all, 80), None);
+}

@@ -13,16 +13,19 @@ use smbscope_plan::cores::bundle::{
 use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
 use smbscope_plan::cores::layout::plan;
+use smbscope_plan::cores::load::load;
 use smbscope_plan::cores::prediction::{Connection, Cost, predict};
 use smbscope_plan::cores::read::read as outputs;
 use smbscope_plan::cores::topology::Machine;
+use smbscope_plan::cores::traced;
 use smbscope_report::{CoresPlan, cores_json, cores_text};
+use smbscope_store::source::Input;
 
 use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Reading, Verbosity};
 use crate::output::Output;
-use crate::pipeline::received::connections;
+use crate::pipeline::received::{Recorded, recorded};
 use crate::terminal;
 
 /// Columns of a plan that does not go to a terminal.
@@ -36,13 +39,15 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// files with the text of commands, several in one file if you like: Get-NetAdapterRss, Get-NetAdapterHardwareInfo,
 /// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of
 /// Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and
-/// /proc/net/softnet_stat of Linux.
+/// /proc/net/softnet_stat of Linux. A trace of the processors (.etl, perf.data, trace.dat, a recording of
+/// `smbscope record --cpu`) has the machine's processors and adapters, and who really received: it can be given alone, or
+/// next to the machine's settings.
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
 /// first hyper-threads only, no two adapters on one core while another one is free), and the commands that make it so,
 /// each with what it interrupts, its undo and a check. With --recording, the recorded connections go through the
-/// adapter's hash and the planned table: each core's share of the packets before and after. One connection stays on one
-/// core, whatever the plan.
+/// adapter's hash and the planned table: each core's share of the packets before and after. With a trace, the load of
+/// each core before and after. One connection stays on one core, whatever the plan.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,10 +57,13 @@ Examples:
   smbscope plan cores --print-windows-script > collect.ps1      # the same for Windows
   smbscope plan cores rss.txt hardware.txt                      # pasted outputs
   smbscope plan cores machine.tar --recording monday.pcapng     # what it brings
+  smbscope plan cores flood.etl                                 # a trace of the processors: load before and after
+  smbscope plan cores flood.etl rss.txt                         # the same with the settings found, for an exact undo
   smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
   smbscope plan cores --format json | jq '.findings'")]
 pub struct Cores {
-    /// A file of --collect, a folder with its contents, or files with outputs of commands. Without any: this machine.
+    /// A file of --collect, a folder with its contents, files with outputs of commands, or a trace of the processors.
+    /// Without any: this machine.
     #[arg(value_name = "INPUT")]
     pub machine: Vec<PathBuf>,
     /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings and counters, no
@@ -65,7 +73,8 @@ pub struct Cores {
     /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
     #[arg(long, conflicts_with_all = ["machine", "recording", "script", "management", "collect"])]
     pub print_windows_script: bool,
-    /// A capture or run of the same machine, whose connections are placed. Can be given several times.
+    /// A capture or run of the same machine, whose connections are placed, or a trace of its processors. Can be given
+    /// several times.
     #[arg(long, value_name = "RECORDING")]
     pub recording: Vec<String>,
     /// The adapter that the recorded connections used, if the machine has several.
@@ -97,7 +106,38 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         let bytes = collect(&*live()?).map_err(|error| Failure::usage(error.to_string()))?;
         return new_file(path, &bytes);
     }
-    let Bundle { machine, unknown_count, .. } = machine(&args.machine)?;
+    let (traces, files) =
+        args.machine.iter().cloned().partition::<Vec<_>, _>(|path| is_trace(path));
+    let inputs: Vec<String> = traces
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .chain(args.recording.iter().cloned())
+        .collect();
+    let mut recorded = match inputs.is_empty() {
+        true => Recorded::default(),
+        false => recorded(&args.reading.open(&inputs, None)?, &verbosity)?,
+    };
+    let trace = recorded.trace.take();
+    let Bundle { mut machine, unknown_count, .. } = match (&trace, &files[..]) {
+        (Some(trace), []) if !traces.is_empty() => {
+            Bundle { machine: traced::machine(&trace.machine), ..Bundle::default() }
+        }
+        (None, []) if !traces.is_empty() => {
+            return Err(Failure::usage(format!(
+                "{}: the trace has no processors",
+                traces[0].display()
+            )));
+        }
+        _ => machine(&files)?,
+    };
+    if let Some(trace) = trace {
+        if machine.cpus.is_empty() {
+            let of_trace = traced::machine(&trace.machine);
+            machine.cpus = of_trace.cpus;
+            machine.assumptions.extend(of_trace.assumptions);
+        }
+        machine.received = Some(trace.received);
+    }
     for (what, name) in [("--management", &args.management), ("--adapter", &args.adapter)] {
         if let Some(name) = name {
             index(&machine, name).with_context(|| what.to_owned())?;
@@ -121,9 +161,12 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         layout,
         commands,
         prediction: None,
+        load: None,
         unknown_lines: unknown_count,
     };
-    if !args.recording.is_empty() {
+    // A trace without packets has no connections, which is not a fault.
+    let is_trace_only = recorded.connections.is_empty() && plan.machine.received.is_some();
+    if !args.recording.is_empty() && !is_trace_only {
         let card = match (&args.adapter, &plan.machine.cards[..]) {
             (Some(name), _) => index(&plan.machine, name)?,
             (None, [_]) => 0,
@@ -135,8 +178,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
                 )));
             }
         };
-        let source = args.reading.open(&args.recording, None)?;
-        let (received, beyond_limit) = connections(&source, &verbosity)?;
+        let received = &recorded.connections;
         let of = |row: &smbscope_tables::tables::Connection| {
             // What RDMA and QUIC carry is not spread by the hash of TCP ports.
             row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
@@ -152,8 +194,11 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         };
         let connections: Vec<_> = received.iter().filter_map(of).collect();
         let mut prediction = predict(&plan.machine, &plan.layout, &connections, Cost::default());
-        prediction.ignored += (received.len() - connections.len()) as u64 + beyond_limit;
+        prediction.ignored += (received.len() - connections.len()) as u64 + recorded.beyond_limit;
         plan.prediction = Some(prediction);
+    }
+    if let Some(received) = &plan.machine.received {
+        plan.load = load(&plan.machine, &plan.layout, received, plan.prediction.as_ref());
     }
     if let Some(path) = &args.script {
         new_file(&undo_path(path), plan.commands.undo_script().as_bytes())?;
@@ -173,6 +218,17 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         }
     }
     output.finish()
+}
+
+/// Whether a file is a trace of processors, or a recording with one.
+fn is_trace(path: &Path) -> bool {
+    match Input::recognise(&path.to_string_lossy()) {
+        Ok(Input::Trace { .. }) => true,
+        Ok(Input::Dataset(dataset)) => dataset
+            .manifest()
+            .is_some_and(|manifest| manifest.rows(smbscope_store::Table::Cpus.name()) > 0),
+        _ => false,
+    }
 }
 
 /// This machine, or the one that the inputs describe.

@@ -1,0 +1,247 @@
+//! The load of each processor before and after a layout, from the receive work that a trace recorded.
+//!
+//! Owns the distribution of the recorded time over the planned processors. Does not own which interrupts are receive
+//! work: the caller says so. The time for a packet is assumed to stay the same; where it depends on the cache of a node,
+//! the layout makes it smaller, not larger.
+//!
+//! With recorded connections, an adapter's work goes where their packets go ([`super::prediction`]). Without, to each
+//! processor by its share of the indirection table, which is the mean over random connections.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::layout::{CpuId, Layout};
+use super::prediction::{Prediction, planned_shares};
+use super::topology::Machine;
+
+/// A processor with less idle time than this has no room: more work may have waited than was done.
+const FULL_SHARE: f64 = 0.9;
+
+/// What processors did while a trace was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Received {
+    pub length_ns: u64,
+    /// All processors, in the order of the machine.
+    pub cpus: Vec<ReceivedCpu>,
+    /// Packets, if the trace counts them.
+    pub packets: Option<u64>,
+    /// Packets by the name of the adapter, if the trace counts them.
+    pub cards: BTreeMap<String, u64>,
+    /// What was counted as receive work, for people.
+    pub counted: Vec<String>,
+}
+
+/// The time of one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ReceivedCpu {
+    pub cpu: CpuId,
+    pub receive_ns: u64,
+    /// Other interrupts, deferred work and threads; without threads if `is_idle_known` is false.
+    pub other_ns: u64,
+    /// Whether the trace has the time of threads.
+    pub is_idle_known: bool,
+}
+
+/// The load before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Load {
+    pub length_ns: u64,
+    pub receive_ns: u64,
+    pub packets: Option<u64>,
+    /// Mean time of a packet.
+    pub packet_ns: Option<f64>,
+    pub cpus: Vec<CpuLoad>,
+    /// The busiest processor's receive work, in percent of the time.
+    pub busiest_before_percent: f64,
+    pub busiest_after_percent: f64,
+    /// Processors without room: what they could not do is not in the trace, so that the load after is a lower bound.
+    pub full: Vec<CpuId>,
+    pub basis: Basis,
+    pub counted: Vec<String>,
+}
+
+/// How the work of an adapter is distributed after the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// By the packets of recorded connections.
+    Connections,
+    /// By the shares of the indirection table.
+    Table,
+}
+
+/// The load of one processor, in percent of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CpuLoad {
+    pub cpu: CpuId,
+    pub receive_before_percent: f64,
+    pub receive_after_percent: f64,
+    /// What stays where it is.
+    pub other_percent: f64,
+    /// Whether `other_percent` includes threads.
+    pub is_idle_known: bool,
+}
+
+/// The load that a layout gives. `None` if the trace has no receive work, or no adapter is placed.
+pub fn load(
+    machine: &Machine,
+    layout: &Layout,
+    received: &Received,
+    prediction: Option<&Prediction>,
+) -> Option<Load> {
+    let receive_ns =
+        received.cpus.iter().fold(0_u64, |sum, one| sum.saturating_add(one.receive_ns));
+    if receive_ns == 0 || received.length_ns == 0 || layout.cards.is_empty() {
+        return None;
+    }
+    let parts = parts(machine, layout, received);
+    let mut after: BTreeMap<CpuId, f64> = BTreeMap::new();
+    let mut basis = Basis::Table;
+    for (card, part) in layout.cards.iter().zip(parts) {
+        let ns = receive_ns as f64 * part;
+        let predicted = prediction.and_then(|prediction| {
+            prediction.cards.iter().find(|predicted| predicted.card == card.card)
+        });
+        let shares = predicted.and_then(|predicted| {
+            let cores = &predicted.after.cores;
+            cores.iter().map(|core| Some((core.cpu?, core.packets_percent / 100.0))).collect()
+        });
+        let shares: Vec<(CpuId, f64)> = match shares {
+            Some(shares) => {
+                basis = Basis::Connections;
+                shares
+            }
+            None => planned_shares(card),
+        };
+        for (cpu, share) in shares {
+            *after.entry(cpu).or_default() += ns * share;
+        }
+    }
+    let length = received.length_ns as f64;
+    let percent = |ns: f64| 100.0 * ns / length;
+    let mut cpus: Vec<CpuLoad> = received
+        .cpus
+        .iter()
+        .map(|one| CpuLoad {
+            cpu: one.cpu,
+            receive_before_percent: percent(one.receive_ns as f64),
+            receive_after_percent: percent(after.remove(&one.cpu).unwrap_or(0.0)),
+            other_percent: percent(one.other_ns as f64),
+            is_idle_known: one.is_idle_known,
+        })
+        .collect();
+    // Processors of the layout on which the trace has no event.
+    cpus.extend(after.into_iter().map(|(cpu, ns)| CpuLoad {
+        cpu,
+        receive_before_percent: 0.0,
+        receive_after_percent: percent(ns),
+        other_percent: 0.0,
+        is_idle_known: false,
+    }));
+    cpus.sort_by_key(|one| one.cpu);
+    let busiest = |of: fn(&CpuLoad) -> f64| cpus.iter().map(of).fold(0.0, f64::max);
+    let is_full = |one: &&ReceivedCpu| {
+        one.receive_ns > 0
+            && one.receive_ns.saturating_add(one.other_ns) as f64 >= FULL_SHARE * length
+    };
+    Some(Load {
+        length_ns: received.length_ns,
+        receive_ns,
+        packets: received.packets,
+        packet_ns: received
+            .packets
+            .filter(|&packets| packets > 0)
+            .map(|packets| receive_ns as f64 / packets as f64),
+        busiest_before_percent: busiest(|one| one.receive_before_percent),
+        busiest_after_percent: busiest(|one| one.receive_after_percent),
+        full: received.cpus.iter().filter(is_full).map(|one| one.cpu).collect(),
+        basis,
+        counted: received.counted.clone(),
+        cpus,
+    })
+}
+
+/// Each planned adapter's part of the receive work, 0 to 1: by packets where they are known, otherwise by the speed of
+/// links, otherwise alike.
+fn parts(machine: &Machine, layout: &Layout, received: &Received) -> Vec<f64> {
+    let of = |weight: &dyn Fn(usize) -> Option<u64>| -> Option<Vec<f64>> {
+        let weights: Option<Vec<u64>> = layout.cards.iter().map(|card| weight(card.card)).collect();
+        let weights = weights?;
+        let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+        (total > 0).then(|| weights.iter().map(|&weight| weight as f64 / total as f64).collect())
+    };
+    let packets = |card: usize| {
+        let card = machine.cards.get(card)?;
+        (!received.cards.is_empty()).then(|| received.cards.get(&card.name).copied().unwrap_or(0))
+    };
+    let speed = |card: usize| machine.cards.get(card)?.bits_per_second;
+    of(&packets).or_else(|| of(&speed)).or_else(|| of(&|_| Some(1))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cores::layout::plan;
+    use crate::cores::layout::tests::{Numbering, card, machine};
+    use crate::cores::topology::System;
+
+    fn received(cpus: u32, flooded: &[u32], receive_ns: u64) -> Received {
+        let one = |number| ReceivedCpu {
+            cpu: (0, number),
+            receive_ns: if flooded.contains(&number) { receive_ns } else { 0 },
+            other_ns: 50_000_000,
+            is_idle_known: true,
+        };
+        Received {
+            length_ns: 1_000_000_000,
+            cpus: (0..cpus).map(one).collect(),
+            ..Received::default()
+        }
+    }
+
+    #[test]
+    fn the_time_of_four_processors_goes_to_twelve_cores() {
+        let mut machine = machine(System::Windows, 2, 6, 2, Numbering::Neighbours);
+        machine.cards = (0..6).map(|_| card("Slot", None, Some(8))).collect();
+        let layout = plan(&machine);
+        let load =
+            load(&machine, &layout, &received(24, &[0, 2, 4, 6], 920_000_000), None).unwrap();
+        assert!((load.busiest_before_percent - 92.0).abs() < 1e-9);
+        assert!((load.busiest_after_percent - 92.0 / 3.0).abs() < 1e-9);
+        assert_eq!(load.full, [(0, 0), (0, 2), (0, 4), (0, 6)]);
+        let before: f64 = load.cpus.iter().map(|one| one.receive_before_percent).sum();
+        let after: f64 = load.cpus.iter().map(|one| one.receive_after_percent).sum();
+        assert!((before - after).abs() < 1e-6, "{before} {after}");
+        // Hyper-threads have nothing.
+        assert!(load.cpus.iter().all(|one| one.cpu.1 % 2 == 0 || one.receive_after_percent == 0.0));
+    }
+
+    #[test]
+    fn an_adapter_gets_the_part_of_its_packets() {
+        let mut machine = machine(System::Linux, 1, 12, 1, Numbering::Neighbours);
+        machine.cards = vec![card("eth0", Some(0), Some(4)), card("eth1", Some(0), Some(4))];
+        let layout = plan(&machine);
+        let mut received = received(12, &[0], 400_000_000);
+        received.packets = Some(100_000);
+        received.cards = BTreeMap::from([("eth0".to_owned(), 75_000), ("eth1".to_owned(), 25_000)]);
+        let load = load(&machine, &layout, &received, None).unwrap();
+        assert_eq!(load.packet_ns, Some(4_000.0));
+        let of = |number| load.cpus.iter().find(|one| one.cpu == (0, number)).unwrap();
+        let sum = |cards: usize| -> f64 {
+            layout.cards[cards]
+                .queues
+                .iter()
+                .map(|(_, number)| of(*number).receive_after_percent)
+                .sum()
+        };
+        assert!((sum(0) - 30.0).abs() < 1e-9 && (sum(1) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_receive_work_there_is_no_load() {
+        let mut machine = machine(System::Linux, 1, 4, 1, Numbering::Neighbours);
+        machine.cards = vec![card("eth0", Some(0), Some(2))];
+        assert_eq!(load(&machine, &plan(&machine), &received(4, &[], 0), None), None);
+    }
+}
