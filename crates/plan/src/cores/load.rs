@@ -5,7 +5,8 @@
 //! the layout makes it smaller, not larger.
 //!
 //! With recorded connections, an adapter's work goes where their packets go ([`super::prediction`]). Without, to each
-//! processor by its share of the indirection table, which is the mean over random connections.
+//! processor by its share of the indirection table, which is the mean over random connections. Work for other devices
+//! (loopback, bridges) stays where it is: where packets are counted, its part of the time is that of its packets.
 
 use std::collections::BTreeMap;
 
@@ -96,6 +97,11 @@ pub fn load(
         return None;
     }
     let parts = parts(machine, layout, received);
+    // The part of the receive work that the layout moves.
+    let moved = parts.iter().sum::<f64>().min(1.0);
+    if moved <= 0.0 {
+        return None;
+    }
     let mut after: BTreeMap<CpuId, f64> = BTreeMap::new();
     let mut basis = Basis::Table;
     for (card, part) in layout.cards.iter().zip(parts) {
@@ -125,9 +131,9 @@ pub fn load(
         .iter()
         .map(|one| CpuLoad {
             cpu: one.cpu,
-            receive_before_percent: percent(one.receive_ns as f64),
+            receive_before_percent: percent(one.receive_ns as f64 * moved),
             receive_after_percent: percent(after.remove(&one.cpu).unwrap_or(0.0)),
-            other_percent: percent(one.other_ns as f64),
+            other_percent: percent(one.other_ns as f64 + one.receive_ns as f64 * (1.0 - moved)),
             is_idle_known: one.is_idle_known,
         })
         .collect();
@@ -147,7 +153,7 @@ pub fn load(
     };
     Some(Load {
         length_ns: received.length_ns,
-        receive_ns,
+        receive_ns: (receive_ns as f64 * moved) as u64,
         packets: received.packets,
         packet_ns: received
             .packets
@@ -162,7 +168,7 @@ pub fn load(
     })
 }
 
-/// Each planned adapter's part of the receive work, 0 to 1: by packets where they are known, otherwise by the speed of
+/// Each planned adapter's part of the receive work, 0 to 1: by packets where they are counted, otherwise by the speed of
 /// links, otherwise alike.
 fn parts(machine: &Machine, layout: &Layout, received: &Received) -> Vec<f64> {
     let of = |weight: &dyn Fn(usize) -> Option<u64>| -> Option<Vec<f64>> {
@@ -171,12 +177,13 @@ fn parts(machine: &Machine, layout: &Layout, received: &Received) -> Vec<f64> {
         let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
         (total > 0).then(|| weights.iter().map(|&weight| weight as f64 / total as f64).collect())
     };
-    let packets = |card: usize| {
-        let card = machine.cards.get(card)?;
-        (!received.cards.is_empty()).then(|| received.cards.get(&card.name).copied().unwrap_or(0))
-    };
+    if let Some(packets) = received.packets.filter(|&packets| packets > 0) {
+        let of = |card: usize| received.cards.get(&machine.cards.get(card)?.name).copied();
+        let part = |card: usize| of(card).unwrap_or(0) as f64 / packets as f64;
+        return layout.cards.iter().map(|card| part(card.card)).collect();
+    }
     let speed = |card: usize| machine.cards.get(card)?.bits_per_second;
-    of(&packets).or_else(|| of(&speed)).or_else(|| of(&|_| Some(1))).unwrap_or_default()
+    of(&speed).or_else(|| of(&|_| Some(1))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -224,7 +231,8 @@ mod tests {
         let layout = plan(&machine);
         let mut received = received(12, &[0], 400_000_000);
         received.packets = Some(100_000);
-        received.cards = BTreeMap::from([("eth0".to_owned(), 75_000), ("eth1".to_owned(), 25_000)]);
+        // A fifth of the packets is for others, as loopback.
+        received.cards = BTreeMap::from([("eth0".to_owned(), 60_000), ("eth1".to_owned(), 20_000)]);
         let load = load(&machine, &layout, &received, None).unwrap();
         assert_eq!(load.packet_ns, Some(4_000.0));
         let of = |number| load.cpus.iter().find(|one| one.cpu == (0, number)).unwrap();
@@ -235,7 +243,14 @@ mod tests {
                 .map(|(_, number)| of(*number).receive_after_percent)
                 .sum()
         };
-        assert!((sum(0) - 30.0).abs() < 1e-9 && (sum(1) - 10.0).abs() < 1e-9);
+        assert!((sum(0) - 24.0).abs() < 1e-9 && (sum(1) - 8.0).abs() < 1e-9);
+        let first = of(0);
+        assert!((first.receive_before_percent - 32.0).abs() < 1e-9);
+        assert!((first.other_percent - 13.0).abs() < 1e-9);
+
+        // Without a packet of a planned adapter there is nothing to move.
+        received.cards.clear();
+        assert_eq!(super::load(&machine, &layout, &received, None), None);
     }
 
     #[test]

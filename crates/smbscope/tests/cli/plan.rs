@@ -172,19 +172,22 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
     drop(file);
     let script = dir.join("apply.ps1");
     let trace = trace.to_str().unwrap();
-    let text = answer(["plan", "cores", trace, "--script", script.to_str().unwrap()]);
+    // Lines are folded.
+    let words =
+        |arguments: &[&str]| answer(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&["plan", "cores", trace, "--script", script.to_str().unwrap()]);
     for line in [
         "Windows: 2 sockets, 2 NUMA nodes, 12 cores, 24 processors; 6 network adapters",
         "0 and 1, 2 and 3",
         "[high] In 10.0 s, nearly all receive work ran on 4 of 24 processors (0, 2, 4, 6), the busiest with 92 % of its time.",
-        "node 0  AABBCC",
-        "node 1  DDEEFF",
+        "node 0 AABBCC",
+        "node 1 DDEEFF",
         "A Intel(R) Ethernet Server Adapter X520-2: node 0, 2 queues on core 0, 1 (CPU 0, 2)",
         "The busiest receives 92 % of the time before, 31 % after.",
         "CPU 0, 2, 4, 6 had no room",
         "Counted as receive work: dpc ndis.sys",
         "-InterfaceDescription 'Intel(R) Ethernet Server Adapter X520-2 #6'",
-        "undo:  $found = Import-Clixml",
+        "undo: $found = Import-Clixml",
     ] {
         assert!(text.contains(line), "{line:?} is missing:\n{text}");
     }
