@@ -199,6 +199,13 @@ pub fn more_connections(
     chance::busiest(connections, &shares)
 }
 
+/// The processor that RPS chooses for a hash: the hash scaled to the number of its processors, which are in the order
+/// of their numbers (`reciprocal_scale` in `get_rps_cpu`). `None` without processors.
+pub fn steered(hash: u32, processors: &[CpuId]) -> Option<CpuId> {
+    let index = (u64::from(hash) * processors.len() as u64) >> 32;
+    processors.get(usize::try_from(index).ok()?).copied()
+}
+
 fn hash(key: &[u8], connection: &Connection) -> Option<u32> {
     let flow = Flow {
         source: connection.client,
@@ -278,8 +285,7 @@ impl Path {
         if steering.is_empty() {
             return *interrupt;
         }
-        let index = (u64::from(hash) * steering.len() as u64) >> 32;
-        steering.get(usize::try_from(index).ok()?).copied()
+        steered(hash, steering)
     }
 
     /// The share of each processor among all hashes, 0 to 1.
