@@ -7,6 +7,7 @@ pub mod commands;
 pub mod findings;
 pub mod layout;
 pub mod prediction;
+pub mod processes;
 pub mod read;
 pub mod toeplitz;
 pub mod topology;

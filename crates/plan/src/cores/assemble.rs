@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use super::processes::{PROCESSES_MAX, Process};
 use super::read::{
     Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts,
-    LogicalProcessors, Lscpu, LscpuRow, Piece,
+    LogicalProcessors, Lscpu, LscpuRow, Piece, ServerProcess,
 };
 use super::topology::{Card, Cpu, Kind, Machine, System};
 
@@ -109,6 +110,7 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 softirqs.cpus.iter().copied().zip(softirqs.net_rx.iter().copied()).collect();
         }
         Piece::Softnet(rows) => machine.softnet.clone_from(rows),
+        Piece::ServerProcess(process) => add_process(machine, process),
         Piece::Failure(message) if machine.failures.len() < FAILURES_MAX => {
             machine.failures.push(message.clone())
         }
@@ -119,6 +121,25 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
         | Piece::Interrupts(_)
         | Piece::NotNeeded(_) => {}
     }
+}
+
+/// Windows: the SMB server is the process System, with the number 4. A mask is one of the processor group 0 where there
+/// is no other.
+fn add_process(machine: &mut Machine, read: &ServerProcess) {
+    machine.system = System::Windows;
+    let processes = &mut machine.processes;
+    if processes.list.len() >= PROCESSES_MAX {
+        processes.beyond_limit = processes.beyond_limit.saturating_add(1);
+        return;
+    }
+    let mask = read.affinity.unwrap_or(0);
+    processes.list.push(Process {
+        id: read.id,
+        name: read.name.clone(),
+        is_kernel: read.id == 4,
+        allowed: (0..64).filter(|bit| mask >> bit & 1 == 1).map(|bit| (0, bit)).collect(),
+        ..Process::default()
+    });
 }
 
 /// The adapter of that name, which is added if it is new. Without a name: the only one.
@@ -244,6 +265,7 @@ fn add_features(machine: &mut Machine, features: &Features) {
     }
     // `receive-hashing` is whether the stack gets the hash, not whether RSS spreads.
     card.has_ntuple_filters = features.get("ntuple-filters").or(card.has_ntuple_filters);
+    card.has_receive_hash = features.get("receive-hashing").or(card.has_receive_hash);
 }
 
 fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
@@ -383,6 +405,25 @@ pub(crate) fn settle(card: &mut Card) {
     if ["bonding", "team"].contains(&driver.as_str()) || description.contains("multiplexor") {
         card.master.get_or_insert_with(|| card.name.clone());
     }
+    card.rss_queue_limit = queue_limit(card);
+}
+
+/// The most queues that an indirection table can name, where that is known.
+///
+/// ixgbe: the table of 82598, 82599 and X540 has 128 entries of four bits, that of X550 and later 512 of six bits
+/// (`ixgbe_rss_indir_tbl_max` and `ixgbe_rss_indir_tbl_entries` in `ixgbe.h`, `ixgbe_ethtool.c`), and each has up to 63 queues
+/// for its flow director (`IXGBE_MAX_FDIR_INDICES`). Other drivers: `ethtool -X` refuses a queue that is not below the number
+/// of rings of `ethtool -x` (`ethtool_copy_validate_indir` in `net/ethtool/ioctl.c`); where it is smaller than the number of
+/// queues in use, it is the limit.
+fn queue_limit(card: &Card) -> Option<u32> {
+    let by_driver = match (card.driver.as_deref(), card.rss.queue_table.len()) {
+        (Some("ixgbe"), 1..=128) => Some(16),
+        (Some("ixgbe"), 512) => Some(64),
+        _ => None,
+    };
+    let rings = card.rss.rings.filter(|rings| *rings > 0);
+    let by_rings = rings.filter(|rings| card.rss.queues.is_some_and(|queues| *rings < queues));
+    by_driver.into_iter().chain(by_rings).min()
 }
 
 #[cfg(test)]

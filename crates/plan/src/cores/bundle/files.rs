@@ -105,6 +105,9 @@ impl Files for Live {
         if path == super::linux::IRQBALANCE {
             return Some(self.irqbalance());
         }
+        if path == super::linux::PROCESSES {
+            return serde_json::to_vec(&super::super::processes::read(&self.root)).ok();
+        }
         match path.strip_prefix("ethtool/") {
             Some(name) => {
                 serde_json::to_vec(&super::ethtool::answers(name.strip_suffix(".json")?)?).ok()

@@ -6,12 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assemble::{self, CARDS_MAX, belongs, settle};
+use super::super::processes::{PROCESSES_MAX, Processes};
 use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
 use super::super::topology::{Card, Cpu, Kind, Machine, System};
 use super::{Bundle, BundleError, Files};
 
 /// Command line of irqbalance.
 pub(super) const IRQBALANCE: &str = "smbscope/irqbalance";
+/// JSON of the server's [`Processes`].
+pub(super) const PROCESSES: &str = "smbscope/processes.json";
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 const ADAPTERS: &str = "sys/class/net";
@@ -48,6 +51,12 @@ pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
     assemble::add(&mut bundle.machine, &pieces);
     let machine = &mut bundle.machine;
     irqbalance(files, machine);
+    if let Some(contents) = files.read(PROCESSES) {
+        let mut processes: Processes = serde_json::from_slice(&contents)
+            .map_err(|error| BundleError::new(PROCESSES, error))?;
+        processes.list.truncate(PROCESSES_MAX);
+        machine.processes = processes;
+    }
     machine.flow_entries = number(files, "proc/sys/net/core/rps_sock_flow_entries");
     Ok(bundle)
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::layout::tests::machines;
 use super::super::layout::{self, CpuId};
+use super::super::processes::Process;
 use super::super::toeplitz::{default_table, weight_table};
 use super::super::topology::Rss;
 use super::*;
@@ -27,10 +28,36 @@ fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
             Adapter::new(seeds[index % seeds.len()], machine.system, &online, card.queues_max);
         adapter.first_irq = 100 * index as u32;
         card.rss = adapter.rss(machine.system);
+        card.rss_queue_limit = adapter.table_max;
         settings.adapters.insert(card.name.clone(), adapter);
     }
     machine.irqbalance = Some(settings.has_irqbalance);
+    if machine.system == System::Linux {
+        add_processes(&mut machine, &mut settings, &online, seeds);
+    }
     (machine, settings)
+}
+
+/// Processes of smbd, each allowed on some of the processors.
+fn add_processes(machine: &mut Machine, settings: &mut Settings, online: &[CpuId], seeds: &[u64]) {
+    for (id, seed) in (100..).zip(seeds.iter().take(4)) {
+        let allowed: Vec<CpuId> = (0..)
+            .zip(online)
+            .filter(|(bit, _)| seed >> (bit % 60) & 1 == 1)
+            .map(|(_, cpu)| *cpu)
+            .collect();
+        if let Some(last) = allowed.get(*seed as usize % allowed.len().max(1)) {
+            settings.processes.insert(id, allowed.iter().map(|cpu| cpu.1).collect());
+            machine.processes.list.push(Process {
+                id,
+                name: "smbd".into(),
+                last: Some(*last),
+                cgroup: (seed % 3 > 0).then(|| "/system.slice/smbd.service".into()),
+                allowed,
+                ..Process::default()
+            });
+        }
+    }
 }
 
 fn request(settings: &Settings) -> Request {
@@ -101,6 +128,13 @@ proptest! {
         }
         let is_pinned = commands.steps.iter().any(|step| step.kind == Kind::Interrupts);
         prop_assert_eq!((settings.has_ban, settings.is_stopped), (is_pinned && found.has_irqbalance, false));
+        if commands.steps.iter().any(|step| step.kind == Kind::ServerProcesses) {
+            let node = machine.cards.iter().find_map(|card| card.node);
+            let is_home = |cpu: &u32| {
+                machine.cpus.iter().any(|other| other.number == *cpu && Some(other.node) == node && other.is_online)
+            };
+            prop_assert!(settings.processes.values().flatten().all(is_home));
+        }
         settings.run(&commands.undo_script()).map_err(TestCaseError::fail)?;
         prop_assert_eq!(&settings, &found);
         // The management address is last, and the steps of an adapter are together.
