@@ -154,6 +154,8 @@ pub struct Machine {
     /// Windows: paths of SMB clients, and interfaces of the SMB server.
     pub multichannel: Vec<MultichannelConnection>,
     pub interfaces: Vec<NetworkInterface>,
+    /// Linux: whether Samba's configuration says that multichannel is on or off.
+    pub samba_multichannel: Option<bool>,
     /// Processes of the file server.
     pub processes: Processes,
     /// Questions that a program could not answer, in its words.
