@@ -137,20 +137,8 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         };
         let source = args.reading.open(&args.recording, None)?;
         let (received, beyond_limit) = connections(&source, &verbosity)?;
-        let of = |row: &smbscope_tables::tables::Connection| {
-            // What RDMA and QUIC carry is not spread by the hash of TCP ports.
-            row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
-            Some(Connection {
-                card,
-                client: row.client.parse::<IpAddr>().ok()?,
-                client_port: u16::try_from(row.client_port).ok()?,
-                server: row.server.parse::<IpAddr>().ok()?,
-                server_port: u16::try_from(row.server_port).ok()?,
-                bytes: row.bytes_to_server,
-                packets: row.packets_to_server,
-            })
-        };
-        let connections: Vec<_> = received.iter().filter_map(of).collect();
+        let connections: Vec<_> =
+            received.iter().filter_map(|row| received_on(row, card)).collect();
         let mut prediction = predict(&plan.machine, &plan.layout, &connections, Cost::default());
         prediction.ignored += (received.len() - connections.len()) as u64 + beyond_limit;
         plan.prediction = Some(prediction);
@@ -173,6 +161,20 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         }
     }
     output.finish()
+}
+
+/// A recorded connection as the hash of the adapter sees it. What RDMA and QUIC carry is not spread by TCP ports: `None`.
+fn received_on(row: &smbscope_tables::tables::Connection, card: usize) -> Option<Connection> {
+    row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
+    Some(Connection {
+        card,
+        client: row.client.parse::<IpAddr>().ok()?,
+        client_port: u16::try_from(row.client_port).ok()?,
+        server: row.server.parse::<IpAddr>().ok()?,
+        server_port: u16::try_from(row.server_port).ok()?,
+        bytes: row.bytes_to_server,
+        packets: row.packets_to_server,
+    })
 }
 
 /// This machine, or the one that the inputs describe.
@@ -265,6 +267,29 @@ fn new_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_of_rdma_and_quic_are_not_placed() {
+        let row = |transport: Option<&str>| smbscope_tables::tables::Connection {
+            transport: transport.map(Into::into),
+            client: "10.0.0.1".into(),
+            client_port: 50_000,
+            server: "10.0.0.2".into(),
+            server_port: 445,
+            ..Default::default()
+        };
+        for (transport, is_placed) in [
+            (None, true),
+            (Some("tcp"), true),
+            (Some("roce"), false),
+            (Some("iwarp"), false),
+            (Some("quic"), false),
+        ] {
+            assert_eq!(received_on(&row(transport), 0).is_some(), is_placed, "{transport:?}");
+        }
+        let named = smbscope_tables::tables::Connection { client: "a name".into(), ..row(None) };
+        assert_eq!(received_on(&named, 0), None);
+    }
 
     #[test]
     fn the_undo_is_next_to_the_script() {
