@@ -1,8 +1,9 @@
 //! The kernel's receive packet steering against the prediction: each connection's processor.
 //!
-//! `veth`: a pair of virtual interfaces in a network namespace of its own, on this machine. It has no hash of hardware:
-//! the kernel computes one with a key of its own (`siphash` over the dissected headers), so that the way from the hash to
-//! the processor is compared, and that hash with Toeplitz. It needs root and two processors, otherwise it is skipped.
+//! `virtual_interfaces`: a veth pair and a tap interface in a network namespace of their own, on this machine. They have no
+//! hash of hardware: the kernel computes one with a key of its own (`siphash` over the dissected headers), so that the way
+//! from the hash to the processor is compared, and that hash with Toeplitz. It needs root and two processors, otherwise it
+//! is skipped.
 //!
 //! `adapter` runs in a guest of `tests/live/rss.py`, whose virtio adapter hashes with Toeplitz: key, table, interrupts and
 //! RPS are read as `smbscope plan cores` reads them, and each connection's hash and processor is compared. The host sends
@@ -24,7 +25,7 @@ use smbscope_plan::cores::toeplitz::{Fields, Flow, MICROSOFT_KEY, flow_hash};
 #[path = "support/packets.rs"]
 mod packets;
 
-use packets::{Arrival, Received, Taps, arrivals, send};
+use packets::{Arrival, Received, Tap, Taps, arrivals, send};
 
 /// Connections of IPv4, and as many of IPv6.
 const EACH: u16 = 200;
@@ -33,15 +34,16 @@ const INSIDE: &str = "SMBSCOPE_STEERING_INSIDE";
 const MAC: [u8; 6] = [0x02, 0, 0x5e, 0, 0, 0x01];
 
 #[test]
-fn veth() {
+fn virtual_interfaces() {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
     }
     // Network and mounts of its own, with a /sys that shows that network; all is gone when the process ends.
     let script = "mount -t sysfs none /sys && \
         ip link add steer0 type veth peer name steer1 address 02:00:5e:00:00:01 && \
-        ip link set steer0 addrgenmode none up && ip link set steer1 addrgenmode none up && \
-        echo ready >&2 && exec \"$0\" --exact veth --nocapture";
+        ip tuntap add steer2 mode tap && ip link set steer2 address 02:00:5e:00:00:01 && \
+        for end in steer0 steer1 steer2; do ip link set $end addrgenmode none up || exit 1; done && \
+        echo ready >&2 && exec \"$0\" --exact virtual_interfaces --nocapture";
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("unshare")
         .args(["--net", "--mount", "sh", "-c", script])
@@ -94,17 +96,25 @@ fn inside() {
     if online.len() < 2 {
         return smbscope_testing::skip!("steering by the kernel: one processor only");
     }
-    let taps = Taps::new("steer1").unwrap();
+    let tap = Tap::open("steer2").unwrap();
+    compare("steer1", &online, |arrivals| send("steer0", MAC, arrivals, Duration::ZERO).unwrap());
+    compare("steer2", &online, |arrivals| tap.send(MAC, arrivals).unwrap());
+}
+
+/// Sends to an interface that receives, with RPS to all processors and to each alone.
+fn compare(interface: &str, online: &[u32], send: impl Fn(&[Arrival])) {
+    let taps = Taps::new(interface).unwrap();
     let mut hashes: BTreeMap<Arrival, u32> = BTreeMap::new();
     // All processors, then each alone.
-    let masks = std::iter::once(online.clone()).chain(online.iter().map(|cpu| vec![*cpu]));
+    let masks = std::iter::once(online.to_vec()).chain(online.iter().map(|cpu| vec![*cpu]));
     for cpus in masks {
         let mask = cpus.iter().fold(0_u32, |mask, cpu| mask | 1 << cpu);
-        std::fs::write("/sys/class/net/steer1/queues/rx-0/rps_cpus", format!("{mask:x}")).unwrap();
+        let file = format!("/sys/class/net/{interface}/queues/rx-0/rps_cpus");
+        std::fs::write(file, format!("{mask:x}")).unwrap();
         let steering: Vec<(u32, u32)> = cpus.iter().map(|cpu| (0, *cpu)).collect();
         let arrivals = arrivals(EACH);
         let before = softnet();
-        send("steer0", MAC, &arrivals, Duration::ZERO).unwrap();
+        send(&arrivals);
         let received = taps.collect(&arrivals, Duration::from_secs(10));
         let after = softnet();
         assert_eq!(received.len(), arrivals.len(), "frames were lost");
@@ -124,7 +134,7 @@ fn inside() {
             );
         }
         println!(
-            "RPS to {cpus:?}: {} of {} connections on the predicted processor: {predicted:?}",
+            "{interface}, RPS to {cpus:?}: {} of {} connections on the predicted processor: {predicted:?}",
             received.len(),
             arrivals.len()
         );
@@ -139,7 +149,7 @@ fn inside() {
         flow_hash(&MICROSOFT_KEY, &flow, Fields::AddressesAndPorts) == Some(**hash)
     });
     let equal = toeplitz.count();
-    println!("hash of veth equal to Toeplitz: {equal} of {}", hashes.len());
+    println!("{interface}: hash equal to Toeplitz: {equal} of {}", hashes.len());
     assert!(equal < 3, "the kernel's own hash is not Toeplitz");
 }
 
@@ -195,6 +205,9 @@ fn adapter() {
         if round == 0 {
             continue;
         }
+        let mut arrived = BTreeMap::<_, usize>::new();
+        received.values().for_each(|received| *arrived.entry(received.cpu).or_default() += 1);
+        println!("guest: received by processor {arrived:?}");
         let (mut hashes, mut processors) = (0, BTreeMap::<_, usize>::new());
         for (arrival, received) in &received {
             let flow = Flow {
@@ -214,7 +227,9 @@ fn adapter() {
                 bytes: 400,
                 packets: 1,
             };
-            let prediction = predict(&machine, &layout, &[connection], Cost::default());
+            // Twice, because the prediction for a single one also goes through all ports, which takes long here.
+            let both = [connection.clone(), connection];
+            let prediction = predict(&machine, &layout, &both, Cost::default());
             let cpu = prediction.before.first().and_then(|core| core.cpu);
             if cpu == Some((0, received.cpu)) {
                 *processors.entry(received.cpu).or_default() += 1;

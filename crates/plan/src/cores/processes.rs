@@ -62,7 +62,7 @@ impl Process {
 
 /// The server whose process has this name (`comm`), and whether it is a thread of the kernel.
 fn server(comm: &str) -> Option<(&'static str, bool)> {
-    // `kworker/u8:1-ksmbd-io` works for ksmbd at the moment, `ksmbd:445` always.
+    // `kworker/u8:1-ksmbd-io` works for ksmbd now, `ksmbd:445` always.
     let is_worker = comm.starts_with("kworker/") && comm.contains("ksmbd");
     if is_worker || comm.starts_with("ksmbd:") || comm.starts_with("ksmbd-") {
         return Some(("ksmbd", true));

@@ -82,6 +82,34 @@ pub fn send(
     Ok(())
 }
 
+/// The program's end of a tap interface: what it writes, the kernel receives (`Documentation/networking/tuntap.rst`).
+pub struct Tap(std::fs::File);
+
+impl Tap {
+    pub fn open(interface: &str) -> io::Result<Self> {
+        let file = std::fs::File::options().read(true).write(true).open("/dev/net/tun")?;
+        // SAFETY: all zeros are a valid request; it lives until the call returns.
+        let result = unsafe {
+            let mut request: libc::ifreq = std::mem::zeroed();
+            for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+                *to = libc::c_char::from_ne_bytes([from]);
+            }
+            let flags = libc::IFF_TAP | libc::IFF_NO_PI;
+            request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or(0);
+            libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(file)) }
+    }
+
+    /// Sends a frame of each connection.
+    pub fn send(&self, destination_mac: [u8; 6], arrivals: &[Arrival]) -> io::Result<()> {
+        use std::io::Write as _;
+        arrivals
+            .iter()
+            .try_for_each(|arrival| (&self.0).write_all(&frame(arrival, destination_mac)))
+    }
+}
+
 /// Sockets on an interface that receives.
 pub struct Taps {
     /// Those of the hash's bytes, the highest first, then that of the processor.

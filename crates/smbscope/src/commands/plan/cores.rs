@@ -40,7 +40,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
 /// first hyper-threads only, no two adapters on one core while another one is free), and the commands that make it so,
-/// each with what it interrupts, its undo and a check. With --recording, the recorded connections go through the
+/// each with what it interrupts, its undo and a check. With several NUMA nodes, also where the file server's processes run. With --recording, the recorded connections go through the
 /// adapter's hash and the planned table: each core's share of the packets before and after. One connection stays on one
 /// core, whatever the plan.
 #[derive(Debug, clap::Args)]
@@ -58,8 +58,8 @@ pub struct Cores {
     /// A file of --collect, a folder with its contents, or files with outputs of commands. Without any: this machine.
     #[arg(value_name = "INPUT")]
     pub machine: Vec<PathBuf>,
-    /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings and counters, no
-    /// traffic. A file that exists is not replaced.
+    /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings, counters and the places
+    /// of the file server's processes, no traffic. A file that exists is not replaced.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "recording", "script", "management"])]
     pub collect: Option<PathBuf>,
     /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
