@@ -31,7 +31,7 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev 2>/dev/null
 echo "guest: kernel $(uname -r)"
 while read -r module; do insmod "/modules/$module" || echo "guest: no $module"; done </modules/order
-# Without it the driver asks for no hash at all, and the adapter does not spread.
+# Without it the driver does not pass on the hash, and RPS uses one of the kernel.
 ethtool -K eth0 rxhash on
 ip link set eth0 up
 SMBSCOPE_STEERING_ADAPTER=eth0 /steering --exact adapter --nocapture --test-threads 1

@@ -388,6 +388,14 @@ fn a_server_is_placed_and_taken_back() {
             .iter()
             .all(|step| step.interrupts == Interruption::None || step.card.is_some())
     );
+    // A bundle with another name, which a comment of the script would have as a line.
+    let mut hostile = machine.clone();
+    for process in &mut hostile.processes.list {
+        process.name = "smbd\nreboot".into();
+        process.cgroup = Some("/a\nreboot.service".into());
+    }
+    let commands = super::commands(&hostile, &layout::plan(&hostile), &Request::default());
+    assert!(!commands.apply_script().contains("reboot"));
     // Adapters on both nodes: no place is right for all connections.
     machine.cards.push(layout::tests::card("eth1", Some(0), Some(4)));
     let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());

@@ -40,9 +40,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
 /// first hyper-threads only, no two adapters on one core while another one is free), and the commands that make it so,
-/// each with what it interrupts, its undo and a check. With several NUMA nodes, also where the file server's processes run. With --recording, the recorded connections go through the
-/// adapter's hash and the planned table: each core's share of the packets before and after. One connection stays on one
-/// core, whatever the plan.
+/// each with what it interrupts, its undo and a check. With several NUMA nodes, also where the file server's processes
+/// run. With --recording, the recorded connections go through the adapter's hash and the planned table: each core's
+/// share of the packets before and after. One connection stays on one core, whatever the plan.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

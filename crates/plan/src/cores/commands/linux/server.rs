@@ -47,7 +47,7 @@ fn units<'a>(processes: &[&'a Process]) -> Vec<&'a str> {
     units
 }
 
-/// Whether a name of a unit becomes neither an option nor a path.
+/// Whether a name, of a unit or a program, becomes neither an option nor a path nor a line of its own.
 fn is_unit(unit: &str) -> bool {
     unit.len() <= UNIT_BYTES_MAX
         && unit.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -93,7 +93,8 @@ fn running(name: &str, processes: &[&Process], wanted: &[u32]) -> Option<Step> {
         }
     }
     let first = processes.first()?.id;
-    (!apply.is_empty()).then(|| Step {
+    // A bundle may have been changed: its names are in comments of the script too.
+    (!apply.is_empty() && is_unit(name)).then(|| Step {
         card: None,
         kind: Kind::ServerProcesses,
         does: format!(
