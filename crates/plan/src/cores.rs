@@ -8,6 +8,7 @@ pub mod findings;
 pub mod layout;
 pub mod load;
 pub mod prediction;
+pub mod processes;
 pub mod read;
 pub mod toeplitz;
 pub mod topology;

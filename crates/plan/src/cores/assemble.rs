@@ -5,11 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use super::processes::{PROCESSES_MAX, Process};
 use super::read::{
     Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts,
-    LogicalProcessors, Lscpu, LscpuRow, Piece,
+    LogicalProcessors, Lscpu, LscpuRow, Piece, ServerProcess,
 };
 use super::topology::{Card, Cpu, Kind, Machine, System};
+
+mod limits;
 
 /// Adapters of one machine.
 pub(crate) const CARDS_MAX: usize = 256;
@@ -109,6 +112,7 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 softirqs.cpus.iter().copied().zip(softirqs.net_rx.iter().copied()).collect();
         }
         Piece::Softnet(rows) => machine.softnet.clone_from(rows),
+        Piece::ServerProcess(process) => add_process(machine, process),
         Piece::Failure(message) if machine.failures.len() < FAILURES_MAX => {
             machine.failures.push(message.clone())
         }
@@ -119,6 +123,25 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
         | Piece::Interrupts(_)
         | Piece::NotNeeded(_) => {}
     }
+}
+
+/// Windows: the SMB server is the process System, with the number 4. A mask is one of the processor group 0 where there
+/// is no other.
+fn add_process(machine: &mut Machine, read: &ServerProcess) {
+    machine.system = System::Windows;
+    let processes = &mut machine.processes;
+    if processes.list.len() >= PROCESSES_MAX {
+        processes.beyond_limit = processes.beyond_limit.saturating_add(1);
+        return;
+    }
+    let mask = read.affinity.unwrap_or(0);
+    processes.list.push(Process {
+        id: read.id,
+        name: read.name.clone(),
+        is_kernel: read.id == 4,
+        allowed: (0..64).filter(|bit| mask >> bit & 1 == 1).map(|bit| (0, bit)).collect(),
+        ..Process::default()
+    });
 }
 
 /// The adapter of that name, which is added if it is new. Without a name: the only one.
@@ -244,6 +267,7 @@ fn add_features(machine: &mut Machine, features: &Features) {
     }
     // `receive-hashing` is whether the stack gets the hash, not whether RSS spreads.
     card.has_ntuple_filters = features.get("ntuple-filters").or(card.has_ntuple_filters);
+    card.has_receive_hash = features.get("receive-hashing").or(card.has_receive_hash);
 }
 
 fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
@@ -383,6 +407,7 @@ pub(crate) fn settle(card: &mut Card) {
     if ["bonding", "team"].contains(&driver.as_str()) || description.contains("multiplexor") {
         card.master.get_or_insert_with(|| card.name.clone());
     }
+    card.rss_queue_limit = limits::queue_limit(card);
 }
 
 #[cfg(test)]

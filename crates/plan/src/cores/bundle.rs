@@ -39,8 +39,9 @@ const DEPTH_MAX: u32 = 4;
 
 /// Files of a machine. Paths have no leading slash: `sys/class/net/eth0/speed`.
 ///
-/// Two folders are not the system's own: `ethtool/ADAPTER.json` has the answers of the driver, and `smbscope/irqbalance`
-/// the command line of irqbalance, one word in a line, empty if it does not run.
+/// Two folders are not the system's own: `ethtool/ADAPTER.json` has the answers of the driver, `smbscope/irqbalance` the
+/// command line of irqbalance, one word in a line, empty if it does not run, `smbscope/processes.json` the processes of
+/// the file server, and `smbscope/samba-multichannel` one setting of Samba.
 pub trait Files {
     /// The file, if there is one and it can be read.
     fn read(&self, path: &str) -> Option<Vec<u8>>;

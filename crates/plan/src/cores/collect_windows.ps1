@@ -153,6 +153,20 @@ $interfaces = Get-Part 'Get-SmbServerNetworkInterface' {
     }
 }
 
+# Processes behind the ports of SMB and NFS. The SMB server is System, whose affinity cannot be read or set.
+$servers = Get-Part 'ServerProcesses' {
+    Get-NetTCPConnection -ErrorAction Stop | Where-Object { 445, 2049 -contains $_.LocalPort } |
+        Select-Object -ExpandProperty OwningProcess -Unique | ForEach-Object {
+            $process = Get-Process -Id $_ -ErrorAction Stop
+            $affinity = try { "$([int64]$process.ProcessorAffinity)" } catch { '' }
+            [ordered]@{
+                ServerProcessId   = [int]$_
+                ProcessName       = $process.ProcessName
+                ProcessorAffinity = $affinity
+            }
+        }
+}
+
 $machine = [ordered]@{
     Format       = 'smbscope-machine-windows-1'
     Processors   = @($processors)
@@ -163,6 +177,7 @@ $machine = [ordered]@{
     Properties   = @($properties)
     Multichannel = @($multichannel)
     Interfaces   = @($interfaces)
+    Servers      = @($servers)
     Failures     = @($script:failures)
 }
 

@@ -102,6 +102,10 @@ pub enum Kind {
     Steering,
     /// Linux: receive flow steering (RFS).
     FlowSteering,
+    /// Linux: processors and memory of the server's service, from its next start.
+    ServerUnit,
+    /// Linux: processors of the server's processes that run.
+    ServerProcesses,
 }
 
 /// What a step interrupts, in apply and undo alike.

@@ -14,6 +14,7 @@ use super::topology::{Card, Machine};
 
 pub mod placement;
 mod received;
+pub(super) mod servers;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -101,6 +102,36 @@ pub enum Trouble {
     PowerSaving { governor: String },
     /// A trace shows receive work on few processors, and the busiest with this part of its time in it.
     ReceivedOnFew { processors: Vec<Processor>, online: u32, busiest_percent: f64, seconds: f64 },
+    /// The adapter has more queues than its indirection table can name.
+    QueuesBeyondTable { queues: u32, limit: u32 },
+    /// Processes of the server may not run on the adapters' nodes.
+    ServerConfined {
+        server: String,
+        processes: u32,
+        of: u32,
+        nodes: Vec<u32>,
+        adapter_nodes: Vec<u32>,
+    },
+    /// Processes of the server ran last on these nodes, as (node, processes).
+    ServerSpread {
+        server: String,
+        by_node: Vec<(u32, u32)>,
+        adapter_nodes: Vec<u32>,
+        is_kernel: bool,
+    },
+    /// Memory of the server is on these nodes, as (node, bytes), for the processes that were measured; `forbidden` may
+    /// not use the adapters' nodes.
+    ServerMemory {
+        server: String,
+        bytes_by_node: Vec<(u32, u64)>,
+        measured: u32,
+        forbidden: u32,
+        adapter_nodes: Vec<u32>,
+    },
+    /// One instance of a server takes connections of adapters on several nodes.
+    ServerOfSeveralNodes { server: String, processes: u32, adapter_nodes: Vec<u32> },
+    /// Windows: the server's threads are the system's.
+    ServerInSystem { server: String, adapter_nodes: Vec<u32> },
     /// A virtual function: the host decides.
     VirtualFunction,
     /// An adapter of a hypervisor: the host decides.
@@ -113,6 +144,7 @@ pub fn find(machine: &Machine) -> Vec<Finding> {
     placement::find(machine, &mut findings);
     received::find(machine, &mut findings);
     settings::find(machine, &mut findings);
+    servers::find(machine, &mut findings);
     findings.found.sort_by_key(|finding| finding.severity);
     findings.found
 }
@@ -300,6 +332,73 @@ impl fmt::Display for Trouble {
                     if processors.len() == 1 { "which spent" } else { "the busiest with" }
                 )
             }
+            Self::QueuesBeyondTable { queues, limit } => write!(
+                out,
+                "It has {queues} queues, and its indirection table can name {limit}: receive-side scaling spreads over {limit} at most."
+            ),
+            Self::ServerConfined { server, processes, of, nodes, adapter_nodes } => write!(
+                out,
+                "{processes} of {} of {server} may run on {} only, and packets arrive on {}: all their data crosses between nodes.",
+                processes_of(*of),
+                named(nodes),
+                named(adapter_nodes)
+            ),
+            Self::ServerSpread { server, by_node, adapter_nodes, is_kernel } => {
+                let ran: Vec<String> = by_node
+                    .iter()
+                    .map(|(node, processes)| format!("{processes} on node {node}"))
+                    .collect();
+                write!(
+                    out,
+                    "{} of {server} ran last: {}. Packets arrive on {}: data of the others crosses between nodes.",
+                    if *is_kernel { "Kernel threads" } else { "Processes" },
+                    ran.join(", "),
+                    named(adapter_nodes)
+                )?;
+                if *is_kernel {
+                    write!(out, " The kernel places them: choose the adapters' node, not theirs.")?;
+                }
+                Ok(())
+            }
+            Self::ServerMemory { server, bytes_by_node, measured, forbidden, adapter_nodes } => {
+                if *forbidden > 0 {
+                    write!(
+                        out,
+                        "{} of {server} may not use memory of {}, where packets arrive.",
+                        processes_of(*forbidden),
+                        named(adapter_nodes)
+                    )?;
+                }
+                if *measured > 0 {
+                    let of: Vec<String> = bytes_by_node
+                        .iter()
+                        .map(|(node, bytes)| format!("{} MiB on node {node}", bytes >> 20))
+                        .collect();
+                    write!(
+                        out,
+                        "{}Memory of {server} ({} measured): {}. Packets arrive on {}.",
+                        if *forbidden > 0 { " " } else { "" },
+                        processes_of(*measured),
+                        of.join(", "),
+                        named(adapter_nodes)
+                    )?;
+                }
+                Ok(())
+            }
+            Self::ServerOfSeveralNodes { server, processes, adapter_nodes } => write!(
+                out,
+                "Adapters are on {}, and one instance of {server} ({}) serves all: half of the data or more crosses between nodes. \
+                 An instance for each node avoids it: bound to the adapters of its node, with state directories, CPUAffinity= and \
+                 NUMAMask= of its own.",
+                named(adapter_nodes),
+                processes_of(*processes)
+            ),
+            Self::ServerInSystem { server, adapter_nodes } => write!(
+                out,
+                "The SMB server of Windows runs in {server}, whose threads cannot be placed: choose the node for receive-side scaling \
+                 instead. Packets arrive on {}.",
+                named(adapter_nodes)
+            ),
             Self::VirtualFunction => {
                 write!(
                     out,
@@ -318,6 +417,15 @@ impl fmt::Display for Trouble {
 
 fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn processes_of(number: u32) -> String {
+    format!("{number} process{}", if number == 1 { "" } else { "es" })
+}
+
+fn named(nodes: &[u32]) -> String {
+    let words: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    format!("node{} {}", if nodes.len() == 1 { "" } else { "s" }, words.join(" and "))
 }
 
 fn name((group, number): Processor) -> String {

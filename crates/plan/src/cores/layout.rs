@@ -399,6 +399,7 @@ fn queues_max(machine: &Machine, card: &Card) -> u32 {
         System::Linux => u32::MAX,
         System::Windows => WINDOWS_PROCESSORS_MAX,
     };
+    let limit = card.rss_queue_limit.map_or(limit, |of_table| of_table.clamp(1, limit));
     card.queues_max.unwrap_or(u32::MAX).clamp(1, limit)
 }
 

@@ -118,7 +118,10 @@ pub fn load(
                 basis = Basis::Connections;
                 shares
             }
-            None => planned_shares(card),
+            None => match machine.cards.get(card.card) {
+                Some(settings) => planned_shares(settings, card),
+                None => continue,
+            },
         };
         for (cpu, share) in shares {
             *after.entry(cpu).or_default() += ns * share;

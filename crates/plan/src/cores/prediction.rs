@@ -21,10 +21,12 @@ use super::toeplitz::{self, Fields, Flow, KeySource};
 use super::topology::{Card, Machine, System};
 
 pub mod chance;
+pub mod multichannel;
 #[cfg(test)]
 mod tests;
 
 use chance::Interval;
+use multichannel::{Multichannel, multichannel};
 
 /// A share of the packets of an adapter above which one connection is named as the limit.
 const DOMINANT_PERCENT: f64 = 50.0;
@@ -72,6 +74,10 @@ pub struct CardPrediction {
     pub verdict: Verdict,
     pub connections: u64,
     pub key: KeySource,
+    /// Whether RPS uses a hash that is not the adapter's, so that its processors are unknown.
+    pub is_steering_hash_unknown: bool,
+    /// Where one connection has most packets: what several would bring.
+    pub multichannel: Option<Multichannel>,
     pub before: Spread,
     pub after: Spread,
 }
@@ -135,7 +141,8 @@ pub fn predict(
             continue;
         }
         let (mut card_before, mut card_after) = (Sums::default(), Sums::default());
-        let (path_before, path_after) = (Path::found(machine.system, card), Path::planned(placed));
+        let (path_before, path_after) =
+            (Path::found(machine.system, card), Path::planned(card, placed));
         for &(connection, hash) in &of_card {
             let (from, to) = (path_before.processor(hash), path_after.processor(hash));
             card_before.add(from, connection);
@@ -145,16 +152,24 @@ pub fn predict(
         }
         let packets: Vec<u64> = of_card.iter().map(|(connection, _)| connection.packets).collect();
         let mut after = card_after.spread(cost);
-        if source != KeySource::Read {
+        let is_steering_hash_unknown = path_after.is_unknown() || path_before.is_unknown();
+        if source != KeySource::Read || path_after.is_unknown() {
             after.busiest = chance::busiest_at_random(&packets, &path_after.shares());
         }
         predicted += packets.len() as u64;
+        let verdict = verdict(&packets);
+        let largest = of_card.iter().max_by_key(|(connection, _)| connection.packets);
+        let multichannel = largest
+            .filter(|_| !matches!(verdict, Verdict::Spreads))
+            .map(|(connection, _)| multichannel(machine, card, placed, connection));
         prediction.cards.push(CardPrediction {
             card: placed.card,
             name: card.name.clone(),
-            verdict: verdict(&packets),
+            verdict,
             connections: packets.len() as u64,
             key: source,
+            is_steering_hash_unknown,
+            multichannel,
             before: card_before.spread(cost),
             after,
         });
@@ -176,9 +191,9 @@ pub fn more_connections(
     connections: u32,
 ) -> Option<chance::Busiest> {
     let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
-    let path = Path::planned(placed);
+    let path = Path::planned(card, placed);
     // Without the key only the shares of the table are known.
-    if source != KeySource::Read {
+    if source != KeySource::Read || path.is_unknown() {
         return chance::busiest(connections, &path.shares());
     }
     let mut counts: BTreeMap<Option<CpuId>, u32> = BTreeMap::new();
@@ -197,6 +212,13 @@ pub fn more_connections(
     let shares: Vec<f64> =
         counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
     chance::busiest(connections, &shares)
+}
+
+/// The processor that RPS chooses for a hash: the hash scaled to the number of its processors, which are in the order
+/// of their numbers (`reciprocal_scale` in `get_rps_cpu`). `None` without processors.
+pub fn steered(hash: u32, processors: &[CpuId]) -> Option<CpuId> {
+    let index = (u64::from(hash) * processors.len() as u64) >> 32;
+    processors.get(usize::try_from(index).ok()?).copied()
 }
 
 fn hash(key: &[u8], connection: &Connection) -> Option<u32> {
@@ -225,6 +247,8 @@ fn verdict(packets: &[u64]) -> Verdict {
 struct Path {
     /// The processor that takes the interrupt, `None` if unknown, and the processors of RPS, in order.
     entries: Vec<(Option<CpuId>, Vec<CpuId>)>,
+    /// Whether RPS has the adapter's hash. Without it the kernel computes one with a secret key.
+    has_hash: bool,
 }
 
 impl Path {
@@ -247,7 +271,7 @@ impl Path {
                 table.iter().map(|&queue| Self::of_queue(card, queue)).collect()
             }
         };
-        Self { entries }
+        Self { entries, has_hash: card.has_receive_hash != Some(false) }
     }
 
     fn of_queue(card: &Card, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
@@ -261,13 +285,20 @@ impl Path {
         (processor, steering.unwrap_or_default())
     }
 
-    fn planned(placed: &CardLayout) -> Self {
+    fn planned(card: &Card, placed: &CardLayout) -> Self {
         let queues = u32::try_from(placed.queues.len()).unwrap_or(u32::MAX);
+        let mut steering = placed.rps.clone();
+        steering.sort_unstable();
         let entries = toeplitz::default_table(placed.table_entries, queues)
             .into_iter()
-            .map(|queue| (placed.queues.get(queue as usize).copied(), placed.rps.clone()))
+            .map(|queue| (placed.queues.get(queue as usize).copied(), steering.clone()))
             .collect();
-        Self { entries }
+        Self { entries, has_hash: card.has_receive_hash != Some(false) }
+    }
+
+    /// Whether a secret hash decides.
+    fn is_unknown(&self) -> bool {
+        !self.has_hash && self.entries.iter().any(|(_, steering)| !steering.is_empty())
     }
 
     /// The processor that does most of the work for a hash. RPS takes the adapter's hash where the adapter gives one
@@ -278,8 +309,10 @@ impl Path {
         if steering.is_empty() {
             return *interrupt;
         }
-        let index = (u64::from(hash) * steering.len() as u64) >> 32;
-        steering.get(usize::try_from(index).ok()?).copied()
+        if !self.has_hash {
+            return None;
+        }
+        steered(hash, steering)
     }
 
     /// The share of each processor among all hashes, 0 to 1.
@@ -304,8 +337,8 @@ impl Path {
 }
 
 /// The share of each processor of a planned adapter among all hashes, 0 to 1.
-pub(super) fn planned_shares(placed: &CardLayout) -> Vec<(CpuId, f64)> {
-    let shares = Path::planned(placed).by_processor();
+pub(super) fn planned_shares(card: &Card, placed: &CardLayout) -> Vec<(CpuId, f64)> {
+    let shares = Path::planned(card, placed).by_processor();
     shares.into_iter().filter_map(|(cpu, share)| Some((cpu?, share))).collect()
 }
 

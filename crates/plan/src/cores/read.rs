@@ -17,6 +17,7 @@ mod multichannel;
 mod network_interface;
 mod powershell;
 pub(crate) mod processors;
+mod server_process;
 mod softirqs;
 mod softnet;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub use lscpu::{Lscpu, LscpuRow};
 pub use multichannel::MultichannelConnection;
 pub use network_interface::NetworkInterface;
 pub use processors::{LogicalProcessors, Processor};
+pub use server_process::ServerProcess;
 pub use softirqs::Softirqs;
 pub use softnet::SoftnetRow;
 
@@ -82,6 +84,8 @@ pub enum Piece {
     Interrupts(Interrupts),
     Softirqs(Softirqs),
     Softnet(Vec<SoftnetRow>),
+    /// A process that serves files on Windows.
+    ServerProcess(ServerProcess),
     /// The heading of an output that no plan needs.
     NotNeeded(String),
     /// A message of a program that could not answer.

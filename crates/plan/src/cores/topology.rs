@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::load::Received;
+use super::processes::Processes;
 use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
 
 /// The operating system, which decides commands and limits.
@@ -55,6 +56,11 @@ pub struct Card {
     pub bits_per_second: Option<u64>,
     /// Receive queues that the hardware has.
     pub queues_max: Option<u32>,
+    /// Receive queues that the indirection table can name, where it is fewer than the hardware has.
+    pub rss_queue_limit: Option<u32>,
+    /// Linux: whether the driver passes on the adapter's hash (`ethtool -k`: receive-hashing). Without it RPS uses the
+    /// kernel's own, whose key is secret.
+    pub has_receive_hash: Option<bool>,
     /// The setting that is there.
     pub rss: Rss,
     /// Windows: what the adapter is, as its driver says.
@@ -153,6 +159,10 @@ pub struct Machine {
     /// Windows: paths of SMB clients, and interfaces of the SMB server.
     pub multichannel: Vec<MultichannelConnection>,
     pub interfaces: Vec<NetworkInterface>,
+    /// Linux: whether Samba's configuration says that multichannel is on or off.
+    pub samba_multichannel: Option<bool>,
+    /// Processes of the file server.
+    pub processes: Processes,
     /// Questions that a program could not answer, in its words.
     pub failures: Vec<String>,
     /// What the input did not say and was assumed, one sentence each.

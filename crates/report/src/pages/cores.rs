@@ -5,6 +5,7 @@ use smbscope_plan::cores::commands::{Commands, Interruption, Reason, Step};
 use smbscope_plan::cores::findings::{Finding, Severity};
 use smbscope_plan::cores::layout::{CpuId, Layout, Note};
 use smbscope_plan::cores::load::{Basis, CpuLoad, Load};
+use smbscope_plan::cores::prediction::multichannel::{Multichannel, Source};
 use smbscope_plan::cores::prediction::{Prediction, Spread, Verdict};
 use smbscope_plan::cores::toeplitz::KeySource;
 use smbscope_plan::cores::topology::{Machine, System};
@@ -93,6 +94,10 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
         let count = format::count(plan.unknown_lines);
         text.line(2, &format!("{count} lines of the input were not understood."));
     }
+    if let Some(prediction) = &plan.prediction {
+        not_spread(&mut text, prediction);
+    }
+    processes(&mut text, &plan.machine);
     findings(&mut text, &plan.findings);
     layout(&mut text, &plan.machine, &plan.layout);
     if let Some(prediction) = &plan.prediction {
@@ -256,13 +261,19 @@ fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
     for card in &prediction.cards {
         let connections = format::count(card.connections);
         let first = match card.verdict {
-            Verdict::OneConnection => "there is one connection, and one connection stays on one core: no table spreads it. Several connections (SMB Multichannel: RSS-capable interfaces, four connections each) do.".to_owned(),
+            Verdict::OneConnection => "there is one connection, and one connection stays on one core: no table spreads it.".to_owned(),
             Verdict::OneDominates { packets_percent } => format!("one connection of {connections} has {packets_percent:.0} % of the packets: the busiest core keeps them."),
             Verdict::Spreads => format!("{connections} connections, none with more than half of the packets."),
         };
         text.line(2, &format!("{}: {first}", card.name));
         text.line(4, &format!("before: {}", spread(&card.before)));
         text.line(4, &format!("after:  {}", spread(&card.after)));
+        if let Some(found) = &card.multichannel {
+            text.line(4, &multichannel(found));
+        }
+        if card.is_steering_hash_unknown {
+            text.line(4, "The driver does not pass on the adapter's hash (ethtool -k: receive-hashing is off): RPS uses a hash of the kernel with a secret key, so its processors are a matter of chance.");
+        }
         let key = match card.key {
             KeySource::Read => None,
             KeySource::MellanoxDefault => Some("the default of Mellanox' driver"),
@@ -328,6 +339,72 @@ fn loads(text: &mut Lines<'_>, load: &Load) {
         text.line(2, &format!("CPU {} had no room: what they could not do is not in the trace, so more may arrive, and the load after is a lower bound.", full.join(", ")));
     }
     text.line(2, &format!("Counted as receive work: {}.", load.counted.join(", ")));
+}
+
+/// How many processes of servers were found.
+fn processes(text: &mut Lines<'_>, machine: &Machine) {
+    let mut counts = std::collections::BTreeMap::new();
+    for process in &machine.processes.list {
+        *counts.entry((process.name.as_str(), process.is_kernel)).or_insert(0_u64) += 1;
+    }
+    for ((name, is_kernel), count) in counts {
+        let what = if is_kernel { "kernel thread" } else { "process" };
+        let end = if count == 1 {
+            ""
+        } else if is_kernel {
+            "s"
+        } else {
+            "es"
+        };
+        text.line(2, &format!("Server {name}: {} {what}{end}", format::count(count)));
+    }
+    if machine.processes.beyond_limit > 0 {
+        let count = format::count(u64::from(machine.processes.beyond_limit));
+        text.line(
+            2,
+            &format!("{count} more processes of servers were not read: the limit was reached."),
+        );
+    }
+}
+
+/// What no layout changes, before everything else.
+fn not_spread(text: &mut Lines<'_>, prediction: &Prediction) {
+    for card in &prediction.cards {
+        let share = match card.verdict {
+            Verdict::OneConnection => 100.0,
+            Verdict::OneDominates { packets_percent } => packets_percent,
+            Verdict::Spreads => continue,
+        };
+        text.line(2, &format!("{}: One connection has {share:.0} % of the packets. It cannot be spread: it stays on one core, whatever the plan.", card.name));
+    }
+}
+
+/// The connections that multichannel would open, and the share of the busiest core.
+fn multichannel(found: &Multichannel) -> String {
+    let source = match found.source {
+        Source::Connections => "by Get-SmbMultichannelConnection",
+        Source::Interfaces => {
+            "by Get-SmbServerNetworkInterface and the default of four for an RSS-capable interface"
+        }
+        Source::SambaOff => "Samba's server multi channel support is off",
+        Source::SambaOn => {
+            "assumed: Samba's server multi channel support is on, and both interfaces are RSS-capable"
+        }
+        Source::Assumed => "assumed: one pair of RSS-capable interfaces, four connections",
+    };
+    let connections = counted(found.connections, "connection");
+    match &found.chance {
+        Some(chance) => format!(
+            "SMB Multichannel would open {connections} on it ({source}). With random ports the busiest core then has {:.0} % of their packets on average ({:.0} to {:.0} % in 9 of 10 cases), and {:.1} cores have work.",
+            chance.busiest.percent_mean,
+            chance.busiest.percent_p5,
+            chance.busiest.percent_p95,
+            chance.cores_mean
+        ),
+        None => format!(
+            "SMB Multichannel would open {connections} on it ({source}): it brings nothing here."
+        ),
+    }
 }
 
 fn spread(spread: &Spread) -> String {

@@ -133,6 +133,65 @@ fn a_recording_says_first_that_one_connection_stays_on_one_core() {
 }
 
 #[test]
+fn a_dominant_connection_is_first_and_multichannel_is_counted() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "machine.txt", MACHINE);
+    let machine = machine.to_str().unwrap();
+    let capture = capture();
+    let arguments = ["plan", "cores", machine, "--recording", &capture];
+    let text = answer(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = text.find("eth4: One connection has 100 % of the packets. It cannot be spread");
+    assert!(first.is_some() && first < text.find("What is wrong"), "{text}");
+    assert!(
+        text.contains("SMB Multichannel would open 4 connections on it (assumed: one pair"),
+        "{text}"
+    );
+    assert!(text.contains("in 9 of 10 cases"), "{text}");
+    let json = answer(arguments.into_iter().chain(["--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let found = &json["prediction"]["cards"][0]["multichannel"];
+    assert_eq!((&found["source"], &found["connections"]), (&"assumed".into(), &4.into()));
+    let busiest = &found["chance"]["busiest"];
+    let percent = |name: &str| busiest[name].as_f64().unwrap();
+    assert!(
+        percent("percent_p5") <= percent("percent_mean")
+            && percent("percent_mean") <= percent("percent_p95")
+    );
+    assert!(percent("percent_p5") >= 25.0 && percent("percent_p95") <= 100.0, "{busiest}");
+}
+
+#[test]
+fn connections_of_quic_are_counted_and_not_placed() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "machine.txt", MACHINE);
+    let capture = super::fixture("../quic/quic.pcap");
+    let arguments = ["plan", "cores", machine.to_str().unwrap(), "--recording", &capture];
+    let json = answer(arguments.into_iter().chain(["--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let ignored = json["prediction"]["ignored"].as_u64().unwrap();
+    assert!(ignored > 0, "{}", json["prediction"]);
+    let text = answer(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains(&format!("{ignored} connections are not placed: RDMA or QUIC")),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_could_not_be_read_is_shown() {
+    let (_guard, dir) = folder();
+    let text = format!("{MACHINE}netlink error: Operation not supported\n");
+    let machine = written(&dir, "machine.txt", &text);
+    let text = answer(["plan".as_ref(), "cores".as_ref(), machine.as_os_str()]);
+    assert!(text.contains("Not read: netlink error: Operation not supported"), "{text}");
+    let json = r#"{"Format":"smbscope-machine-windows-1","Failures":["Get-NetAdapterRss: access denied"],
+        "Rss":[{"Name":"E","Enabled":true,"NumberOfReceiveQueues":2}]}"#;
+    let machine = written(&dir, "machine.json", json);
+    let text = answer(["plan".as_ref(), "cores".as_ref(), machine.as_os_str()]);
+    assert!(text.contains("Not read: Get-NetAdapterRss: access denied"), "{text}");
+}
+
+#[test]
 fn what_is_no_output_is_named() {
     let complaint = complaint(2, ["plan", "cores", &capture()]);
     assert!(complaint.contains("smb302.pcap"), "{complaint}");

@@ -105,6 +105,14 @@ impl Files for Live {
         if path == super::linux::IRQBALANCE {
             return Some(self.irqbalance());
         }
+        if path == super::linux::SAMBA_MULTICHANNEL {
+            let text = self.root.read("etc/samba/smb.conf").unwrap_or_default();
+            let said = super::linux::samba_multichannel(&String::from_utf8_lossy(&text));
+            return Some(said.as_bytes().to_vec());
+        }
+        if path == super::linux::PROCESSES {
+            return serde_json::to_vec(&super::super::processes::read(&self.root)).ok();
+        }
         match path.strip_prefix("ethtool/") {
             Some(name) => {
                 serde_json::to_vec(&super::ethtool::answers(name.strip_suffix(".json")?)?).ok()

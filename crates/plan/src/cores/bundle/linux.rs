@@ -6,12 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assemble::{self, CARDS_MAX, belongs, settle};
+use super::super::processes::{PROCESSES_MAX, Processes};
 use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
 use super::super::topology::{Card, Cpu, Kind, Machine, System};
 use super::{Bundle, BundleError, Files};
 
 /// Command line of irqbalance.
 pub(super) const IRQBALANCE: &str = "smbscope/irqbalance";
+/// `yes` or `no`: Samba's `server multi channel support`; empty if its configuration does not say it.
+pub(super) const SAMBA_MULTICHANNEL: &str = "smbscope/samba-multichannel";
+/// JSON of the server's [`Processes`].
+pub(super) const PROCESSES: &str = "smbscope/processes.json";
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 const ADAPTERS: &str = "sys/class/net";
@@ -48,6 +53,17 @@ pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
     assemble::add(&mut bundle.machine, &pieces);
     let machine = &mut bundle.machine;
     irqbalance(files, machine);
+    if let Some(contents) = files.read(PROCESSES) {
+        let mut processes: Processes = serde_json::from_slice(&contents)
+            .map_err(|error| BundleError::new(PROCESSES, error))?;
+        processes.list.truncate(PROCESSES_MAX);
+        machine.processes = processes;
+    }
+    machine.samba_multichannel = match word_file(files, SAMBA_MULTICHANNEL).as_deref() {
+        Some("yes") => Some(true),
+        Some("no") => Some(false),
+        _ => None,
+    };
     machine.flow_entries = number(files, "proc/sys/net/core/rps_sock_flow_entries");
     Ok(bundle)
 }
@@ -212,6 +228,23 @@ fn irqbalance(files: &dyn Files, machine: &mut Machine) {
             banned.and_then(|number| number.trim().parse::<u32>().ok()).into_iter().take(space),
         );
     }
+}
+
+/// What a configuration of Samba says about multichannel: smb.conf(5), names without regard to spaces and case.
+pub(super) fn samba_multichannel(text: &str) -> &'static str {
+    let mut said = "";
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let name: String = name.to_ascii_lowercase().split_whitespace().collect();
+        if name == "servermultichannelsupport" {
+            said = match value.trim().to_ascii_lowercase().as_str() {
+                "yes" | "true" | "1" | "on" => "yes",
+                "no" | "false" | "0" | "off" => "no",
+                _ => said,
+            };
+        }
+    }
+    said
 }
 
 fn queues(files: &dyn Files, folder: &str, prefix: &str) -> usize {

@@ -41,6 +41,11 @@ fn files() -> Vec<(String, Vec<u8>)> {
             "00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000\n",
         ),
         ("proc/sys/net/core/rps_sock_flow_entries", "32768"),
+        ("smbscope/samba-multichannel", "no"),
+        (
+            "smbscope/processes.json",
+            r#"{"list":[{"id":7,"name":"smbd","allowed":[[0,1],[0,3]],"last":[0,3],"cgroup":"/system.slice/smbd.service/x"}]}"#,
+        ),
         ("smbscope/irqbalance", "/usr/sbin/irqbalance\n--foreground\n--banirq=30\n-i\n31\n"),
         (
             "ethtool/eth0/-l",
@@ -107,6 +112,12 @@ fn a_machine_of_linux() {
     assert_eq!((machine.irqbalance, &machine.irqbalance_banned[..]), (Some(true), &[30, 31][..]));
     assert_eq!((machine.flow_entries, machine.softnet.len()), (Some(32_768), 1));
     assert_eq!(machine.governors, ["schedutil"]);
+    let [smbd] = &machine.processes.list[..] else { panic!("{machine:?}") };
+    assert_eq!(
+        (smbd.last, smbd.allowed.len(), smbd.unit()),
+        (Some((0, 3)), 2, Some("smbd.service"))
+    );
+    assert_eq!(machine.samba_multichannel, Some(false));
     assert_eq!((bundle.unknown_count, bundle.unknown[0].0.as_str()), (1, "ethtool/eth0/-S"));
     assert!(
         find(machine)
@@ -247,4 +258,43 @@ fn damaged_bundles_are_errors() {
         let _ = read_bytes(&bytes);
         bytes[position] = before;
     }
+}
+
+/// Processes as Linux describes them, in a folder.
+#[test]
+fn processes_of_servers_are_read() {
+    let folder = std::env::temp_dir().join(format!("smbscope-processes-{}", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = folder.join("proc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("1/comm", "systemd\n");
+    write("41/comm", "smbd[10.1.2.3]\n");
+    write("41/status", "Name:\tsmbd\nCpus_allowed_list:\t0-1,4\nMems_allowed_list:\t0-1\n");
+    let zeros = "0 ".repeat(35);
+    write("41/stat", &format!("41 (smbd) [10.) S {zeros}5 0 0\n"));
+    write("41/numa_maps", "7f0 default anon=3 N0=1 N1=2 kernelpagesize_kB=4\n");
+    write("41/cgroup", "1:cpuset:/x\n0::/system.slice/smbd.service\n");
+    write("self/comm", "smbd\n");
+    write("50/comm", "ksmbd:445\n");
+    let found = super::super::processes::read(&Folder::new(&folder));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let [smbd, ksmbd] = &found.list[..] else { panic!("{found:?}") };
+    assert_eq!((smbd.id, smbd.name.as_str(), smbd.last), (41, "smbd", Some((0, 5))));
+    assert_eq!(smbd.allowed, [(0, 0), (0, 1), (0, 4)]);
+    assert_eq!(
+        (&smbd.memory_nodes[..], &smbd.memory[..]),
+        (&[0, 1][..], &[(0, 4096), (1, 8192)][..])
+    );
+    assert_eq!(smbd.unit(), Some("smbd.service"));
+    assert!(ksmbd.is_kernel && ksmbd.allowed.is_empty() && ksmbd.memory.is_empty());
+}
+
+#[test]
+fn sambas_setting_is_read_as_samba_reads_it() {
+    let of = linux::samba_multichannel;
+    assert_eq!(of("[global]\n  Server Multi Channel Support = No\n"), "no");
+    assert_eq!(of("servermultichannelsupport=yes\n# server multi channel support = no"), "yes");
+    assert_eq!(of("interfaces = eth0\n"), "");
 }

@@ -35,7 +35,7 @@ type IsComplete = fn(&Piece) -> bool;
 /// An object with the properties that the script writes is recognised, and no property that a reader needs is missing.
 #[test]
 fn what_the_script_writes_is_recognised() {
-    let parts: [(&str, IsComplete); 6] = [
+    let parts: [(&str, IsComplete); 7] = [
         ("Get-NetAdapterRss", |piece| {
             matches!(piece, Piece::AdapterRss(rss) if rss.queues.is_some() && rss.base.is_some()
             && rss.last.is_some() && rss.processors_max.is_some() && rss.node.is_some() && rss.profile.is_some())
@@ -57,6 +57,10 @@ fn what_the_script_writes_is_recognised() {
             matches!(piece, Piece::ServerInterface(interface)
             if interface.is_rss_capable.is_some() && interface.bits_per_second.is_some() && interface.name.is_some())
         }),
+        (
+            "ServerProcesses",
+            |piece| matches!(piece, Piece::ServerProcess(process) if process.affinity == Some(1) && process.name == "1"),
+        ),
     ];
     for (part, is_complete) in parts {
         let names = properties(part.trim_end_matches('\''));

@@ -12,6 +12,7 @@ use super::super::topology::{Card, Machine};
 use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Request, Step, quote};
 
 mod masks;
+mod server;
 
 use masks::{list, mask};
 
@@ -78,6 +79,22 @@ ban_interrupts() {
     printf '[Service]\nExecStart=\nExecStart=%s --foreground $IRQBALANCE_ARGS%s\n' \
         "$(command -v irqbalance)" "$arguments" > /etc/systemd/system/irqbalance.service.d/smbscope.conf
     systemctl daemon-reload
+}
+
+# Lets the service $1 start on the processors $2, with memory of node $3 first.
+place_service() {
+    mkdir -p "/etc/systemd/system/$1.d"
+    printf '[Service]\nCPUAffinity=\nCPUAffinity=%s\nNUMAPolicy=preferred\nNUMAMask=%s\n' "$2" "$3" \
+        > "/etc/systemd/system/$1.d/smbscope-cores.conf"
+    systemctl daemon-reload
+}
+
+# Lets all threads of process $1, if it still is one of the program $2, run on the processors $3.
+place_process() {
+    case "$(cat "/proc/$1/comm" 2>/dev/null)" in
+        "$2"*) taskset -acp "$3" "$1" ;;
+        *) echo "process $1 is no longer one of $2; it is left out" >&2 ;;
+    esac
 }"#;
 
 pub(super) fn commands(
@@ -113,6 +130,7 @@ pub(super) fn commands(
     } else {
         commands.steps.extend(steps);
     }
+    commands.steps.extend(server::steps(machine));
 }
 
 /// The start of a script.
@@ -236,7 +254,9 @@ impl Writer<'_> {
         let unchanged = Queues { found, planned: found, serving: wanted.min(found) };
         let table = &self.card.rss.queue_table;
         let (entries, name) = (count(table.len()), quote::sh(&self.card.name));
-        let undo = restore(table, count(found));
+        // With more queues than the table can name, the driver's own table has those that it can.
+        let nameable = count(found).min(self.card.rss_queue_limit.unwrap_or(u32::MAX));
+        let undo = restore(table, nameable);
         if !table.is_empty() && undo.is_none() {
             self.refused.push(Reason::TableNotRestorable);
             return unchanged;

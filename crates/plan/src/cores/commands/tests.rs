@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::layout::tests::machines;
 use super::super::layout::{self, CpuId};
+use super::super::processes::Process;
 use super::super::toeplitz::{default_table, weight_table};
 use super::super::topology::Rss;
 use super::*;
@@ -27,10 +28,36 @@ fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
             Adapter::new(seeds[index % seeds.len()], machine.system, &online, card.queues_max);
         adapter.first_irq = 100 * index as u32;
         card.rss = adapter.rss(machine.system);
+        card.rss_queue_limit = adapter.table_max;
         settings.adapters.insert(card.name.clone(), adapter);
     }
     machine.irqbalance = Some(settings.has_irqbalance);
+    if machine.system == System::Linux {
+        add_processes(&mut machine, &mut settings, &online, seeds);
+    }
     (machine, settings)
+}
+
+/// Processes of smbd, each allowed on some of the processors.
+fn add_processes(machine: &mut Machine, settings: &mut Settings, online: &[CpuId], seeds: &[u64]) {
+    for (id, seed) in (100..).zip(seeds.iter().take(4)) {
+        let allowed: Vec<CpuId> = (0..)
+            .zip(online)
+            .filter(|(bit, _)| seed >> (bit % 60) & 1 == 1)
+            .map(|(_, cpu)| *cpu)
+            .collect();
+        if let Some(last) = allowed.get(*seed as usize % allowed.len().max(1)) {
+            settings.processes.insert(id, allowed.iter().map(|cpu| cpu.1).collect());
+            machine.processes.list.push(Process {
+                id,
+                name: "smbd".into(),
+                last: Some(*last),
+                cgroup: (seed % 3 > 0).then(|| "/system.slice/smbd.service".into()),
+                allowed,
+                ..Process::default()
+            });
+        }
+    }
 }
 
 fn request(settings: &Settings) -> Request {
@@ -101,6 +128,13 @@ proptest! {
         }
         let is_pinned = commands.steps.iter().any(|step| step.kind == Kind::Interrupts);
         prop_assert_eq!((settings.has_ban, settings.is_stopped), (is_pinned && found.has_irqbalance, false));
+        if commands.steps.iter().any(|step| step.kind == Kind::ServerProcesses) {
+            let node = machine.cards.iter().find_map(|card| card.node);
+            let is_home = |cpu: &u32| {
+                machine.cpus.iter().any(|other| other.number == *cpu && Some(other.node) == node && other.is_online)
+            };
+            prop_assert!(settings.processes.values().flatten().all(is_home));
+        }
         settings.run(&commands.undo_script()).map_err(TestCaseError::fail)?;
         prop_assert_eq!(&settings, &found);
         // The management address is last, and the steps of an adapter are together.
@@ -303,4 +337,104 @@ fn the_published_case_has_its_bases_in_commands() {
     let json = serde_json::to_value(&commands).unwrap();
     assert_eq!(json["steps"][0]["kind"], "processors");
     assert_eq!(json["steps"][0]["interrupts"], "adapter_restart");
+}
+
+/// The commands of a server on another node than its adapter, and their undo from what was found.
+#[test]
+fn a_server_is_placed_and_taken_back() {
+    let mut machine =
+        layout::tests::machine(System::Linux, 2, 4, 1, layout::tests::Numbering::Neighbours);
+    machine.cards = vec![layout::tests::card("eth0", Some(1), Some(4))];
+    let process = |id, allowed: std::ops::Range<u32>, cgroup: &str| Process {
+        id,
+        name: "smbd".into(),
+        last: Some((0, allowed.start)),
+        allowed: allowed.map(|cpu| (0, cpu)).collect(),
+        cgroup: Some(cgroup.into()),
+        ..Process::default()
+    };
+    machine.processes.list = vec![
+        process(7, 0..8, "/system.slice/smbd.service"),
+        process(8, 4..8, "/system.slice/smbd.service"),
+        process(9, 0..4, "/system.slice/--force .service"),
+    ];
+    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
+    let lines = |kind, undo| -> Vec<&str> {
+        let steps = commands.steps.iter().filter(|step| step.kind == kind);
+        steps
+            .flat_map(|step| if undo { &step.undo } else { &step.apply })
+            .map(String::as_str)
+            .collect()
+    };
+    assert_eq!(lines(Kind::ServerUnit, false), ["place_service 'smbd.service' 4-7 1"]);
+    assert_eq!(
+        lines(Kind::ServerUnit, true),
+        [
+            "rm -f '/etc/systemd/system/smbd.service.d/smbscope-cores.conf'",
+            "systemctl daemon-reload"
+        ]
+    );
+    assert_eq!(
+        lines(Kind::ServerProcesses, false),
+        ["place_process 7 'smbd' 4-7", "place_process 9 'smbd' 4-7"]
+    );
+    assert_eq!(
+        lines(Kind::ServerProcesses, true),
+        ["place_process 7 'smbd' 0-7", "place_process 9 'smbd' 0-3"]
+    );
+    assert!(
+        commands
+            .steps
+            .iter()
+            .all(|step| step.interrupts == Interruption::None || step.card.is_some())
+    );
+    // A bundle with another name, which a comment of the script would have as a line.
+    let mut hostile = machine.clone();
+    for process in &mut hostile.processes.list {
+        process.name = "smbd\nreboot".into();
+        process.cgroup = Some("/a\nreboot.service".into());
+    }
+    let commands = super::commands(&hostile, &layout::plan(&hostile), &Request::default());
+    assert!(!commands.apply_script().contains("reboot"));
+    // Adapters on both nodes: no place is right for all connections.
+    machine.cards.push(layout::tests::card("eth1", Some(0), Some(4)));
+    let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());
+    assert!(commands.steps.iter().all(|step| step.card.is_some()));
+}
+
+/// The functions of the script do what the lines say: on a process of this test.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_is_placed_by_the_script_and_taken_back() {
+    let online = std::fs::read_to_string("/proc/self/status").unwrap();
+    let found =
+        online.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    let first: String = found.chars().take_while(char::is_ascii_digit).collect();
+    if first == found || std::process::Command::new("taskset").arg("-V").output().is_err() {
+        return smbscope_testing::skip!("placing a process: one processor only, or no taskset");
+    }
+    let mut sleeper = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+    let id = sleeper.id();
+    let allowed = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.unwrap().trim().to_owned()
+    };
+    let run = |program: &str, cpus: &str| {
+        let mut script = linux::preamble("a test").join("\n");
+        script.push_str(&format!("\nplace_process {id} {program} {cpus}\n"));
+        let status = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(status.status.success(), "{status:?}");
+        allowed()
+    };
+    // The name is there once the program has started.
+    let comm = || std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    let began = std::time::Instant::now();
+    while comm().trim() != "sleep" && began.elapsed().as_secs() < 10 {
+        std::thread::yield_now();
+    }
+    let results = [run("smbd", &first), run("sleep", &first), run("sleep", found)];
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(results, [found.to_owned(), first, found.to_owned()]);
 }

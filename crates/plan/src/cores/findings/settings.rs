@@ -11,6 +11,7 @@ const FRAMES_PER_SQUEEZE: u64 = 1000;
 pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     for card in cards(machine) {
         rss_off(card, findings);
+        beyond_table(card, findings);
         profile(card, findings);
         if machine.system == System::Linux {
             interrupts(machine, card, findings);
@@ -37,6 +38,14 @@ fn rss_off(card: &Card, findings: &mut Findings) {
     if card.rss.is_enabled == Some(false) || has_one_queue {
         let severity = if card.queues_max == Some(1) { Severity::Medium } else { Severity::High };
         findings.add(Some(card), severity, Trouble::RssOff { queues_max: card.queues_max });
+    }
+}
+
+fn beyond_table(card: &Card, findings: &mut Findings) {
+    let queues = card.rss.queues.into_iter().chain(card.rss.rings).max();
+    let Some((queues, limit)) = queues.zip(card.rss_queue_limit) else { return };
+    if queues > limit {
+        findings.add(Some(card), Severity::Low, Trouble::QueuesBeyondTable { queues, limit });
     }
 }
 

@@ -4,6 +4,8 @@ use super::*;
 use crate::cores::read::{RssProcessor, SoftnetRow, read};
 use crate::cores::topology::{Cpu, Kind, System};
 
+mod servers;
+
 /// Two sockets, each a node of four cores with two threads: CPU 0-7 on node 0, 8-15 on node 1, threads next to each other.
 fn machine(system: System) -> Machine {
     let cpu = |number: u32| Cpu {
@@ -437,4 +439,40 @@ fn receive_work_on_few_processors_is_found_by_its_time() {
     assert!(of(&[3], 18).unwrap().sentence.ends_with("(3), which spent 18 % of its time."));
     let all: Vec<u32> = (0..16).collect();
     assert_eq!(of(&all, 80), None);
+}
+
+/// ixgbe: 63 queues for its flow director, and a table of 128 entries of four bits.
+#[test]
+fn more_queues_than_the_table_can_name() {
+    let text = |table: u32| {
+        let mut text = "# ethtool -i eth0\ndriver: ixgbe\nChannel parameters for eth0:\nPre-set maximums:\nCombined: 63\n\
+             Current hardware settings:\nCombined: 63\nRX flow hash indirection table for eth0 with 63 RX ring(s):\n"
+            .to_owned();
+        for first in (0..table).step_by(8) {
+            let entries: Vec<String> =
+                (first..first + 8).map(|entry| (entry % 16).to_string()).collect();
+            text.push_str(&format!("{first}: {}\n", entries.join(" ")));
+        }
+        let mut made = crate::cores::assemble::assemble(&read(text.as_bytes()).unwrap().pieces);
+        made.cpus = (0..64)
+            .map(|number| Cpu { number, core: number, is_online: true, ..Cpu::default() })
+            .collect();
+        made
+    };
+    let old = text(128);
+    assert_eq!(old.cards[0].rss_queue_limit, Some(16));
+    let found = troubles(&old);
+    assert!(
+        found.contains(&(Severity::Low, Trouble::QueuesBeyondTable { queues: 63, limit: 16 })),
+        "{found:?}"
+    );
+    assert_eq!(crate::cores::layout::plan(&old).cards[0].queues.len(), 16);
+    let new = text(512);
+    assert_eq!(new.cards[0].rss_queue_limit, Some(64));
+    assert!(
+        troubles(&new)
+            .iter()
+            .all(|(_, trouble)| !matches!(trouble, Trouble::QueuesBeyondTable { .. }))
+    );
+    assert!(crate::cores::layout::plan(&new).cards[0].queues.len() > 16);
 }

@@ -141,6 +141,62 @@ fn rps_scales_the_hash() {
 }
 
 #[test]
+fn a_planned_rps_scales_the_adapters_hash_or_is_unknown() {
+    let mut machine = linux();
+    let card = &mut machine.cards[0];
+    card.queues_max = Some(1);
+    card.rss.queues = Some(1);
+    card.rss.queue_table = default_table(128, 1);
+    card.rss.interrupts = vec![(30, vec![0])];
+    card.rss.rps = vec![Vec::new()];
+    let layout = plan(&machine);
+    assert_eq!(layout.cards[0].queues, [(0, 1)]);
+    assert_eq!(layout.cards[0].rps, [2, 3, 4, 5, 6, 7].map(|cpu| (0, cpu)));
+    let prediction = predict(&machine, &layout, &connections(), Cost::default());
+    // 0x51ccc178 is in the second sixth of 32 bits, 0xc626b0ea in the fifth.
+    let cpus =
+        |loads: &[CoreLoad]| loads.iter().map(|core| (core.cpu, core.packets)).collect::<Vec<_>>();
+    assert_eq!(cpus(&prediction.after), [(Some((0, 3)), 30), (Some((0, 6)), 10)]);
+    assert!(!prediction.cards[0].is_steering_hash_unknown);
+    // Without receive-hashing the kernel's own hash decides: an interval over six processors.
+    machine.cards[0].has_receive_hash = Some(false);
+    let prediction = predict(&machine, &layout, &connections(), Cost::default());
+    assert_eq!(cpus(&prediction.after), [(None, 40)]);
+    assert!(prediction.cards[0].is_steering_hash_unknown);
+    let interval = prediction.cards[0].after.busiest.unwrap();
+    assert!((interval.percent_mean - (75.0 * 5.0 + 100.0) / 6.0).abs() < 1.0, "{interval:?}");
+}
+
+#[test]
+fn a_dominant_connection_has_what_multichannel_would_bring() {
+    let mut machine = linux();
+    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let found = prediction.cards[0].multichannel.as_ref().unwrap();
+    assert_eq!(
+        (found.pairs, found.connections, found.source),
+        (1, 4, multichannel::Source::Assumed)
+    );
+    // Microsoft's key spreads the ports evenly over four cores.
+    let chance = found.chance.as_ref().unwrap();
+    assert_eq!((chance.busiest.percent_p5, chance.busiest.percent_p95), (25.0, 75.0));
+    assert!(
+        (chance.busiest.percent_mean
+            - 100.0 * (24.0 + 2.0 * 180.0 + 3.0 * 48.0 + 4.0 * 4.0) / 1024.0)
+            .abs()
+            < 1e-6
+    );
+    machine.samba_multichannel = Some(false);
+    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let found = prediction.cards[0].multichannel.as_ref().unwrap();
+    assert_eq!((found.connections, &found.chance), (1, &None));
+    // Even connections need none.
+    let mut even = connections();
+    even[1].packets = 30;
+    let prediction = predict(&machine, &plan(&machine), &even, Cost::default());
+    assert_eq!(prediction.cards[0].multichannel, None);
+}
+
+#[test]
 fn connections_that_cannot_be_placed_are_counted() {
     let machine = linux();
     let mut all = connections();

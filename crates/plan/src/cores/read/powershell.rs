@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::lines::Lines;
 use super::{
     CPUS_MAX, Piece, ReadError, adapter, adapter_hardware, adapter_rss, ends, multichannel,
-    network_interface, processors,
+    network_interface, processors, server_process,
 };
 
 /// Properties of one object, and columns of a table.
@@ -161,6 +161,8 @@ fn piece(object: &Object) -> Option<Result<Piece, String>> {
         Ok(Piece::AdvancedProperty(property))
     } else if let Some(adapter) = adapter::read(object) {
         Ok(Piece::Adapter(adapter))
+    } else if let Some(process) = server_process::read(object) {
+        Ok(Piece::ServerProcess(process))
     } else if let Some(processors) = processors::read(object) {
         processors.map(Piece::Processors)
     } else {

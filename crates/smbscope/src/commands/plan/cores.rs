@@ -45,9 +45,10 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
 /// first hyper-threads only, no two adapters on one core while another one is free), and the commands that make it so,
-/// each with what it interrupts, its undo and a check. With --recording, the recorded connections go through the
-/// adapter's hash and the planned table: each core's share of the packets before and after. With a trace, the load of
-/// each core before and after. One connection stays on one core, whatever the plan.
+/// each with what it interrupts, its undo and a check. With several NUMA nodes, also where the file server's processes
+/// run. With --recording, the recorded connections go through the adapter's hash and the planned table: each core's
+/// share of the packets before and after. With a trace, the load of each core before and after. One connection stays on
+/// one core, whatever the plan.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,8 +67,8 @@ pub struct Cores {
     /// Without any: this machine.
     #[arg(value_name = "INPUT")]
     pub machine: Vec<PathBuf>,
-    /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings and counters, no
-    /// traffic. A file that exists is not replaced.
+    /// Write what is read of this machine to a file (tar), for a plan elsewhere. It holds settings, counters and the places
+    /// of the file server's processes, no traffic. A file that exists is not replaced.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "recording", "script", "management"])]
     pub collect: Option<PathBuf>,
     /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
@@ -179,20 +180,8 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
             }
         };
         let received = &recorded.connections;
-        let of = |row: &smbscope_tables::tables::Connection| {
-            // What RDMA and QUIC carry is not spread by the hash of TCP ports.
-            row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
-            Some(Connection {
-                card,
-                client: row.client.parse::<IpAddr>().ok()?,
-                client_port: u16::try_from(row.client_port).ok()?,
-                server: row.server.parse::<IpAddr>().ok()?,
-                server_port: u16::try_from(row.server_port).ok()?,
-                bytes: row.bytes_to_server,
-                packets: row.packets_to_server,
-            })
-        };
-        let connections: Vec<_> = received.iter().filter_map(of).collect();
+        let connections: Vec<_> =
+            received.iter().filter_map(|row| received_on(row, card)).collect();
         let mut prediction = predict(&plan.machine, &plan.layout, &connections, Cost::default());
         prediction.ignored += (received.len() - connections.len()) as u64 + recorded.beyond_limit;
         plan.prediction = Some(prediction);
@@ -229,6 +218,20 @@ fn is_trace(path: &Path) -> bool {
             .is_some_and(|manifest| manifest.rows(smbscope_store::Table::Cpus.name()) > 0),
         _ => false,
     }
+}
+
+/// A recorded connection as the hash of the adapter sees it. What RDMA and QUIC carry is not spread by TCP ports: `None`.
+fn received_on(row: &smbscope_tables::tables::Connection, card: usize) -> Option<Connection> {
+    row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
+    Some(Connection {
+        card,
+        client: row.client.parse::<IpAddr>().ok()?,
+        client_port: u16::try_from(row.client_port).ok()?,
+        server: row.server.parse::<IpAddr>().ok()?,
+        server_port: u16::try_from(row.server_port).ok()?,
+        bytes: row.bytes_to_server,
+        packets: row.packets_to_server,
+    })
 }
 
 /// This machine, or the one that the inputs describe.
@@ -321,6 +324,29 @@ fn new_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_of_rdma_and_quic_are_not_placed() {
+        let row = |transport: Option<&str>| smbscope_tables::tables::Connection {
+            transport: transport.map(Into::into),
+            client: "10.0.0.1".into(),
+            client_port: 50_000,
+            server: "10.0.0.2".into(),
+            server_port: 445,
+            ..Default::default()
+        };
+        for (transport, is_placed) in [
+            (None, true),
+            (Some("tcp"), true),
+            (Some("roce"), false),
+            (Some("iwarp"), false),
+            (Some("quic"), false),
+        ] {
+            assert_eq!(received_on(&row(transport), 0).is_some(), is_placed, "{transport:?}");
+        }
+        let named = smbscope_tables::tables::Connection { client: "a name".into(), ..row(None) };
+        assert_eq!(received_on(&named, 0), None);
+    }
 
     #[test]
     fn the_undo_is_next_to_the_script() {

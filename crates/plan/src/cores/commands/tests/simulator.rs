@@ -18,6 +18,9 @@ pub(super) struct Settings {
     pub(super) is_stopped: bool,
     pub(super) has_ban: bool,
     pub(super) flow_entries: u32,
+    /// Processors of running processes, and services with a drop-in file.
+    pub(super) processes: BTreeMap<u32, Vec<u32>>,
+    pub(super) placed_services: BTreeMap<String, Vec<u32>>,
 }
 
 /// The settings of an adapter.
@@ -25,6 +28,8 @@ pub(super) struct Settings {
 pub(super) struct Adapter {
     pub(super) queues: u32,
     queues_max: u32,
+    /// Queues that the table can name.
+    pub(super) table_max: Option<u32>,
     pub(super) table: Vec<u32>,
     is_table_set: bool,
     pub(super) affinity: Vec<Vec<u32>>,
@@ -58,23 +63,25 @@ impl Adapter {
         };
         let queues_max = queues_max.unwrap_or(64).max(1);
         let queues = 1 + random(queues_max);
+        let table_max = (system == System::Linux && random(3) == 0).then(|| 1 + random(queues_max));
+        let nameable = queues.min(table_max.unwrap_or(queues));
         let all: Vec<u32> = online.iter().map(|cpu| cpu.1).collect();
         let entries = [64, 128, 100][random(3) as usize];
         let (table, is_table_set) = match random(4) {
-            0 => (default_table(entries, queues), false),
-            1 => (default_table(entries, 1 + random(queues)), true),
+            0 => (default_table(entries, nameable), false),
+            1 => (default_table(entries, 1 + random(nameable)), true),
             2 => {
-                let weights: Vec<u32> = (0..queues.min(entries))
+                let weights: Vec<u32> = (0..nameable.min(entries))
                     .map(|queue| u32::from(queue == 0) + random(2))
                     .collect();
                 weight_table(entries, &weights)
-                    .map_or((default_table(entries, queues), false), |table| (table, true))
+                    .map_or((default_table(entries, nameable), false), |table| (table, true))
             }
             // A table that ethtool cannot make.
-            _ => ((0..entries).map(|_| random(queues)).collect(), true),
+            _ => ((0..entries).map(|_| random(nameable)).collect(), true),
         };
         // `ethtool -x` does not show whether a table that is as the driver's was set.
-        let is_table_set = is_table_set && table != default_table(entries, queues);
+        let is_table_set = is_table_set && table != default_table(entries, nameable);
         let mut some = |count: u32| -> Vec<Vec<u32>> {
             (0..count)
                 .map(|_| {
@@ -109,6 +116,7 @@ impl Adapter {
         Self {
             queues,
             queues_max,
+            table_max,
             table,
             is_table_set,
             affinity: if system == System::Linux { affinity } else { Vec::new() },
@@ -161,9 +169,14 @@ impl Adapter {
         self.rps = vec![Vec::new(); count];
         self.flow_counts.resize(count, 0);
         if !self.is_table_set {
-            self.table = default_table(self.table.len() as u32, queues);
+            self.table = default_table(self.table.len() as u32, self.nameable());
         }
         Ok(())
+    }
+
+    /// The queues that a table may name.
+    fn nameable(&self) -> u32 {
+        self.queues.min(self.table_max.unwrap_or(self.queues))
     }
 
     fn set_table(&mut self, words: &[String]) -> Result<(), String> {
@@ -172,11 +185,11 @@ impl Adapter {
             words.iter().skip(1).map(|word| number(word)).collect::<Result<_, _>>()?;
         (self.table, self.is_table_set) =
             match (words.first().map(String::as_str), numbers.as_slice()) {
-                (Some("default"), []) => (default_table(entries, self.queues), false),
-                (Some("equal"), &[queues]) if queues > 0 && queues <= self.queues => {
+                (Some("default"), []) => (default_table(entries, self.nameable()), false),
+                (Some("equal"), &[queues]) if queues > 0 && queues <= self.nameable() => {
                     (default_table(entries, queues), true)
                 }
-                (Some("weight"), weights) if weights.len() as u32 <= self.queues => {
+                (Some("weight"), weights) if weights.len() as u32 <= self.nameable() => {
                     (weight_table(entries, weights).ok_or("weights")?, true)
                 }
                 _ => return Err(format!("ethtool -X {words:?}")),
@@ -269,6 +282,20 @@ impl Settings {
             }
             ["rm", "-f", "/etc/systemd/system/irqbalance.service.d/smbscope.conf"] => {
                 self.has_ban = false
+            }
+            ["place_service", unit, cpus, node] => {
+                number(node)?;
+                self.placed_services.insert((*unit).to_owned(), list(cpus)?);
+            }
+            ["rm", "-f", path] => {
+                let unit = path
+                    .strip_prefix("/etc/systemd/system/")
+                    .and_then(|path| path.strip_suffix(".d/smbscope-cores.conf"));
+                self.placed_services.remove(unit.ok_or("unknown file")?).ok_or("no drop-in")?;
+            }
+            ["place_process", id, "smbd", cpus] => {
+                let (id, cpus) = (number(id)?, list(cpus)?);
+                *self.processes.get_mut(&id).ok_or("no such process")? = cpus;
             }
             ["Enable-NetAdapterRss", "-Name", name] => self.adapter(name)?.is_enabled = true,
             ["Disable-NetAdapterRss", "-Name", name] => self.adapter(name)?.is_enabled = false,
