@@ -56,7 +56,7 @@ pub struct Step {
 
 /// What a step sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Windows: RSS on.
     Enable,
@@ -82,7 +82,7 @@ pub enum Kind {
 
 /// What a step interrupts, in apply and undo alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Interruption {
     /// Nothing.
     None,
@@ -110,7 +110,7 @@ pub struct Refusal {
 
 /// Why there is no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The adapter's name has characters that a command must not contain.
     Name,

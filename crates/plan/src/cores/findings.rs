@@ -1,6 +1,6 @@
 //! What is wrong with a machine's receive-side scaling, interrupts and processors.
 //!
-//! Owns the closed list of findings, their evidence, severity and sentence. Rules about processors are in [`placement`],
+//! Owns the closed list of findings, their evidence, severity and sentence. Rules about processors are in `placement`,
 //! rules about settings in `settings`. It proposes nothing: a layout does.
 //!
 //! Rules: Windows driver documentation ("Introduction to Receive Side Scaling", "Standardized INF Keywords for RSS",
@@ -10,9 +10,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::json;
 use super::topology::{Card, Machine};
 
-pub mod placement;
+mod placement;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub enum Severity {
 /// A finding about one adapter, or about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
+    /// Name of the adapter; `None` for the machine.
     pub card: Option<String>,
     pub severity: Severity,
     #[serde(flatten)]
@@ -48,10 +50,15 @@ pub type Processor = (u32, u32);
 
 /// What is wrong, with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "trouble", rename_all = "snake_case")]
+#[serde(tag = "trouble", content = "evidence", rename_all = "kebab-case")]
 pub enum Trouble {
     /// All receive work of an adapter is on one processor.
-    OneProcessor { processor: Processor, queues: u32, queues_max: Option<u32> },
+    OneProcessor {
+        #[serde(serialize_with = "json::cpu")]
+        processor: Processor,
+        queues: u32,
+        queues_max: Option<u32>,
+    },
     /// The indirection table uses fewer queues than the adapter has.
     FewQueuesInTable { used: u32, queues: u32, entries: u32 },
     /// Queues on several threads of one core.

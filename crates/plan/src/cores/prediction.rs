@@ -16,6 +16,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
+use super::json;
 use super::layout::{CardLayout, CpuId, Layout};
 use super::toeplitz::{self, Fields, Flow, KeySource};
 use super::topology::{Card, Machine, System};
@@ -66,9 +67,11 @@ pub struct Prediction {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CardPrediction {
     /// Index in [`Machine::cards`].
+    #[serde(rename = "index")]
     pub card: usize,
     pub name: String,
     /// What to say first.
+    #[serde(flatten)]
     pub verdict: Verdict,
     pub connections: u64,
     pub key: KeySource,
@@ -78,7 +81,7 @@ pub struct CardPrediction {
 
 /// Whether more cores can help: a connection stays on one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// There is one connection: no table spreads it. Several connections (multichannel) do.
     OneConnection,
@@ -103,6 +106,7 @@ pub struct Spread {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreLoad {
     /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt may go to several.
+    #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
     pub connections: u64,
     pub bytes: u64,

@@ -302,5 +302,5 @@ fn the_published_case_has_its_bases_in_commands() {
     );
     let json = serde_json::to_value(&commands).unwrap();
     assert_eq!(json["steps"][0]["kind"], "processors");
-    assert_eq!(json["steps"][0]["interrupts"], "adapter_restart");
+    assert_eq!(json["steps"][0]["interrupts"], "adapter-restart");
 }
