@@ -88,17 +88,19 @@ pub fn placement(machine: &Machine, card: &Card) -> Placement {
         true => (0..interrupts).collect(),
         false => placement.shares.keys().map(|(_, queue)| *queue).collect(),
     };
-    placement.queues = queues
-        .into_iter()
-        .map(|number| Queue { number, cpu: place(card, number).map(|cpu| (0, cpu)) })
-        .collect();
+    placement.queues =
+        queues.into_iter().map(|number| Queue { number, cpu: queue_cpu(card, number) }).collect();
     let places = || placement.queues.iter().map(|queue| queue.cpu);
     placement.is_complete = places().next().is_some() && places().all(|cpu| cpu.is_some());
     placement.processors = once_each(places().flatten());
     placement
 }
 
-/// The processor of a queue's interrupt.
+/// The processor of a queue's interrupt on Linux: the only one that it may go to, or where most of its counts are.
+pub(super) fn queue_cpu(card: &Card, queue: u32) -> Option<CpuId> {
+    place(card, queue).map(|cpu| (0, cpu))
+}
+
 fn place(card: &Card, queue: u32) -> Option<u32> {
     let queue = usize::try_from(queue).ok()?;
     let (_, allowed) = card.rss.interrupts.get(queue)?;

@@ -57,6 +57,7 @@ pub enum Trouble {
         #[serde(serialize_with = "json::cpu")]
         processor: Processor,
         queues: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
         queues_max: Option<u32>,
     },
     /// The indirection table uses fewer queues than the adapter has.
@@ -64,13 +65,23 @@ pub enum Trouble {
     /// Queues on several threads of one core.
     SiblingThreads { processors: u32, cores: u32 },
     /// Queues on another node than the adapter.
-    ForeignNode { foreign: u32, processors: u32, node: Option<u32>, distance_max: Option<u32> },
+    ForeignNode {
+        foreign: u32,
+        processors: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        node: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        distance_max: Option<u32>,
+    },
     /// Queues of two adapters on the same cores.
     SharedCores { other: String, cores: u32 },
     /// Queues on the processor that the system uses first. `cards` adapters do.
     FirstProcessor { cards: u32 },
     /// Receive-side scaling is off.
-    RssOff { queues_max: Option<u32> },
+    RssOff {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queues_max: Option<u32>,
+    },
     /// The profile ignores settings.
     ProfileIgnores { profile: String, settings: Vec<&'static str> },
     /// Entries of the table are not shared evenly.
@@ -95,8 +106,11 @@ pub enum Trouble {
     RingLosses {
         counter: String,
         frames: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         received: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         ring: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         ring_max: Option<u32>,
     },
     /// Receive work ran out of its budget, or backlogs were full.

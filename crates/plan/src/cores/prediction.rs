@@ -16,6 +16,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
+use super::current;
 use super::json;
 use super::layout::{CardLayout, CpuId, Layout};
 use super::toeplitz::{self, Fields, Flow, KeySource};
@@ -105,7 +106,8 @@ pub struct Spread {
 /// The work of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreLoad {
-    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt may go to several.
+    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt
+    /// went to several.
     #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
     pub connections: u64,
@@ -255,11 +257,8 @@ impl Path {
     }
 
     fn of_queue(card: &Card, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
+        let processor = current::queue_cpu(card, queue);
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
-        let processor = match card.rss.interrupts.get(queue).map(|(_, cpus)| cpus.as_slice()) {
-            Some(&[cpu]) => Some((0, cpu)),
-            _ => None,
-        };
         let steering =
             card.rss.rps.get(queue).map(|cpus| cpus.iter().map(|&cpu| (0, cpu)).collect());
         (processor, steering.unwrap_or_default())
