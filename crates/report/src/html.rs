@@ -2,6 +2,7 @@
 //! complete. Where scripts run, tables sort, fold and filter, and charts show their values. All text is
 //! escaped; names and paths come from strangers.
 
+pub(crate) mod board;
 mod charts;
 mod cores;
 mod findings;
@@ -170,7 +171,7 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Calls(calls) => processors::calls(out, calls),
         Block::Ranks(ranks) => processors::ranks(out, ranks),
         Block::Cause(cause) => processors::cause(out, cause),
-        Block::Board(board) => cores::board(out, board),
+        Block::Board(board) => board::board(out, board),
         Block::Judgements(judged) => cores::judgements(out, judged),
         Block::Tasks(tasks) => cores::tasks(out, tasks),
         Block::Pairs(pairs) => cores::pairs(out, pairs),

@@ -136,3 +136,48 @@ fn about(card: &Card) -> String {
 fn decimal(bits_per_second: u64) -> String {
     format::decimal(bits_per_second as f64 / 1e9)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(cpus: u32) -> Machine {
+        let cpu = |number| Cpu {
+            number,
+            core: number / 2,
+            thread: number % 2,
+            is_online: true,
+            ..Cpu::default()
+        };
+        let card = Card { name: "eth0".into(), ..Card::default() };
+        Machine { cpus: (0..cpus).map(cpu).collect(), cards: vec![card], ..Machine::default() }
+    }
+
+    fn texts(board: &Board) -> (String, String) {
+        let mut text = super::super::Lines { text: String::new(), width: 100, bold: ("", "") };
+        super::super::drawing::machine(&mut text, board);
+        let mut page = String::new();
+        crate::html::board::board(&mut page, board);
+        (text.text, page)
+    }
+
+    #[test]
+    fn how_busy_processors_are_shades_them_before_and_after() {
+        let machine = machine(4);
+        let layout = smbscope_plan::cores::layout::plan(&machine);
+        let (today, planned) = (Busy::from([((0, 0), 0.83)]), Busy::from([((0, 2), 0.4)]));
+        let (text, page) = texts(&board(&machine, &layout, [Some(&today), Some(&planned)]));
+        let lines: Vec<_> = text.lines().filter(|line| line.contains("thread 0, busy")).collect();
+        assert_eq!(lines.len(), 1, "{text}");
+        assert_eq!(lines[0].split_whitespace().skip(4).collect::<Vec<_>>(), ["8", "4"], "{text}");
+        assert_eq!(page.matches("<rect class=\"busy\"").count(), 2, "{page}");
+        assert!(page.contains("CPU 0, core 0; busy 83.0 %"), "{page}");
+        let (text, page) = texts(&board(&machine, &layout, [None, None]));
+        assert!(!text.contains("busy") && !page.contains("busy"), "{text}\n{page}");
+    }
+
+    #[test]
+    fn marks_follow_the_alphabet_twice() {
+        assert_eq!([0, 25, 26, 51, 52].map(letter), ['A', 'Z', 'a', 'z', '#']);
+    }
+}

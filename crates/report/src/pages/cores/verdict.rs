@@ -72,29 +72,23 @@ fn does(plan: &CoresPlan) -> String {
             ),
         };
     }
-    let gets = match &layout.cards[..] {
-        [only] => format!("The plan gives {} {}", only.name, cores(layout.cores_used)),
-        cards => format!(
-            "The plan gives {} {}",
-            counted(cards.len(), "adapter"),
-            cores(layout.cores_used)
-        ),
+    let receive = match &layout.cards[..] {
+        [only] => format!("{} receives", only.name),
+        cards => format!("{} receive", counted(cards.len(), "adapter")),
     };
     let restarts = restarts(plan);
     let interrupts = match restarts.len() {
-        0 => "they interrupt no traffic".to_owned(),
+        0 => "no traffic is interrupted".to_owned(),
         1 => format!("{} restarts for some seconds", restarts.iter().next().copied().unwrap_or("")),
         count => format!("{count} adapters restart for some seconds, one after the other"),
     };
+    let undo = if steps.len() == 1 { "with its undo" } else { "each with its undo" };
     format!(
-        "{gets} of {} with {}, each with its undo; {interrupts}.",
-        layout.cores,
+        "As planned, {receive} on {} of {}. That takes {}, {undo}; {interrupts}.",
+        layout.cores_used,
+        counted(layout.cores, "core"),
         counted(steps.len(), "command step")
     )
-}
-
-fn cores(count: u32) -> String {
-    counted(count, "core")
 }
 
 /// Adapters whose link or queues restart.
