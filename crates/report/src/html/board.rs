@@ -202,7 +202,7 @@ fn summary(board: &Board, socket: &Socket, when: usize) -> String {
                 let work = thread.work.get(when);
                 work.is_some_and(|work| work.cards.iter().any(|one| one.card == place))
             };
-            let cpus: Vec<_> = threads().filter(serves).map(|one| cpu(one)).collect();
+            let cpus: Vec<_> = threads().filter(serves).map(cpu).collect();
             (!cpus.is_empty()).then(|| format!("{} on CPU {}", card.name, cpus.join(", ")))
         })
         .collect();
@@ -349,7 +349,8 @@ fn draw_thread(
         );
     }
     let number = thread.cpu.1;
-    let long = if number > 999 { " class=\"long\"" } else { "" };
+    // Digits that fit next to those of the other thread.
+    let long = if number > 99 && width < 20 { " class=\"long\"" } else { "" };
     let _ = write!(out, "<text{long} x=\"{}\" y=\"{}\">{number}</text>", x + width / 2, y + 10);
     let count = work.cards.len();
     if count > 0 {

@@ -8,6 +8,7 @@ use smbscope_plan::cores::layout::Layout;
 use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::Machine;
 
+use crate::document::Board;
 use crate::format;
 
 pub(crate) mod board;
@@ -72,7 +73,7 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
         text.line(0, reason);
     }
     findings(&mut text, &plan.findings);
-    layout(&mut text, &plan.machine, &plan.layout);
+    layout(&mut text, plan);
     if let Some(prediction) = &plan.prediction {
         predicted(&mut text, prediction);
     }
@@ -92,10 +93,16 @@ fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
     }
 }
 
+/// The drawing of a plan. How busy processors are is not part of a plan yet.
+fn drawn(plan: &CoresPlan) -> Board {
+    board::board(&plan.machine, &plan.layout, [None, None])
+}
+
 /// The machine with the adapters' letters on processors that receive, and each adapter's place.
-fn layout(text: &mut Lines<'_>, machine: &Machine, layout: &Layout) {
+fn layout(text: &mut Lines<'_>, plan: &CoresPlan) {
+    let CoresPlan { machine, layout, .. } = plan;
     text.heading("Layout");
-    let board = board::board(machine, layout, [None, None]);
+    let board = drawn(plan);
     if !machine.cpus.is_empty() {
         drawing::machine(text, &board);
     }

@@ -7,13 +7,13 @@ use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::prediction::{CoreLoad, Prediction};
 use smbscope_plan::cores::topology::{Machine, System};
 
-use super::{CoresPlan, board, drawing, verdict, words};
+use super::{CoresPlan, drawing, verdict, words};
 use crate::clock::Clock;
 use crate::document::{Block, Board, Cell, Document, Fact, Facts, Judgement, Pairs, Section, Task};
 use crate::html::page;
 
 /// Findings that are not folded.
-const FINDINGS_SHOWN: usize = 12;
+const FINDINGS_SHOWN: usize = 40;
 /// Cores of one chart.
 const CORES_IN_CHART: usize = 64;
 
@@ -47,7 +47,7 @@ pub fn cores_html(plan: &CoresPlan, inputs: &[String], version: &str) -> String 
 
 /// The drawing, and each adapter's place.
 fn machine(plan: &CoresPlan) -> Section {
-    let board = board::board(&plan.machine, &plan.layout, [None, None]);
+    let board = super::drawn(plan);
     let mut blocks = Vec::new();
     if plan.layout.cards.is_empty() {
         blocks.push(Block::Warn(words::no_layout(&plan.machine)));
