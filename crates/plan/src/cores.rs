@@ -4,7 +4,9 @@
 pub mod assemble;
 pub mod bundle;
 pub mod commands;
+pub mod current;
 pub mod findings;
+mod json;
 pub mod layout;
 pub mod load;
 pub mod prediction;

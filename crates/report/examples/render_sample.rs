@@ -1,13 +1,12 @@
 //! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server, each with what changes
-//! would bring, as text, JSON and HTML
-//! into a folder, to look at.
+//! would bring, and plans of cores of several machines, as text, JSON and HTML into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{Meta, TextLook, html, json, text};
+use smbscope_report::{Meta, TextLook, cores_html, cores_text, html, json, text};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
@@ -34,6 +33,20 @@ fn main() -> std::io::Result<()> {
         std::fs::write(file("html"), html(&report, &meta))?;
         let json = json(&report, &meta).map_err(std::io::Error::other)?;
         std::fs::write(file("json"), format!("{json:#}\n"))?;
+    }
+    use smbscope_plan::cores::topology::System;
+    let plans = [
+        ("cores", sample::cores::linux(12)),
+        ("cores-published", sample::cores::published()),
+        ("cores-large", sample::cores::large(System::Linux, 2, 64, 2)),
+        ("cores-groups", sample::cores::large(System::Windows, 8, 32, 2)),
+        ("cores-small", sample::cores::large(System::Linux, 1, 2, 1)),
+        ("cores-virtual", sample::cores::virtual_machine(16)),
+    ];
+    for (name, plan) in plans {
+        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+        std::fs::write(file("txt"), cores_text(&plan, width, ("", "")))?;
+        std::fs::write(file("html"), cores_html(&plan, &["machine.tar".to_owned()], "0"))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! the HTML renderer show in their own ways. Nothing here knows how.
 
 mod charts;
+mod cores;
 mod processors;
 
 pub(crate) use charts::{
@@ -9,6 +10,9 @@ pub(crate) use charts::{
     Timeline, TimelineRow, joined,
 };
 
+pub(crate) use cores::{
+    Board, BoardCard, Core, Judgement, Node, Pairs, Served, Socket, Task, Thread, Work,
+};
 pub(crate) use processors::{Call, Calls, Cause, Ranks, Strip, StripRow};
 
 use crate::clock::Clock;
@@ -331,6 +335,10 @@ pub(crate) enum Block {
     Calls(Calls),
     Ranks(Ranks),
     Cause(Cause),
+    Board(Box<Board>),
+    Judgements(Vec<Judgement>),
+    Tasks(Vec<Task>),
+    Pairs(Pairs),
     Note(String),
     /// A note that must not be overlooked.
     Warn(String),

@@ -15,7 +15,7 @@ use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage, Trace};
 use smbscope_tables::{Table, renamed};
 
-use catalogue::{findings, forecast, load, processors, server, summary, why};
+use catalogue::{cores, findings, forecast, load, processors, server, summary, why};
 use spec::made;
 
 pub use spec::{Field, Format, Object, Presence};
@@ -37,6 +37,12 @@ pub fn why_objects() -> &'static [Object] {
         let selection = findings::OBJECTS.iter().filter(|(name, ..)| *name == "selection");
         why::OBJECTS.iter().chain(selection).map(made).collect()
     })
+}
+
+/// The objects of a plan of cores; the first is the plan itself.
+pub fn cores_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| cores::OBJECTS.iter().map(made).collect())
 }
 
 /// The objects of the report of a trace of processors; the first is the report itself.

@@ -2,7 +2,9 @@
 //! complete. Where scripts run, tables sort, fold and filter, and charts show their values. All text is
 //! escaped; names and paths come from strangers.
 
+pub(crate) mod board;
 mod charts;
+mod cores;
 mod findings;
 mod histograms;
 mod plot;
@@ -29,10 +31,11 @@ pub(crate) fn page(document: &Document) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>smbscope: {}</title>\n<style>\n{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
+         <title>smbscope: {}</title>\n<style>\n{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
         escape(&document.title),
         include_str!("html/style.css"),
         include_str!("html/charts.css"),
+        include_str!("html/cores.css"),
         document.clock.offset_s()
     );
     contents(&mut out, document);
@@ -168,6 +171,10 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Calls(calls) => processors::calls(out, calls),
         Block::Ranks(ranks) => processors::ranks(out, ranks),
         Block::Cause(cause) => processors::cause(out, cause),
+        Block::Board(board) => board::board(out, board),
+        Block::Judgements(judged) => cores::judgements(out, judged),
+        Block::Tasks(tasks) => cores::tasks(out, tasks),
+        Block::Pairs(pairs) => cores::pairs(out, pairs),
         Block::Finding(found, is_open, when) => {
             findings::finding(out, found, when.as_deref(), *is_open);
         }

@@ -8,7 +8,8 @@ use smbscope_analysis::explain::{About, Confidence, Trouble};
 use smbscope_analysis::summary::Bottleneck;
 
 use crate::fields::{
-    Field, Format, Object, Presence, explain_objects, objects, processors_objects, why_objects,
+    Field, Format, Object, Presence, cores_objects, explain_objects, objects, processors_objects,
+    why_objects,
 };
 use crate::{Meta, Report};
 
@@ -77,6 +78,22 @@ pub fn why_schema() -> Value {
 /// The schema of what `smbscope report` gives of a trace of processors.
 pub fn processors_schema() -> Value {
     schema_of("processors", processors_objects())
+}
+
+/// The schema of what `smbscope plan cores --format json` gives.
+pub fn cores_schema() -> Value {
+    let mut schema = schema_of("cores", cores_objects());
+    for (object, field, values) in [
+        ("machine", "system", &["linux", "windows"][..]),
+        ("card", "kind", &["physical", "virtual-function", "virtual"]),
+        ("finding", "severity", &["high", "medium", "low"]),
+        ("command_step", "interrupts", &["none", "adapter-restart", "queue-restart", "service"]),
+        ("card_prediction", "verdict", &["one-connection", "one-dominates", "spreads"]),
+        ("card_prediction", "key", &["read", "mellanox-default", "microsoft"]),
+    ] {
+        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
+    }
+    schema
 }
 
 /// The schema of a document whose first object is the whole.

@@ -271,6 +271,8 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
         Block::Cause(cause) => write_cause(out, cause, 1, width, false),
         // Tables have them.
         Block::Ranks(_) | Block::Histograms(_) | Block::Changes(_) => Ok(()),
+        // The text of a plan is a page of its own.
+        Block::Board(_) | Block::Judgements(_) | Block::Tasks(_) | Block::Pairs(_) => Ok(()),
         Block::Curve(Curve { in_text: false, .. }) => Ok(()),
         Block::Curve(curve) => write_curve(out, curve, width),
         Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width),

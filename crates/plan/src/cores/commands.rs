@@ -44,7 +44,7 @@ pub struct Commands {
 
 /// By what Windows' commands find an adapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Selector {
     /// The alias of the interface: `Ethernet 4`.
     #[default]
@@ -78,7 +78,7 @@ pub struct Step {
 
 /// What a step sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Windows: the settings found are written to a file.
     Save,
@@ -110,7 +110,7 @@ pub enum Kind {
 
 /// What a step interrupts, in apply and undo alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Interruption {
     /// Nothing.
     None,
@@ -138,7 +138,7 @@ pub struct Refusal {
 
 /// Why there is no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The adapter's name has characters that a command must not contain.
     Name,

@@ -1,6 +1,6 @@
 //! What is wrong with a machine's receive-side scaling, interrupts and processors.
 //!
-//! Owns the closed list of findings, their evidence, severity and sentence. Rules about processors are in [`placement`],
+//! Owns the closed list of findings, their evidence, severity and sentence. Rules about processors are in `placement`,
 //! rules about settings in `settings`. It proposes nothing: a layout does.
 //!
 //! Rules: Windows driver documentation ("Introduction to Receive Side Scaling", "Standardized INF Keywords for RSS",
@@ -10,9 +10,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::json;
 use super::topology::{Card, Machine};
 
-pub mod placement;
+mod placement;
 mod received;
 pub(super) mod servers;
 mod settings;
@@ -37,6 +38,7 @@ pub enum Severity {
 /// A finding about one adapter, or about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
+    /// Name of the adapter; `None` for the machine.
     pub card: Option<String>,
     pub severity: Severity,
     #[serde(flatten)]
@@ -50,22 +52,38 @@ pub type Processor = (u32, u32);
 
 /// What is wrong, with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "trouble", rename_all = "snake_case")]
+#[serde(tag = "trouble", content = "evidence", rename_all = "kebab-case")]
 pub enum Trouble {
     /// All receive work of an adapter is on one processor.
-    OneProcessor { processor: Processor, queues: u32, queues_max: Option<u32> },
+    OneProcessor {
+        #[serde(serialize_with = "json::cpu")]
+        processor: Processor,
+        queues: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queues_max: Option<u32>,
+    },
     /// The indirection table uses fewer queues than the adapter has.
     FewQueuesInTable { used: u32, queues: u32, entries: u32 },
     /// Queues on several threads of one core.
     SiblingThreads { processors: u32, cores: u32 },
     /// Queues on another node than the adapter.
-    ForeignNode { foreign: u32, processors: u32, node: Option<u32>, distance_max: Option<u32> },
+    ForeignNode {
+        foreign: u32,
+        processors: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        node: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        distance_max: Option<u32>,
+    },
     /// Queues of two adapters on the same cores.
     SharedCores { other: String, cores: u32 },
     /// Queues on the processor that the system uses first. `cards` adapters do.
     FirstProcessor { cards: u32 },
     /// Receive-side scaling is off.
-    RssOff { queues_max: Option<u32> },
+    RssOff {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queues_max: Option<u32>,
+    },
     /// The profile ignores settings.
     ProfileIgnores { profile: String, settings: Vec<&'static str> },
     /// Entries of the table are not shared evenly.
@@ -90,8 +108,11 @@ pub enum Trouble {
     RingLosses {
         counter: String,
         frames: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         received: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         ring: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         ring_max: Option<u32>,
     },
     /// Receive work ran out of its budget, or backlogs were full.
@@ -101,7 +122,13 @@ pub enum Trouble {
     /// Governors of the frequency save power.
     PowerSaving { governor: String },
     /// A trace shows receive work on few processors, and the busiest with this part of its time in it.
-    ReceivedOnFew { processors: Vec<Processor>, online: u32, busiest_percent: f64, seconds: f64 },
+    ReceivedOnFew {
+        #[serde(serialize_with = "json::cpus")]
+        on: Vec<Processor>,
+        online: u32,
+        busiest_percent: f64,
+        seconds: f64,
+    },
     /// The adapter has more queues than its indirection table can name.
     QueuesBeyondTable { queues: u32, limit: u32 },
     /// Processes of the server may not run on the adapters' nodes.
@@ -115,6 +142,7 @@ pub enum Trouble {
     /// Processes of the server ran last on these nodes, as (node, processes).
     ServerSpread {
         server: String,
+        #[serde(serialize_with = "json::node_processes")]
         by_node: Vec<(u32, u32)>,
         adapter_nodes: Vec<u32>,
         is_kernel: bool,
@@ -123,6 +151,7 @@ pub enum Trouble {
     /// not use the adapters' nodes.
     ServerMemory {
         server: String,
+        #[serde(serialize_with = "json::node_bytes")]
         bytes_by_node: Vec<(u32, u64)>,
         measured: u32,
         forbidden: u32,
@@ -322,14 +351,14 @@ impl fmt::Display for Trouble {
                     "Processors use the frequency governor {governor}, which lowers the frequency between bursts."
                 )
             }
-            Self::ReceivedOnFew { processors, online, busiest_percent, seconds } => {
-                let names: Vec<_> = processors.iter().map(|one| name(*one)).collect();
+            Self::ReceivedOnFew { on, online, busiest_percent, seconds } => {
+                let names: Vec<_> = on.iter().map(|one| name(*one)).collect();
                 write!(
                     out,
                     "In {seconds:.1} s, nearly all receive work ran on {} of {online} processors ({}), {} {busiest_percent:.0} % of its time.",
-                    processors.len(),
+                    on.len(),
                     names.join(", "),
-                    if processors.len() == 1 { "which spent" } else { "the busiest with" }
+                    if on.len() == 1 { "which spent" } else { "the busiest with" }
                 )
             }
             Self::QueuesBeyondTable { queues, limit } => write!(

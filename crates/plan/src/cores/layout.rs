@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::json;
 use super::topology::{Card, Kind, Machine, System};
 
 mod share;
@@ -58,13 +59,16 @@ pub struct Layout {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CardLayout {
     /// Index in [`Machine::cards`].
+    #[serde(rename = "index")]
     pub card: usize,
     pub name: String,
     /// The node of its cores.
     pub node: u32,
     /// The processor of each queue: queue 0 is served by the first.
+    #[serde(serialize_with = "json::cpus")]
     pub queues: Vec<CpuId>,
     /// Processors of RPS, on Linux where there are few queues; without those of the queues.
+    #[serde(serialize_with = "json::cpus")]
     pub rps: Vec<CpuId>,
     /// Entries of the indirection table, as read or the default.
     pub table_entries: u32,
@@ -78,7 +82,9 @@ pub struct CardLayout {
 /// The range of `Set-NetAdapterRss`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Range {
+    #[serde(serialize_with = "json::cpu")]
     pub base: CpuId,
+    #[serde(serialize_with = "json::cpu")]
     pub last: CpuId,
     pub processors_max: u32,
     pub profile: Profile,
@@ -108,7 +114,7 @@ impl Profile {
 
 /// What one should know about an adapter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "note", rename_all = "snake_case")]
+#[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
     /// The adapter's node is unknown; the node with the most room was chosen.
     NodeUnknown,

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::json;
 use super::layout::{CpuId, Layout};
 use super::prediction::{Prediction, planned_shares};
 use super::topology::Machine;
@@ -28,6 +29,7 @@ pub struct Received {
     /// Packets, if the trace counts them.
     pub packets: Option<u64>,
     /// Packets by the name of the adapter, if the trace counts them.
+    #[serde(serialize_with = "json::card_packets")]
     pub cards: BTreeMap<String, u64>,
     /// What was counted as receive work, for people.
     pub counted: Vec<String>,
@@ -36,6 +38,7 @@ pub struct Received {
 /// The time of one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReceivedCpu {
+    #[serde(serialize_with = "json::cpu")]
     pub cpu: CpuId,
     pub receive_ns: u64,
     /// Other interrupts, deferred work and threads; without threads if `is_idle_known` is false.
@@ -57,6 +60,7 @@ pub struct Load {
     pub busiest_before_percent: f64,
     pub busiest_after_percent: f64,
     /// Processors without room: what they could not do is not in the trace, so that the load after is a lower bound.
+    #[serde(serialize_with = "json::cpus")]
     pub full: Vec<CpuId>,
     pub basis: Basis,
     pub counted: Vec<String>,
@@ -64,7 +68,7 @@ pub struct Load {
 
 /// How the work of an adapter is distributed after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// By the packets of recorded connections.
     Connections,
@@ -75,6 +79,7 @@ pub enum Basis {
 /// The load of one processor, in percent of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CpuLoad {
+    #[serde(serialize_with = "json::cpu")]
     pub cpu: CpuId,
     pub receive_before_percent: f64,
     pub receive_after_percent: f64,

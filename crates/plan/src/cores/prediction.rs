@@ -16,6 +16,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
+use super::current;
+use super::json;
 use super::layout::{CardLayout, CpuId, Layout};
 use super::toeplitz::{self, Fields, Flow, KeySource};
 use super::topology::{Card, Machine, System};
@@ -68,9 +70,11 @@ pub struct Prediction {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CardPrediction {
     /// Index in [`Machine::cards`].
+    #[serde(rename = "index")]
     pub card: usize,
     pub name: String,
     /// What to say first.
+    #[serde(flatten)]
     pub verdict: Verdict,
     pub connections: u64,
     pub key: KeySource,
@@ -84,7 +88,7 @@ pub struct CardPrediction {
 
 /// Whether more cores can help: a connection stays on one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// There is one connection: no table spreads it. Several connections (multichannel) do.
     OneConnection,
@@ -108,7 +112,9 @@ pub struct Spread {
 /// The work of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreLoad {
-    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt may go to several.
+    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt
+    /// went to several.
+    #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
     pub connections: u64,
     pub bytes: u64,
@@ -275,11 +281,8 @@ impl Path {
     }
 
     fn of_queue(card: &Card, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
+        let processor = current::queue_cpu(card, queue);
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
-        let processor = match card.rss.interrupts.get(queue).map(|(_, cpus)| cpus.as_slice()) {
-            Some(&[cpu]) => Some((0, cpu)),
-            _ => None,
-        };
         let steering =
             card.rss.rps.get(queue).map(|cpus| cpus.iter().map(|&cpu| (0, cpu)).collect());
         (processor, steering.unwrap_or_default())

@@ -32,7 +32,7 @@ pub const TABLE_ENTRIES_DEFAULT: u32 = 128;
 
 /// Where the key of a calculation is from. Only with [`KeySource::Read`] is a result exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum KeySource {
     /// It was read from the machine.
     Read,
@@ -45,7 +45,7 @@ pub enum KeySource {
 
 /// What the hash covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Fields {
     /// Addresses and ports, the usual setting for TCP.
     #[default]

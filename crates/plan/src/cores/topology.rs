@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::json;
 use super::load::Received;
 use super::processes::Processes;
 use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
@@ -33,7 +34,7 @@ pub struct Cpu {
 
 /// How an adapter reaches the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A card.
     #[default]
@@ -76,6 +77,7 @@ pub struct Card {
     pub ring_max: Option<u32>,
     pub moderation: Moderation,
     /// Frames that receive rings lost, by the name of the counter, since the driver was loaded; and received ones.
+    #[serde(serialize_with = "json::losses")]
     pub losses: Vec<(String, u64)>,
     pub received: Option<u64>,
     /// Linux: whether filters of the user, or of the driver for each flow (Intel's ATR), place flows in addition to RSS.
@@ -106,7 +108,9 @@ pub struct Rss {
     /// Windows: `Closest`, `ClosestStatic`, `NUMA`, `NUMAStatic`, `Conservative`.
     pub profile: Option<String>,
     /// Windows: first and last processor (group, number), and how many are used at most.
+    #[serde(serialize_with = "json::optional_cpu")]
     pub base: Option<(u32, u32)>,
+    #[serde(serialize_with = "json::optional_cpu")]
     pub last: Option<(u32, u32)>,
     pub processors_max: Option<u32>,
     /// Windows: the node that is set; `None` if none is.
@@ -118,18 +122,24 @@ pub struct Rss {
     /// Windows: processors that may be used, with their distance to the adapter, in order of preference.
     pub processors: Vec<RssProcessor>,
     /// On Windows the processor (group, number) of each entry.
+    #[serde(serialize_with = "json::cpus")]
     pub processor_table: Vec<(u32, u32)>,
     /// The key of the hash.
+    #[serde(serialize_with = "json::hex")]
     pub key: Vec<u8>,
     /// Linux: number of each receive interrupt, with the processors that it may go to.
+    #[serde(serialize_with = "json::interrupts")]
     pub interrupts: Vec<(u32, Vec<u32>)>,
     /// Linux: how often each receive interrupt came to each CPU, as (CPU, count) where the count is above zero, in the
     /// order of `interrupts`.
+    #[serde(serialize_with = "json::interrupt_counts")]
     pub interrupt_counts: Vec<Vec<(u32, u64)>>,
     /// Linux: flows that RFS keeps for each receive queue (`rps_flow_cnt`).
     pub flows: Vec<u32>,
     /// Linux: processors of XPS by transmit queue, and of RPS by receive queue, as masks in lists of numbers.
+    #[serde(serialize_with = "json::queue_cpus")]
     pub xps: Vec<Vec<u32>>,
+    #[serde(serialize_with = "json::queue_cpus")]
     pub rps: Vec<Vec<u32>>,
 }
 
@@ -147,6 +157,7 @@ pub struct Machine {
     /// Linux: frames, drops and squeezes of each CPU.
     pub softnet: Vec<SoftnetRow>,
     /// Linux: how often receive work (`NET_RX`) ran on each CPU.
+    #[serde(serialize_with = "json::cpu_counts")]
     pub receive_softirqs: Vec<(u32, u64)>,
     /// Linux: flows that RFS keeps for all queues (`rps_sock_flow_entries`).
     pub flow_entries: Option<u32>,
@@ -162,6 +173,7 @@ pub struct Machine {
     /// Linux: whether Samba's configuration says that multichannel is on or off.
     pub samba_multichannel: Option<bool>,
     /// Processes of the file server.
+    #[serde(serialize_with = "json::processes")]
     pub processes: Processes,
     /// Questions that a program could not answer, in its words.
     pub failures: Vec<String>,

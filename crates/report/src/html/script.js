@@ -137,6 +137,22 @@
   // What was folded had no width.
   document.querySelectorAll("details").forEach((one) => one.addEventListener("toggle", fitAll, { once: true }));
 
+  // Commands can be copied. Where that is not allowed they are selected.
+  document.querySelectorAll(".copy").forEach((box) => {
+    const text = box.querySelector("code");
+    const button = make("button", { type: "button", textContent: "Copy" }, box);
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(text);
+        button.textContent = "Selected";
+      }
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    });
+  });
+
   // A link into what is folded unfolds it.
   const unfold = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));

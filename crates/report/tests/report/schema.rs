@@ -46,7 +46,7 @@ fn the_published_schema_is_the_fields() {
     published("report", &schema());
 }
 
-fn published(document: &str, schema: &Value) {
+pub fn published(document: &str, schema: &Value) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
     let path = format!("{folder}/{document}.schema.json");
     let made = format!("{schema:#}\n");
@@ -72,7 +72,7 @@ pub fn check(value: &Value, name: &str, place: &str) {
     check_in(objects(), value, name, place);
 }
 
-fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
+pub fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
     let map = value.as_object().unwrap_or_else(|| panic!("{place}: {value} is not an object"));
     let object = |name: &str| objects.iter().find(|object| object.name == name).unwrap();
     let own = object(name);

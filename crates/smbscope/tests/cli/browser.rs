@@ -1,5 +1,5 @@
 //! Pages in a real browser: `tests/browser/check.py` drives a headless Chromium over the pages of a
-//! capture, a load run, a comparison and a prediction.
+//! capture, a load run, a comparison, a prediction and a plan of cores.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,6 +42,9 @@ fn pages_fit_and_react_in_a_browser() {
     page("comparison.html", &["compare", &small, &large]);
     page("prediction.html", &["predict", &small, "--change", "rtt=1ms"]);
     page("profile.html", &["predict", "--profile", "published", "--change", "rtt=20ms"]);
+    let outputs = dir.join("rss.txt");
+    std::fs::write(&outputs, super::plan::WINDOWS).unwrap();
+    page("plan.html", &["plan", "cores", outputs.to_str().unwrap()]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser/check.py");
     let checked = Command::new("python3")
         .arg(script)

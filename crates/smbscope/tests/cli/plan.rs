@@ -34,7 +34,7 @@ RSS hash key:
 ";
 
 /// The same idea on Windows: two nodes, and a table of one processor of the far one.
-const WINDOWS: &str = "\
+pub const WINDOWS: &str = "\
 Name                                            : Ethernet 4
 Enabled                                         : True
 NumberOfReceiveQueues                           : 2
@@ -72,8 +72,11 @@ fn pasted_outputs_give_a_layout_commands_and_their_undo() {
         "Windows: 2 sockets, 2 NUMA nodes, 8 cores, 8 processors; 1 network adapter",
         "Assumed: The processors are those of Get-NetAdapterRss",
         "[high] Ethernet 4: All receive work (2 queues) is on processor 0.",
-        "node 0  ····",
-        "node 1  AAAA",
+        "node 0 (socket 0, 4 cores)",
+        "    CPU 0, 2 to 6                             A···    ····",
+        "    CPU 8, 10 to 14                           ····    AAAA",
+        "      today: 1 queue on CPU 0",
+        "      planned: 4 queues on CPU 8, 10, 12, 14; base 8, last 14,",
         "(restarts the",
         change,
         &format!("undo:  {undo}"),
@@ -126,7 +129,11 @@ fn a_recording_says_first_that_one_connection_stays_on_one_core() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let card = &json["prediction"]["cards"][0];
     assert_eq!((&card["name"], &card["connections"]), (&"eth4".into(), &1.into()));
-    assert_eq!(json["commands"]["refused"][0]["reason"], "interrupts_unknown");
+    assert_eq!(card["verdict"], "one-connection");
+    assert_eq!(json["commands"]["refused"][0]["reason"], "interrupts-unknown");
+    // Today's place is where the interrupts came.
+    let queue = &json["current"][0]["queues"][0];
+    assert_eq!(queue["cpu"], serde_json::json!({ "group": 0, "number": 2 }));
 
     let complaint = complaint(2, arguments.into_iter().chain(["--adapter", "eth5"]));
     assert!(complaint.contains("eth5") && complaint.contains("eth4"), "{complaint}");
@@ -189,6 +196,34 @@ fn what_could_not_be_read_is_shown() {
     let machine = written(&dir, "machine.json", json);
     let text = answer(["plan".as_ref(), "cores".as_ref(), machine.as_os_str()]);
     assert!(text.contains("Not read: Get-NetAdapterRss: access denied"), "{text}");
+}
+
+#[test]
+fn the_page_is_written_instead_of_the_text() {
+    let (_guard, dir) = folder();
+    let machine = written(&dir, "rss.txt", WINDOWS);
+    let (machine, html) = (machine.to_str().unwrap(), dir.join("plan.html"));
+    let arguments = ["plan", "cores", machine, "--html", html.to_str().unwrap()];
+    assert_eq!(answer(arguments), "");
+    let page = std::fs::read_to_string(&html).unwrap();
+    for words in [
+        "<h1>Ethernet 4: All receive work (2 queues) is on processor 0.</h1>",
+        "<h3>Today</h3>",
+        "<h3>Planned</h3>",
+        "CPU 8, core 4; Ethernet 4, queue 0",
+        "Set-NetAdapterRss -Name &#39;Ethernet 4&#39; -Profile ClosestStatic",
+        "restarts the adapter",
+    ] {
+        assert!(page.contains(words), "{words:?} is missing");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    // A page that exists is not replaced; a format gives both.
+    assert!(complaint(5, arguments).contains("--force"));
+    let both = answer(arguments.into_iter().chain(["--format", "json", "--force"]));
+    let both: serde_json::Value = serde_json::from_str(&both).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&answer(["schema", "cores"])).unwrap();
+    let fields = schema["$defs"]["plan"]["properties"].as_object().unwrap();
+    assert!(both.as_object().unwrap().keys().eq(fields.keys()), "{:?}", fields.keys());
 }
 
 #[test]

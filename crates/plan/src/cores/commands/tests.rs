@@ -336,7 +336,7 @@ fn the_published_case_has_its_bases_in_commands() {
     );
     let json = serde_json::to_value(&commands).unwrap();
     assert_eq!(json["steps"][0]["kind"], "processors");
-    assert_eq!(json["steps"][0]["interrupts"], "adapter_restart");
+    assert_eq!(json["steps"][0]["interrupts"], "adapter-restart");
 }
 
 /// The commands of a server on another node than its adapter, and their undo from what was found.

@@ -1,73 +1,15 @@
 //! Rules about processors: where an adapter's queues are, and whose neighbours they are.
 //!
-//! Owns [`Placement`], the processors that receive for an adapter. An interrupt that may go to several processors is
-//! where most of its counts are; without counts its place is unknown.
+//! Where they are is in [`current`](super::super::current).
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::current::{Placement, placement};
 use super::super::topology::{Card, Cpu, Machine, System};
 use super::{Findings, Processor, Severity, Trouble, cards};
 
 /// Pairs of adapters on the same cores that are reported.
 const PAIRS_MAX: usize = 1000;
-
-/// The processors that receive for an adapter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
-    /// Each once, in the table's order.
-    pub processors: Vec<Processor>,
-    /// Entries of the indirection table by target: a queue on Linux, a processor on Windows.
-    pub shares: BTreeMap<(u32, u32), u32>,
-    /// Whether the processor of each queue is known.
-    pub is_complete: bool,
-}
-
-/// Where an adapter's receive work is, as it is set.
-pub fn placement(machine: &Machine, card: &Card) -> Placement {
-    let rss = &card.rss;
-    let mut placement = Placement { is_complete: true, ..Placement::default() };
-    if machine.system == System::Windows {
-        if rss.is_enabled == Some(false) {
-            return placement;
-        }
-        for processor in &rss.processor_table {
-            *placement.shares.entry(*processor).or_default() += 1;
-        }
-        placement.processors = once_each(rss.processor_table.iter().copied());
-        return placement;
-    }
-    for queue in &rss.queue_table {
-        *placement.shares.entry((0, *queue)).or_default() += 1;
-    }
-    let interrupts = rss.interrupts.len();
-    let queues: Vec<usize> = match placement.shares.is_empty() {
-        true => (0..interrupts).collect(),
-        false => {
-            placement.shares.keys().filter_map(|(_, queue)| usize::try_from(*queue).ok()).collect()
-        }
-    };
-    let places: Vec<Option<u32>> = queues.iter().map(|queue| place(card, *queue)).collect();
-    placement.is_complete = !places.is_empty() && places.iter().all(Option::is_some);
-    placement.processors = once_each(places.into_iter().flatten().map(|number| (0, number)));
-    placement
-}
-
-/// The processor of a queue's interrupt.
-fn place(card: &Card, queue: usize) -> Option<u32> {
-    let (_, allowed) = card.rss.interrupts.get(queue)?;
-    if let [only] = allowed[..] {
-        return Some(only);
-    }
-    let counts = card.rss.interrupt_counts.get(queue)?;
-    let sum = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-    let (cpu, most) = counts.iter().max_by_key(|(_, count)| *count)?;
-    (*most > sum / 2).then_some(*cpu)
-}
-
-fn once_each(processors: impl Iterator<Item = Processor>) -> Vec<Processor> {
-    let mut before = BTreeSet::new();
-    processors.filter(|processor| before.insert(*processor)).collect()
-}
 
 pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     let cpus: BTreeMap<Processor, &Cpu> =

@@ -42,7 +42,7 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
         _ => Severity::Low,
     };
     let trouble = Trouble::ReceivedOnFew {
-        processors,
+        on: processors,
         online: u32::try_from(online).unwrap_or(u32::MAX),
         busiest_percent,
         seconds: received.length_ns as f64 / 1e9,

@@ -403,7 +403,8 @@ fn a_finding_as_json_has_its_evidence_and_its_sentence() {
     let found = find(&on_windows(&[windows("NIC 1", 16, &[2, 4, 2, 4])]));
     let json = serde_json::to_value(&found[0]).unwrap();
     let expected = serde_json::json!({
-        "card": "NIC 1", "severity": "high", "trouble": "few_queues_in_table", "used": 2, "queues": 16, "entries": 4,
+        "card": "NIC 1", "severity": "high", "trouble": "few-queues-in-table",
+        "evidence": { "used": 2, "queues": 16, "entries": 4 },
         "sentence": "The indirection table of 4 entries uses 2 of 16 queues.",
     });
     assert_eq!(json, expected);

@@ -29,7 +29,7 @@ pub struct Multichannel {
 
 /// Where the number of connections is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// Get-SmbMultichannelConnection has the paths between these addresses.
     Connections,

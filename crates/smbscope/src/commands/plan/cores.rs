@@ -18,7 +18,7 @@ use smbscope_plan::cores::prediction::{Connection, Cost, predict};
 use smbscope_plan::cores::read::read as outputs;
 use smbscope_plan::cores::topology::Machine;
 use smbscope_plan::cores::traced;
-use smbscope_report::{CoresPlan, cores_json, cores_text};
+use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
 use smbscope_store::source::Input;
 
 use crate::exit::Failure;
@@ -61,6 +61,7 @@ Examples:
   smbscope plan cores flood.etl                                 # a trace of the processors: load before and after
   smbscope plan cores flood.etl rss.txt                         # the same with the settings found, for an exact undo
   smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
+  smbscope plan cores machine.tar --html plan.html              # with a drawing of before and after
   smbscope plan cores --format json | jq '.findings'")]
 pub struct Cores {
     /// A file of --collect, a folder with its contents, files with outputs of commands, or a trace of the processors.
@@ -88,9 +89,13 @@ pub struct Cores {
     /// not replaced.
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Output format.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: TextFormat,
+    /// Write a self-contained HTML page to this file instead of text to standard output: the machine before and after
+    /// as a drawing, findings, and the commands as a checklist.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["collect", "print_windows_script"])]
+    pub html: Option<PathBuf>,
+    /// Output format; `smbscope schema cores` describes json [default: text; with --html no output].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<TextFormat>,
     /// How the recording is read.
     #[command(flatten)]
     pub reading: Reading,
@@ -189,12 +194,22 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(received) = &plan.machine.received {
         plan.load = load(&plan.machine, &plan.layout, received, plan.prediction.as_ref());
     }
+    let html = args.html.as_deref().map(Output::file).transpose()?;
     if let Some(path) = &args.script {
         new_file(&undo_path(path), plan.commands.undo_script().as_bytes())?;
         new_file(path, plan.commands.apply_script().as_bytes())?;
     }
+    if let Some(mut output) = html {
+        let names: Vec<_> = args.machine.iter().map(|path| path.display().to_string()).collect();
+        output.text(&cores_html(&plan, &names, env!("CARGO_PKG_VERSION")))?;
+        output.finish()?;
+    }
+    let format = match (args.format, &args.html) {
+        (None, Some(_)) => return Ok(()),
+        (format, _) => format.unwrap_or_default(),
+    };
     let mut output = Output::stdout();
-    match args.format {
+    match format {
         TextFormat::Text => {
             let bold = output.style(anstyle::Style::new().bold());
             let (begin, end) = (bold.0.to_string(), bold.1.to_string());

@@ -1,0 +1,116 @@
+//! What a plan of cores draws and lists, as data: the machine today and as planned, commands, findings, pairs of bars.
+
+use smbscope_plan::cores::current::Queue;
+use smbscope_plan::cores::findings::Severity;
+use smbscope_plan::cores::layout::CpuId;
+
+/// A machine's processors and adapters, before and after a change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board {
+    pub(crate) cards: Vec<BoardCard>,
+    pub(crate) sockets: Vec<Socket>,
+    /// Processors that there was no room for.
+    pub(crate) undrawn: usize,
+    /// Whether it is known how busy the processors are, today and as planned.
+    pub(crate) has_busy: [bool; 2],
+}
+
+/// A network adapter.
+#[derive(Clone, Debug)]
+pub(crate) struct BoardCard {
+    /// Its place in the machine's list.
+    pub(crate) index: usize,
+    /// Its mark on the processors.
+    pub(crate) letter: char,
+    pub(crate) name: String,
+    /// Link speed and driver, as far as they are known.
+    pub(crate) about: String,
+    /// Its NUMA node, if it is known.
+    pub(crate) node: Option<u32>,
+    /// The node at which it is drawn.
+    pub(crate) drawn_at: Option<u32>,
+    /// Its queues in use, today and as planned.
+    pub(crate) queues: [Vec<Queue>; 2],
+}
+
+/// A socket.
+#[derive(Clone, Debug)]
+pub(crate) struct Socket {
+    pub(crate) number: u32,
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// A NUMA node, or the part of it in one socket.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) number: u32,
+    /// Whether its adapters are drawn here: a node can be in several sockets.
+    pub(crate) is_first: bool,
+    pub(crate) cores: Vec<Core>,
+}
+
+/// A core with its hardware threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    /// Its number, if the input has it.
+    pub(crate) number: Option<u32>,
+    pub(crate) threads: Vec<Thread>,
+}
+
+/// A logical processor.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) cpu: CpuId,
+    pub(crate) is_online: bool,
+    /// What it does, today and as planned.
+    pub(crate) work: [Work; 2],
+}
+
+/// What a processor does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) cards: Vec<Served>,
+    /// The share of the time in which it is busy, 0 to 1.
+    pub(crate) busy: Option<f64>,
+}
+
+/// An adapter that a processor receives for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// Index in [`Board::cards`].
+    pub(crate) card: usize,
+    /// Numbers of the queues; none if packets come by RPS only.
+    pub(crate) queues: Vec<u32>,
+}
+
+/// A finding with its severity.
+#[derive(Clone, Debug)]
+pub(crate) struct Judgement {
+    pub(crate) severity: Severity,
+    /// The adapter, or the machine.
+    pub(crate) about: String,
+    pub(crate) sentence: String,
+}
+
+/// A command of a checklist.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) about: String,
+    pub(crate) does: String,
+    pub(crate) interrupts: String,
+    /// Whether that is something that users notice.
+    pub(crate) is_noticed: bool,
+    pub(crate) apply: Vec<String>,
+    /// Commands, and what they show.
+    pub(crate) checks: Vec<(String, String)>,
+    pub(crate) undo: Vec<String>,
+}
+
+/// Values before and after, as pairs of bars.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs {
+    pub(crate) caption: String,
+    pub(crate) help: String,
+    /// Names, and values from 0 to 1 and above.
+    pub(crate) rows: Vec<(String, f64, f64)>,
+}

@@ -1,0 +1,176 @@
+//! A plan of cores: text and page of a small machine, the published case, large machines, names that try to escape,
+//! and its JSON for outputs of real machines.
+
+use std::path::PathBuf;
+
+use smbscope_plan::cores::assemble::assemble;
+use smbscope_plan::cores::read::read;
+use smbscope_plan::cores::topology::System;
+use smbscope_report::fields::cores_objects;
+use smbscope_report::{CoresPlan, cores_html, cores_json, cores_schema, cores_text};
+
+use super::is_well_formed;
+use super::sample::cores;
+use super::schema::{check_in, published};
+
+fn text(plan: &CoresPlan) -> String {
+    cores_text(plan, 100, ("", ""))
+}
+
+fn page(plan: &CoresPlan) -> String {
+    cores_html(plan, &["machine.txt".to_owned()], "0.0.0")
+}
+
+#[test]
+fn text_of_a_small_machine() {
+    insta::assert_snapshot!("cores", text(&cores::linux(12)));
+}
+
+/// Without style and script, which are those of all pages.
+#[test]
+fn page_of_a_small_machine() {
+    let page = page(&cores::linux(3));
+    is_well_formed(&page);
+    let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
+    insta::assert_snapshot!("cores_page", body.replace("><", ">\n<"));
+}
+
+#[test]
+fn the_published_case_is_drawn_before_and_after() {
+    let plan = cores::published();
+    let text = text(&plan);
+    for line in [
+        "    thread 0, CPU 0, 2 to 10                  ****··   AABBCC",
+        "    thread 0, CPU 12, 14 to 22                ······   DDEEFF",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+    }
+    let page = page(&plan);
+    is_well_formed(&page);
+    // Two sockets, before and after.
+    assert_eq!(page.matches("<svg class=\"socket\"").count(), 4);
+    assert_eq!(page.matches("class=\"core\"").count(), 2 * 12);
+    assert_eq!(page.matches("class=\"cell\"").count(), 2 * 24);
+    assert!(page.contains("CPU 12, core 6; Slot 4 Port 1, queue 0"), "{page}");
+}
+
+#[test]
+fn a_trace_gives_the_load_before_and_after() {
+    let plan = cores::flooded();
+    assert!(plan.findings.iter().any(|found| found.sentence.starts_with("In 10.0 s, nearly all")));
+    let text = text(&plan);
+    for line in [
+        "  0                  92.0 %   30.7 %        7.0 %",
+        "  The busiest receives 92 % of the time before, 31 % after.",
+        "  12 processors without receive work.",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+    }
+    let page = page(&plan);
+    is_well_formed(&page);
+    assert!(page.contains("Load before and after"), "{page}");
+}
+
+#[test]
+fn processes_of_servers_are_counted() {
+    let text = text(&cores::confined());
+    assert!(text.contains("Server smbd: 3 processes"), "{text}");
+    assert!(text.contains("3 of 3 processes of smbd may run on node 0 only"), "{text}");
+}
+
+#[test]
+fn one_connection_comes_before_what_the_plan_does() {
+    let text = text(&cores::linux(1));
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}\n{text}"));
+    assert!(place("one connection stays on one core") < place("What is wrong"));
+}
+
+#[test]
+fn machines_of_all_sizes_fit() {
+    for (system, sockets, cores, threads) in [
+        (System::Linux, 1, 2, 1),
+        (System::Linux, 2, 64, 4),
+        (System::Windows, 8, 32, 2),
+        (System::Linux, 8, 128, 8),
+    ] {
+        let plan = cores::large(system, sockets, cores, threads);
+        let page = page(&plan);
+        is_well_formed(&page);
+        let cpus = (sockets * cores * threads).min(2048) as usize;
+        assert_eq!(page.matches("class=\"cell").count(), 2 * cpus);
+        assert_eq!(page.contains("more processors are not drawn"), cpus == 2048);
+        let text = text(&plan);
+        // Commands are not folded.
+        let folded = text.split("Commands (nothing was executed)").next().unwrap();
+        for line in folded.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+    }
+}
+
+#[test]
+fn names_cannot_leave_their_place() {
+    let plan = cores::virtual_machine(4);
+    let page = page(&plan);
+    is_well_formed(&page);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(page.contains("&lt;script&gt;"));
+    for text in [page, text(&plan)] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']));
+    }
+}
+
+#[test]
+fn a_machine_without_processors_or_adapters_says_so() {
+    let empty = cores::planned(Default::default(), 0, &[]);
+    for words in [text(&empty), page(&empty)] {
+        assert!(words.contains("There is no layout: the input does not have the processors."));
+    }
+    check_in(cores_objects(), &cores_json(&empty).unwrap(), "plan", "$");
+}
+
+#[test]
+fn the_json_is_of_its_published_schema() {
+    published("cores", &cores_schema());
+    for plan in [
+        cores::linux(0),
+        cores::linux(20),
+        cores::published(),
+        cores::flooded(),
+        cores::confined(),
+        cores::large(System::Windows, 2, 8, 2),
+        cores::virtual_machine(2),
+    ] {
+        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+    }
+}
+
+/// Each output is a machine of its own, and all of a system are one.
+#[test]
+fn the_json_of_real_outputs_is_of_its_schema() {
+    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    let folder =
+        std::env::var_os("SMBSCOPE_SHARED").map_or_else(default, PathBuf::from).join("outputs");
+    if !folder.is_dir() {
+        smbscope_testing::skip!("{} is not there (set SMBSCOPE_SHARED)", folder.display());
+        return;
+    }
+    let (mut read_count, mut found) = (0, 0);
+    for system in ["linux", "windows"] {
+        let mut all = Vec::new();
+        for file in std::fs::read_dir(folder.join(system)).unwrap() {
+            let Ok(reading) = read(&std::fs::read(file.unwrap().path()).unwrap()) else { continue };
+            read_count += 1;
+            let plan = cores::planned(assemble(&reading.pieces), reading.unknown_count, &[]);
+            check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+            is_well_formed(&page(&plan));
+            found += plan.findings.len();
+            all.extend(reading.pieces);
+        }
+        let plan = cores::planned(assemble(&all), 0, &cores::connections(50));
+        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+        is_well_formed(&page(&plan));
+    }
+    assert!(read_count > 50 && found > 5, "{read_count} outputs, {found} findings");
+}
