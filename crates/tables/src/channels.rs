@@ -1,6 +1,6 @@
 //! Operations and events of connections to rows of the table `channels`.
 //!
-//! A source reports in which order it likes what it sees: [`Channels::open`] when a connection
+//! A source reports what it sees, in any order: [`Channels::open`] when a connection
 //! begins, [`Channels::bind`] when a session setup succeeds on it, [`Channels::transfer`] for each
 //! Read and Write that ended, [`Channels::network`] for what it knows of TCP, [`Channels::close`] at
 //! the end. [`Channels::take_rows`] returns the rows of intervals that are over.
@@ -61,7 +61,7 @@ pub struct Opened {
     pub client_interface: Option<Arc<str>>,
     /// Number of the server's interface.
     pub server_interface: Option<u64>,
-    /// tcp, quic or rdma.
+    /// tcp, quic, roce or iwarp.
     pub transport: Option<Cow<'static, str>>,
 }
 
@@ -236,6 +236,14 @@ impl Channels {
         self.settled = until;
         for (&number, one) in &mut self.connections {
             settle(one, number, until, self.limits.interval_ns, &mut self.rows);
+        }
+    }
+
+    /// Forgets what happened so far, but not which connections and sessions there are.
+    pub fn forget_intervals(&mut self) {
+        self.rows.clear();
+        for member in self.connections.values_mut().flat_map(|one| &mut one.members) {
+            member.intervals = Intervals::default();
         }
     }
 

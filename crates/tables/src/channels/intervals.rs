@@ -14,6 +14,8 @@ const INTERVALS_MAX: usize = 4 * SPREAD_MAX as usize;
 /// What happened in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
+    /// A connection was opened or bound, or a Read or Write was in flight.
+    is_needed: bool,
     pub written: u64,
     pub read: u64,
     pub operations: u64,
@@ -32,24 +34,31 @@ pub struct Intervals(VecDeque<(i64, Interval)>);
 impl Intervals {
     /// Makes sure that there is a row for a moment.
     pub fn touch(&mut self, length: i64, at: i64) {
-        self.at(at.div_euclid(length));
+        self.at(at.div_euclid(length)).is_needed = true;
     }
 
     /// Adds a Read or Write whose payload was on the wire between two times.
     pub fn transfer(&mut self, length: i64, transfer: &Transfer, on_wire: (i64, i64)) {
         let end = transfer.response.1;
-        self.at(end.div_euclid(length)).operations += 1;
+        let last = self.at(end.div_euclid(length));
+        last.operations += 1;
+        last.is_needed = true;
         if let Some(others) = transfer.outstanding {
             let interval = self.at(transfer.request.0.div_euclid(length));
             interval.outstanding_max = interval.outstanding_max.max(Some(u64::from(others) + 1));
+            interval.is_needed = true;
         }
-        self.spread(length, on_wire, transfer.bytes, |interval, bytes| match transfer.direction {
-            Direction::Write => interval.written += bytes,
-            Direction::Read => interval.read += bytes,
+        self.spread(length, on_wire, transfer.bytes, |interval, bytes| {
+            interval.is_needed = true;
+            match transfer.direction {
+                Direction::Write => interval.written += bytes,
+                Direction::Read => interval.read += bytes,
+            }
         });
         let busy = end.saturating_sub(transfer.request.0).max(0) as u64;
         self.spread(length, (transfer.request.0, end), busy, |interval, part| {
             interval.busy_ns += i128::from(part);
+            interval.is_needed = true;
         });
     }
 
@@ -66,11 +75,17 @@ impl Intervals {
 
     /// Takes the first interval if it ended at `until`, with its beginning.
     pub fn pop(&mut self, length: i64, until: i64) -> Option<(i64, Interval)> {
-        let start = self.0.front()?.0.saturating_mul(length);
-        if start.saturating_add(length) > until {
-            return None;
+        loop {
+            let start = self.0.front()?.0.saturating_mul(length);
+            if start.saturating_add(length) > until {
+                return None;
+            }
+            let (_, interval) = self.0.pop_front()?;
+            // Of a connection that moves no data only losses are kept.
+            if interval.is_needed || interval.retransmissions > Some(0) {
+                return Some((start, interval));
+            }
         }
-        self.0.pop_front().map(|(_, interval)| (start, interval))
     }
 
     /// Spreads an amount evenly over a time, without losing anything by rounding.

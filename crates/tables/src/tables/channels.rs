@@ -21,7 +21,7 @@ table! {
         server_port: u64, None, Public, "The server's port.";
         client_interface: Option<Arc<str>>, None, Machine, "The client's interface, if known.";
         server_interface: Option<u64>, None, Public, "Number of the server's interface (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if known.";
-        transport: Option<Cow<'static, str>>, None, Public, "What carried SMB: tcp, quic, rdma (SMB Direct).";
+        transport: Option<Cow<'static, str>>, None, Public, "What carried SMB, as in connections: tcp, quic, roce or iwarp.";
         opened_at: Option<i64>, Time, Public, "When it was opened (first packet); null if it was open before the recording.";
         bound_at: Option<i64>, Time, Public, "End of the SessionSetup that logged on (first channel) or bound it (further channels); null before that, and if it was not recorded.";
         bind_status: Option<Cow<'static, str>>, None, Public, "Status with which the server refused to bind it to the session; null if it did not.";
