@@ -45,11 +45,12 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Connection, Coverage, ServerEvent, Step};
+use smbscope_tables::tables::{Channel, Connection, Coverage, Interface, ServerEvent, Step};
 
 pub use data::*;
 pub use operation::COLUMNS;
 
+use crate::channels::{ChannelTrouble, Timeline};
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
@@ -124,6 +125,7 @@ pub struct Explain {
     polling: Polling,
     no_compounding: NoCompounding,
     logged: LoggedTally,
+    timeline: Timeline,
     slow_client: SlowClient,
     change: Change,
     counters: Counters,
@@ -191,6 +193,17 @@ impl Explain {
     /// Adds counters of the server.
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.counters.add(row));
+        self.timeline.counters(rows);
+    }
+
+    /// Adds what channels carried.
+    pub fn timeline(&mut self, rows: &[Channel]) {
+        self.timeline.channels(rows);
+    }
+
+    /// Adds interfaces that servers offered.
+    pub fn interfaces(&mut self, rows: &[Interface]) {
+        self.timeline.interfaces(rows);
     }
 
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
@@ -387,7 +400,15 @@ impl Explain {
         }
         let change = self.change.finish();
         let logged = self.logged.finish();
-        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, whole })
+        let channels = self.timeline.finish().map_or_else(Vec::new, |all| all.findings);
+        // The findings have the same facts, and more of them.
+        let says = |one: &ChannelFinding| {
+            matches!(one.trouble, ChannelTrouble::BindRefused | ChannelTrouble::InterfaceUnused)
+        };
+        if channels.iter().any(says) {
+            notes.retain(|note| note.about != About::Channels);
+        }
+        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, channels, whole })
     }
 
     /// Adds events that a server or client logged on its own.

@@ -13,6 +13,8 @@ use super::{Key, rounded};
 const CONNECTIONS_MAX: usize = 64;
 /// Bins of a session; when there are more, neighbours are joined.
 const BINS_MAX: usize = 4_096;
+/// Bins of the rates that are returned.
+const BINS_SHOWN: usize = 600;
 /// Round trips of a connection that are kept for the median.
 const TRIPS_MAX: usize = 16_384;
 /// Bytes of a segment, to make bytes of retransmissions.
@@ -145,6 +147,12 @@ impl SessionTally {
             .first()
             .map_or_else(Default::default, |one| (one.client.clone(), one.server.clone()));
         let ends = (start_ns, reached, last_byte);
+        let fairness = fairness(&channels);
+        let gain = gain(&channels, &sum, bin_ns);
+        // What is shown has fewer bins than what is computed.
+        let times = places.div_ceil(BINS_SHOWN).max(1);
+        let shown_ns = bin_ns.saturating_mul(times as i64);
+        channels.iter_mut().for_each(|one| join(&mut one.bytes_per_second, times));
         SessionTimeline {
             recording: key.0.clone(),
             session_id: key.1,
@@ -162,15 +170,20 @@ impl SessionTally {
                 ns => rounded(all as f64 * 1e9 / ns as f64),
             },
             paths: paths(&channels).len() as u64,
-            fairness: fairness(&channels),
-            gain: gain(&channels, &sum, bin_ns),
+            fairness,
+            gain,
             slowest: slowest(&channels),
             versus: None,
             power: machines.power(&key.0, ends),
             rdma_bytes: machines.rdma_bytes(&key.0, ends),
             cpu: machines.cost(&key.0, (first_byte.unwrap_or(start_ns), last_byte), all),
-            rdma_bytes_per_second: machines.rdma_rates(&key.0, bins_start_ns, bin_ns, places),
-            bin_ns,
+            rdma_bytes_per_second: machines.rdma_rates(
+                &key.0,
+                bins_start_ns,
+                shown_ns,
+                places.div_ceil(times),
+            ),
+            bin_ns: shown_ns,
             bins_start_ns,
             channels,
         }
@@ -253,6 +266,15 @@ impl ChannelTally {
         one.bytes_per_second = rates;
         one
     }
+}
+
+/// Joins neighbours by their mean.
+fn join(rates: &mut Vec<f64>, times: usize) {
+    let joined = rates.chunks(times).map(|part| {
+        // A last part that is shorter has the same width.
+        rounded(part.iter().sum::<f64>() / times as f64)
+    });
+    *rates = joined.collect();
 }
 
 fn bytes(one: &ChannelTimeline) -> u64 {
