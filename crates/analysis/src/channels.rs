@@ -12,7 +12,7 @@ mod plateau;
 mod session;
 mod versus;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use smbscope_tables::tables::{Channel, Counter, Interface};
 
@@ -20,8 +20,16 @@ pub use data::*;
 use machine::Machines;
 use session::SessionTally;
 
-/// Sessions that are followed.
-const SESSIONS_MAX: usize = 4_096;
+/// Sessions that are followed, and connections of all of them.
+const SESSIONS_MAX: usize = 1_024;
+const CONNECTIONS_MAX: usize = 16_384;
+/// Further sessions that are counted.
+const OTHERS_MAX: usize = 65_536;
+/// Bins of all connections together, about.
+const BINS_ALL: usize = 1 << 18;
+/// Bins of a connection.
+const BINS_LEAST: usize = 64;
+const BINS_MAX: usize = 4_096;
 /// Sessions that are listed.
 const LISTED_MAX: usize = 16;
 /// Rows of interfaces that are kept.
@@ -34,7 +42,8 @@ type Key = (String, Option<u64>);
 #[derive(Default)]
 pub struct Timeline {
     sessions: BTreeMap<Key, SessionTally>,
-    others: u64,
+    connections: usize,
+    others: HashSet<Key>,
     interfaces: Vec<Interface>,
     machines: Machines,
 }
@@ -45,10 +54,16 @@ impl Timeline {
         for row in rows {
             let key = (row.recording.to_string(), row.session_id);
             if self.sessions.len() >= SESSIONS_MAX && !self.sessions.contains_key(&key) {
-                self.others += 1;
+                if self.others.len() < OTHERS_MAX {
+                    self.others.insert(key);
+                }
                 continue;
             }
-            self.sessions.entry(key).or_default().add(row);
+            let session = self.sessions.entry(key).or_default();
+            let before = session.connections();
+            let bins = (BINS_ALL / self.connections.max(1)).clamp(BINS_LEAST, BINS_MAX);
+            session.add(row, bins, self.connections < CONNECTIONS_MAX);
+            self.connections += session.connections() - before;
         }
     }
 
@@ -83,7 +98,7 @@ impl Timeline {
         // Runs with one path are shown next to those with several, if they moved as much.
         let most = |one: &SessionTimeline| (one.channels.len() > 1, one.bytes());
         sessions.sort_by_key(|one| (std::cmp::Reverse(most(one)), one.start_ns));
-        let others = self.others + sessions.len().saturating_sub(LISTED_MAX) as u64;
+        let others = (self.others.len() + sessions.len().saturating_sub(LISTED_MAX)) as u64;
         sessions.truncate(LISTED_MAX);
         sessions.sort_by_key(|one| (one.recording.clone(), one.start_ns));
         versus::compare(&mut sessions);

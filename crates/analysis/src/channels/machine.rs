@@ -184,13 +184,15 @@ impl Machines {
         let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (key, samples) in self.of(recording, &RDMA) {
             let sums = rates.entry(&key.source).or_insert_with(|| vec![0.0; places]);
-            let mut from = start;
+            let mut before = None;
             for (at, value) in samples {
                 let place = |time: i64| (time.saturating_sub(start) / bin_ns).max(0) as usize;
-                let (first, last) = (place(from), place(*at));
+                // Without a sample before, it counts for a second.
+                let from = before.unwrap_or(at.saturating_sub(1_000_000_000));
+                let (first, last) = (place(from.max(start)), place(*at));
                 let range = first.min(places)..last.min(places);
                 sums.get_mut(range).unwrap_or_default().iter_mut().for_each(|sum| *sum += value);
-                from = (*at).max(start);
+                before = Some(*at);
             }
         }
         let whole = |rates: &Vec<f64>| rates.iter().sum::<f64>();

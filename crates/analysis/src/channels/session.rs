@@ -7,12 +7,10 @@ use smbscope_tables::tables::{Channel, Interface};
 use super::data::*;
 use super::machine::Machines;
 use super::plateau::plateau;
-use super::{Key, rounded};
+use super::{BINS_MAX, Key, rounded};
 
 /// Connections of a session that are followed.
 const CONNECTIONS_MAX: usize = 64;
-/// Bins of a session; when there are more, neighbours are joined.
-const BINS_MAX: usize = 4_096;
 /// Bins of the rates that are returned.
 const BINS_SHOWN: usize = 600;
 /// Round trips of a connection that are kept for the median.
@@ -57,11 +55,14 @@ impl SessionTally {
         self.channels.len()
     }
 
-    pub(super) fn add(&mut self, row: &Channel) {
+    /// Adds a row; a connection has at most `bins` bins, beyond which neighbours are joined. Without
+    /// `has_room` there are no new connections.
+    pub(super) fn add(&mut self, row: &Channel, bins: usize, has_room: bool) {
         if self.bin_ns == 0 {
             self.bin_ns = (row.interval_ns as i64).max(1);
         }
-        if self.channels.len() >= CONNECTIONS_MAX && !self.channels.contains_key(&row.connection) {
+        let has_room = has_room && self.channels.len() < CONNECTIONS_MAX;
+        if !has_room && !self.channels.contains_key(&row.connection) {
             return;
         }
         let one = self.channels.entry(row.connection).or_insert_with(|| ChannelTally {
@@ -77,18 +78,18 @@ impl SessionTally {
         bin.bytes = bin.bytes.saturating_add(bytes);
         bin.busy_ns += row.outstanding_mean * row.interval_ns as f64;
         let ends = one.bins.first_key_value().zip(one.bins.last_key_value());
-        if ends.is_some_and(|(first, last)| last.0.abs_diff(*first.0) >= BINS_MAX as u64) {
-            self.widen();
+        if ends.is_some_and(|(first, last)| last.0.abs_diff(*first.0) >= bins as u64) {
+            self.widen(bins);
         }
     }
 
     /// Makes bins wider until those of every channel fit.
-    fn widen(&mut self) {
+    fn widen(&mut self, bins: usize) {
         let spans = self.channels.values().filter_map(|one| {
             let (first, last) = (one.bins.first_key_value()?, one.bins.last_key_value()?);
             Some(last.0.abs_diff(*first.0))
         });
-        let times = spans.max().unwrap_or(0) / BINS_MAX as u64 + 1;
+        let times = spans.max().unwrap_or(0) / bins as u64 + 1;
         let times = (times.min(1 << 40) as i64).max(2);
         self.bin_ns = self.bin_ns.saturating_mul(times);
         for one in self.channels.values_mut() {

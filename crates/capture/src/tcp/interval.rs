@@ -58,7 +58,9 @@ impl Connection {
             .fold(None, |sum: Option<i64>, trip| Some(sum.unwrap_or(0).saturating_add(trip)));
         let in_flight = low.in_flight_max.max(high.in_flight_max);
         let again = retransmissions - self.interval.retransmissions;
-        if !self.is_smb || in_flight == 0 && round_trip_ns.is_none() && again == 0 {
+        // RoCE has no packets of TCP, and what is measured of it is known at the end only.
+        let has_begun = self.interval.end != 0;
+        if !self.is_smb || !has_begun || in_flight == 0 && round_trip_ns.is_none() && again == 0 {
             return;
         }
         self.interval.retransmissions = retransmissions;

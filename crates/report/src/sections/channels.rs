@@ -66,7 +66,7 @@ fn cause(found: &ChannelFinding, is_open: bool) -> Cause {
     Cause {
         title: found.trouble.title(),
         cost: found.recording.clone(),
-        what: found.what.clone(),
+        what: sentence(&found.what),
         rows: vec![
             ("Do", remedies.collect()),
             ("Figures", found.figures.iter().map(figure).collect()),
@@ -74,6 +74,12 @@ fn cause(found: &ChannelFinding, is_open: bool) -> Cause {
         ],
         is_open,
     }
+}
+
+/// With a capital letter.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn rate(bytes_per_second: Option<f64>) -> Cell {
@@ -87,9 +93,10 @@ fn number(value: Option<f64>) -> Cell {
     value.map_or(Cell::Empty, Cell::Number)
 }
 
-/// How many times, of what is promised.
+/// How many times, of what is promised if it is more than one.
 fn times(factor: f64, promised: f64) -> Cell {
-    Cell::Measure(factor, format!("{factor:.1} of {promised:.1}"))
+    let of = if promised > 1.0 { format!(" of {promised:.1}") } else { String::new() };
+    Cell::Measure(factor, format!("{factor:.1}{of}"))
 }
 
 /// All sessions next to each other.
@@ -154,8 +161,11 @@ fn facts(one: &SessionTimeline) -> Facts {
     }
     if let Some(versus) = &one.versus {
         let note = format!(
-            "as fast as recording {} with {} of the paths; {:.1} without the time until the first byte",
-            versus.recording, versus.paths, versus.transfer_factor
+            "times as fast as recording {}, which has {} {}; {:.1} without the time until the first byte",
+            versus.recording,
+            versus.paths,
+            if versus.paths == 1 { "path" } else { "paths" },
+            versus.transfer_factor
         );
         rows.push(of("versus", times(versus.factor, versus.promised)).noted(note));
     }

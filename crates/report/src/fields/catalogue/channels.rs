@@ -98,7 +98,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("process", "Process", Text, Nullable, "The processes; null for the whole machine."),
         ("user_seconds_per_gb", "User", Number, Nullable, "Processor time of programs, s."),
         ("system_seconds_per_gb", "Kernel", Number, Nullable, "Processor time of the kernel, s."),
-        ("softirq_seconds_per_gb", "Deferred work", Number, Nullable, "Processor time of deferred interrupt work, s; of machines only."),
+        ("softirq_seconds_per_gb", "Deferred work", Number, Nullable, "Processor time of deferred interrupt work, s; known for whole machines."),
         ("seconds_per_gb", "Per GB", Number, Always, "All of it, s."),
     ]),
     ("offered_interface", "An address of an interface that a server offered.", &[], &[
