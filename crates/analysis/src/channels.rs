@@ -92,8 +92,11 @@ impl Timeline {
             return None;
         }
         let mut sessions: Vec<_> = (self.sessions.iter())
-            .map(|(key, tally)| tally.finish(key, &offered(key), &self.machines))
-            .filter(|one| one.is_worth_showing())
+            .filter_map(|(key, tally)| {
+                let offered = offered(key);
+                let one = tally.finish(key, &offered, &self.machines);
+                (one.is_worth_showing() || !offered.is_empty()).then_some(one)
+            })
             .collect();
         // Runs with one path are shown next to those with several, if they moved as much.
         let most = |one: &SessionTimeline| (one.channels.len() > 1, one.bytes());

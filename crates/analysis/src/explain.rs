@@ -50,7 +50,7 @@ use smbscope_tables::tables::{Channel, Connection, Coverage, Interface, ServerEv
 pub use data::*;
 pub use operation::COLUMNS;
 
-use crate::channels::{ChannelTrouble, Timeline};
+use crate::channels::Timeline;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
@@ -319,7 +319,9 @@ impl Explain {
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
         let decisions = self.signing.notes(&self.connections);
         let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
-        let mut notes = self.notes(&signing_cost);
+        let timeline = std::mem::take(&mut self.timeline);
+        let channels = timeline.finish().map_or_else(Vec::new, |all| all.findings);
+        let mut notes = self.notes(&signing_cost, &channels);
         notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -400,14 +402,6 @@ impl Explain {
         }
         let change = self.change.finish();
         let logged = self.logged.finish();
-        let channels = self.timeline.finish().map_or_else(Vec::new, |all| all.findings);
-        // The findings have the same facts, and more of them.
-        let says = |one: &ChannelFinding| {
-            matches!(one.trouble, ChannelTrouble::BindRefused | ChannelTrouble::InterfaceUnused)
-        };
-        if channels.iter().any(says) {
-            notes.retain(|note| note.about != About::Channels);
-        }
         Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, channels, whole })
     }
 
@@ -416,7 +410,7 @@ impl Explain {
         self.logged.add(rows);
     }
 
-    fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {
+    fn notes(&self, signing_cost: &SigningCost, channels: &[ChannelFinding]) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -459,7 +453,7 @@ impl Explain {
         );
         self.durability.notes(&mut note);
         self.connections.notes(self.smb1 > 0, &mut note);
-        self.channels.notes(&self.connections, &mut note);
+        self.channels.notes(&self.connections, channels, &mut note);
         notes
     }
 }

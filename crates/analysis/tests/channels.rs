@@ -94,6 +94,17 @@ fn a_quick_start_is_not_a_ramp_up() {
 }
 
 #[test]
+fn times_count_from_the_opening_and_not_from_its_interval() {
+    let mut rows = transfer(&[S / 10, S / 5]).rows();
+    rows.iter_mut().for_each(|row| row.opened_at = Some(START_NS + 30_000_000));
+    rows.iter_mut().for_each(|row| row.bound_at = Some(START_NS + 40_000_000));
+    let mut timeline = Timeline::default();
+    timeline.channels(&rows);
+    let one = &timeline.finish().unwrap().sessions[0];
+    assert_eq!((one.start_ns, one.first_byte_after_ns), (START_NS + 30_000_000, Some(70_000_000)));
+}
+
+#[test]
 fn a_session_that_was_open_for_long_was_not_about_to_transfer() {
     let run = Transfer { lasts_ns: 160 * S, ..transfer(&[130 * S, 130 * S]) };
     assert_eq!(of(&timeline(&[run]), ChannelTrouble::SlowRampUp), []);

@@ -285,8 +285,8 @@ impl SessionTimeline {
         self.written_bytes.saturating_add(self.read_bytes)
     }
 
-    /// Whether it has something to compare: channels, or bytes.
+    /// Whether it has several connections, or moved enough to be compared with one that has.
     pub(super) fn is_worth_showing(&self) -> bool {
-        self.channels.len() > 1 || self.bytes() > 0
+        self.channels.len() > 1 || self.bytes() >= super::versus::BYTES_LEAST
     }
 }

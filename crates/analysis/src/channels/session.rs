@@ -128,8 +128,9 @@ impl SessionTally {
             .collect();
         let start_ns = (tallies.iter())
             .map(|one| {
-                let known = [one.facts.opened_ns, one.facts.bound_ns];
-                known.into_iter().flatten().fold(one.first_seen, i64::min)
+                let facts = &one.facts;
+                let known = [facts.opened_ns, facts.bound_ns, facts.first_byte_ns];
+                known.into_iter().flatten().min().unwrap_or(one.first_seen)
             })
             .min()
             .unwrap_or(0);

@@ -6,7 +6,7 @@ use super::rounded;
 /// Bytes differ by this share at most.
 const ALIKE: f64 = 0.1;
 /// Fewest bytes of a session that is compared.
-const BYTES_LEAST: u64 = 1 << 30;
+pub(super) const BYTES_LEAST: u64 = 1 << 30;
 
 /// Compares each session with one of fewer paths, and otherwise with the slowest of as many.
 pub(super) fn compare(sessions: &mut [SessionTimeline]) {
