@@ -45,11 +45,12 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Connection, Coverage, ServerEvent, Step};
+use smbscope_tables::tables::{Channel, Connection, Coverage, Interface, ServerEvent, Step};
 
 pub use data::*;
 pub use operation::COLUMNS;
 
+use crate::channels::Timeline;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
@@ -124,6 +125,7 @@ pub struct Explain {
     polling: Polling,
     no_compounding: NoCompounding,
     logged: LoggedTally,
+    timeline: Timeline,
     slow_client: SlowClient,
     change: Change,
     counters: Counters,
@@ -191,6 +193,17 @@ impl Explain {
     /// Adds counters of the server.
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.counters.add(row));
+        self.timeline.counters(rows);
+    }
+
+    /// Adds what channels carried.
+    pub fn timeline(&mut self, rows: &[Channel]) {
+        self.timeline.channels(rows);
+    }
+
+    /// Adds interfaces that servers offered.
+    pub fn interfaces(&mut self, rows: &[Interface]) {
+        self.timeline.interfaces(rows);
     }
 
     /// Adds operations in the order in which they ended. Columns are found by name; those that are absent
@@ -306,7 +319,9 @@ impl Explain {
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
         let decisions = self.signing.notes(&self.connections);
         let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
-        let mut notes = self.notes(&signing_cost);
+        let timeline = std::mem::take(&mut self.timeline);
+        let channels = timeline.finish().map_or_else(Vec::new, |all| all.findings);
+        let mut notes = self.notes(&signing_cost, &channels);
         notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -387,7 +402,7 @@ impl Explain {
         }
         let change = self.change.finish();
         let logged = self.logged.finish();
-        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, whole })
+        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, channels, whole })
     }
 
     /// Adds events that a server or client logged on its own.
@@ -395,7 +410,7 @@ impl Explain {
         self.logged.add(rows);
     }
 
-    fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {
+    fn notes(&self, signing_cost: &SigningCost, channels: &[ChannelFinding]) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -438,7 +453,7 @@ impl Explain {
         );
         self.durability.notes(&mut note);
         self.connections.notes(self.smb1 > 0, &mut note);
-        self.channels.notes(&self.connections, &mut note);
+        self.channels.notes(&self.connections, channels, &mut note);
         notes
     }
 }

@@ -30,7 +30,9 @@ use arrow::error::ArrowError;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{Counter, Scenario, Step};
 use smbscope_tables::slice::Slice;
-use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Session, Tree};
+use smbscope_tables::tables::{
+    Channel, Connection, Coverage, Handle, Interface, ServerEvent, Session, Tree,
+};
 
 pub use crate::logged::Logged;
 pub use crate::rows::columns::COLUMNS;
@@ -41,6 +43,7 @@ pub use load::{Counted, LoadSoFar};
 pub use server::data::*;
 pub use slowest::filter;
 
+use crate::channels::Timeline;
 use crate::logged::LoggedTally;
 use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
@@ -133,6 +136,7 @@ pub struct Summary {
     slowest: Slowest<(u32, Slow)>,
     server: ServerTally,
     load: LoadTally,
+    timeline: Timeline,
 }
 
 impl Summary {
@@ -176,6 +180,7 @@ impl Summary {
             slowest: Slowest::new(options.slowest_listed),
             server: ServerTally::new(options.bins_max, options.server_slowest_listed),
             load: LoadTally::new(options.counted, options.bins_max),
+            timeline: Timeline::default(),
             options,
         }
     }
@@ -189,6 +194,16 @@ impl Summary {
     /// Adds connections.
     pub fn connections(&mut self, rows: &[Connection]) {
         self.links.connections(rows);
+    }
+
+    /// Adds what channels carried.
+    pub fn channels(&mut self, rows: &[Channel]) {
+        self.timeline.channels(rows);
+    }
+
+    /// Adds interfaces that servers offered.
+    pub fn interfaces(&mut self, rows: &[Interface]) {
+        self.timeline.interfaces(rows);
     }
 
     /// Adds opens.
@@ -247,6 +262,7 @@ impl Summary {
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.series.reach(row.time));
         self.load.counters(rows);
+        self.timeline.counters(rows);
     }
 
     fn seen(&mut self, at: Option<i64>) {
@@ -310,6 +326,7 @@ impl Summary {
                 dialects: words(self.dialects.finish(&whole)),
                 ..self.protection
             },
+            channels: self.timeline.finish(),
             logged: self.logged.finish(),
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,

@@ -1,5 +1,5 @@
 //! Decodes captures to all columns and forgets them: the decoder alone, for a profiler.
-//! `cargo run --release --example speed -- FILE... [--tables]`
+//! `cargo run --release --example speed -- FILE... [--tables] [--without-channels]`
 #![allow(clippy::unwrap_used)]
 
 use smbscope_capture::{Decoder, Input, Options, Part, Tables};
@@ -10,6 +10,7 @@ fn main() {
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--tables" => tables = Tables::ALL,
+            "--without-channels" => (tables.channels, tables.interfaces) = (false, false),
             path => inputs.push(Input::Path(path.into())),
         }
     }

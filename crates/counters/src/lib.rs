@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod proc;
 pub mod rate;
 pub mod sampler;
+mod sys;
 
 pub use metrics::Metrics;
 pub use proc::{Proc, Processes};

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::rate::Reading;
 use super::sampler::Source;
+use super::sys::Sys;
 pub use process::Processes;
 use process::Tracker;
 
@@ -26,13 +27,16 @@ pub struct Proc {
     root: PathBuf,
     disks: PathBuf,
     machine: bool,
+    sys: Option<Sys>,
     trackers: Vec<Tracker>,
 }
 
 impl Proc {
     /// The machine that the server runs on, and its processes.
     pub fn server(processes: Vec<Processes>) -> Proc {
-        Proc::at("server", Path::new("/proc"), Path::new("/sys/block"), true, processes)
+        let disks = Path::new("/sys/block");
+        let all = Proc::at("server", Path::new("/proc"), disks, true, processes);
+        all.with_sys(Path::new("/sys"))
     }
 
     /// The machine that the load generator runs on, and the generator itself. Without `machine` only
@@ -40,7 +44,9 @@ impl Proc {
     pub fn client(machine: bool) -> Proc {
         let pid = std::process::id();
         let own = vec![Processes::Tree(pid, format!("pid {pid}"))];
-        Proc::at("client", Path::new("/proc"), Path::new("/sys/block"), machine, own)
+        let disks = Path::new("/sys/block");
+        let all = Proc::at("client", Path::new("/proc"), disks, machine, own);
+        all.with_sys(Path::new("/sys"))
     }
 
     /// Likewise with other folders.
@@ -54,7 +60,12 @@ impl Proc {
         let page_bytes = text(&root.join("self/smaps")).map_or(4_096, |t| page_bytes(&t));
         let trackers = processes.into_iter().map(|which| Tracker::new(which, page_bytes)).collect();
         let (root, disks) = (root.to_owned(), disks.to_owned());
-        Proc { source, root, disks, machine, trackers }
+        Proc { source, root, disks, machine, sys: None, trackers }
+    }
+
+    /// Reads idle states, frequencies and RDMA below a folder like `/sys`, too.
+    pub fn with_sys(self, root: &Path) -> Proc {
+        Proc { sys: self.machine.then(|| Sys::at(root)), ..self }
     }
 
     fn machine(&self, out: &mut Vec<Reading>) {
@@ -94,6 +105,9 @@ impl Source for Proc {
         if self.machine {
             self.machine(&mut out);
         }
+        if let Some(sys) = &self.sys {
+            sys.read(&mut out);
+        }
         if !self.trackers.is_empty() {
             let processes = process::list(&self.root);
             for tracker in &mut self.trackers {
@@ -112,7 +126,7 @@ impl Source for Proc {
 }
 
 /// A file's text, up to the first invalid UTF-8.
-fn text(path: &Path) -> Option<String> {
+pub(crate) fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

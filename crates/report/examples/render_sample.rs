@@ -17,6 +17,7 @@ fn main() -> std::io::Result<()> {
         ("load", "capacity/", sample::load::report(Default::default())),
         ("single", "run/", sample::load::single()),
         ("server", "recording/", sample::server::report(4_000)),
+        ("channels", "migration/", sample::channels::report()),
     ];
     let changes = [Change::Rtt(0.02), Change::Filesystem(4.0), Change::Queue(0.5)];
     let forecast = Some(sample::forecast::forecast(&changes));

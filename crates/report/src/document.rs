@@ -6,8 +6,8 @@ mod cores;
 mod processors;
 
 pub(crate) use charts::{
-    Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions, Stacked,
-    Timeline, TimelineRow, joined,
+    AreaMark, Areas, Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions,
+    Stacked, Timeline, TimelineRow, joined,
 };
 
 pub(crate) use cores::{
@@ -328,6 +328,7 @@ pub(crate) enum Block {
     Changes(Changes),
     Timeline(Timeline),
     Lines(Lines),
+    Areas(Areas),
     Curve(Curve),
     Histograms(Histograms),
     Waterfall(Waterfall),
@@ -367,6 +368,7 @@ impl Block {
             Block::Table(table) => table.rows.is_empty(),
             Block::Facts(facts) => facts.rows.is_empty(),
             Block::Lines(lines) => !lines.has_values(),
+            Block::Areas(areas) => !areas.has_values(),
             Block::Curve(curve) => {
                 !curve.lines.iter().flat_map(|(_, points)| points).any(|point| point.1 != 0.0)
             }

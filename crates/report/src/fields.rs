@@ -15,7 +15,7 @@ use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage, Trace};
 use smbscope_tables::{Table, renamed};
 
-use catalogue::{cores, findings, forecast, load, processors, server, summary, why};
+use catalogue::{channels, cores, findings, forecast, load, processors, server, summary, why};
 use spec::made;
 
 pub use spec::{Field, Format, Object, Presence};
@@ -26,7 +26,8 @@ pub fn explain_objects() -> &'static [Object] {
     ALL.get_or_init(|| {
         let of_traces = processors::OBJECTS.iter();
         let of_traces = of_traces.filter(|(name, ..)| processors::IN_DIAGNOSES.contains(name));
-        findings::OBJECTS.iter().chain(processors::BESIDE).chain(of_traces).map(made).collect()
+        let beside = processors::BESIDE.iter().chain(channels::FINDINGS);
+        findings::OBJECTS.iter().chain(beside).chain(of_traces).map(made).collect()
     })
 }
 
@@ -70,6 +71,8 @@ pub fn objects() -> &'static [Object] {
             .iter()
             .chain(load::OBJECTS)
             .chain(server::OBJECTS)
+            .chain(channels::OBJECTS)
+            .chain(channels::FINDINGS)
             .chain(forecast::OBJECTS)
             .map(made)
             .collect();

@@ -2,6 +2,7 @@
 //! complete. Where scripts run, tables sort, fold and filter, and charts show their values. All text is
 //! escaped; names and paths come from strangers.
 
+mod areas;
 pub(crate) mod board;
 mod charts;
 mod cores;
@@ -164,6 +165,7 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Changes(changes) => charts::changes(out, changes),
         Block::Timeline(timeline) => charts::timeline(out, timeline),
         Block::Lines(lines) => plot::lines(out, lines, &document.clock),
+        Block::Areas(chart) => areas::areas(out, chart, &document.clock),
         Block::Curve(curve) => plot::curve(out, curve),
         Block::Histograms(chart) => histograms::histograms(out, chart),
         Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),

@@ -1,6 +1,7 @@
 //! What the report says, section by section, in the order in which it is read: the answer, where the time
 //! goes, what makes it slow, the course over time, then what is looked up.
 
+mod channels;
 mod connections;
 mod counters;
 mod coverage;
@@ -83,6 +84,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     sections.extend(logged::logged(&report.logged));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));
     sections.extend(report.load.as_ref().map(load::scenarios));
+    sections.extend(report.channels.as_ref().map(channels::channels));
     sections.push(work::series(report));
     sections.extend(report.server.as_ref().map(|it| server::server(report, it)));
     sections.extend([

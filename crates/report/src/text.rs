@@ -13,7 +13,8 @@ use crate::format::{harmless, shortened};
 use crate::pages::findings::{FINDINGS_SHOWN, finding_text};
 use crate::{Meta, Report, sections};
 use charts::{
-    write_bars, write_curve, write_lines, write_portions, write_timeline, write_waterfall,
+    write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline,
+    write_waterfall,
 };
 use processors::{write_calls, write_cause, write_strip};
 use table::write_table;
@@ -266,6 +267,7 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
         Block::Portions(portions) => write_portions(out, portions, width),
         Block::Timeline(timeline) => write_timeline(out, timeline, width),
         Block::Lines(lines) => write_lines(out, lines, width),
+        Block::Areas(chart) => write_areas(out, chart, width),
         Block::Strip(strip) => write_strip(out, strip, width, false),
         Block::Calls(calls) => write_calls(out, calls, width),
         Block::Cause(cause) => write_cause(out, cause, 1, width, false),

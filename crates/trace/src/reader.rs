@@ -37,13 +37,15 @@ pub const TABLES: [Table; 10] = [
 ];
 
 /// The tables that a trace with packets or events of SMB has.
-pub const OPERATION_TABLES: [Table; 9] = [
+pub const OPERATION_TABLES: [Table; 11] = [
     Table::Operations,
     Table::Slices,
     Table::Connections,
     Table::Sessions,
     Table::Trees,
     Table::Handles,
+    Table::Channels,
+    Table::Interfaces,
     Table::Referrals,
     Table::ServerEvents,
     Table::Coverage,

@@ -14,6 +14,7 @@ use smbscope_wire::status::Status;
 use super::connections::{Connections, list_names};
 use super::data::About;
 use super::operation::{Act, Operation};
+use crate::channels::{ChannelFinding, ChannelTrouble};
 
 /// From this many bytes on, a second channel is worth its setup.
 const MANY_BYTES: u64 = 64 << 20;
@@ -102,15 +103,23 @@ impl Channels {
         }
     }
 
-    /// Notes about channels.
+    /// Notes about channels; not about what `found` says with more detail.
     pub(super) fn notes(
         &self,
         connections: &Connections,
+        found: &[ChannelFinding],
         note: &mut impl FnMut(bool, About, String),
     ) {
-        let refused = self.refused(connections);
+        let has = |trouble| found.iter().any(|one| one.trouble == trouble);
+        let refused = match has(ChannelTrouble::BindRefused) {
+            true => Vec::new(),
+            false => self.refused(connections),
+        };
         let without_gain = self.without_gain(connections);
-        let unused = self.unused();
+        let unused = match has(ChannelTrouble::InterfaceUnused) {
+            true => Vec::new(),
+            false => self.unused(),
+        };
         for sentences in [refused, unused, without_gain] {
             for sentence in sentences.into_iter().take(NOTES_MAX) {
                 note(true, About::Channels, sentence);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+pub use crate::channels::ChannelFinding;
 pub use crate::evidence::{Confidence, Figure, Remedy};
 pub use crate::logged::Logged;
 
@@ -269,6 +270,8 @@ pub struct Diagnosis {
     pub notes: Vec<Note>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// What is wrong with channels.
+    pub channels: Vec<ChannelFinding>,
     /// Totals.
     pub whole: Whole,
 }

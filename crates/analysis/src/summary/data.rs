@@ -45,6 +45,8 @@ pub struct Report {
     pub load: Option<super::load::data::Load>,
     /// Null if no operation has slices of the server's time.
     pub server: Option<super::server::data::Server>,
+    /// Null without sessions over several connections and without offered interfaces.
+    pub channels: Option<crate::channels::Channels>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
 }

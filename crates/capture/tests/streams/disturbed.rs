@@ -87,6 +87,7 @@ proptest! {
         prop_assert_eq!(&one.sessions, &three.sessions);
         prop_assert_eq!(&one.trees, &three.trees);
         prop_assert_eq!(&one.handles, &three.handles);
+        prop_assert_eq!(&one.channels, &three.channels);
         prop_assert_eq!(&one.coverage, &three.coverage);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use smbscope_capture::{Decoder, Error, Input, Options, Part};
-use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, Interface, Session, Tree};
 
 use super::packets::{Sending, pcap};
 use super::talk::Talk;
@@ -19,6 +19,8 @@ pub struct Decoded {
     pub sessions: Vec<Session>,
     pub trees: Vec<Tree>,
     pub handles: Vec<Handle>,
+    pub channels: Vec<Channel>,
+    pub interfaces: Vec<Interface>,
     pub coverage: Vec<Coverage>,
 }
 
@@ -117,6 +119,8 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
             Ok(Part::Sessions(rows)) => out.sessions.extend(rows),
             Ok(Part::Trees(rows)) => out.trees.extend(rows),
             Ok(Part::Handles(rows)) => out.handles.extend(rows),
+            Ok(Part::Channels(rows)) => out.channels.extend(rows),
+            Ok(Part::Interfaces(rows)) => out.interfaces.extend(rows),
             Ok(Part::Coverage(coverage)) => out.coverage.push(*coverage),
             // Rows of other sources, and referrals.
             Ok(_) => {}

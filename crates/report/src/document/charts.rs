@@ -104,6 +104,34 @@ pub(crate) struct Lines {
     pub(crate) bands: Vec<Band>,
 }
 
+/// Rates on top of each other over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Areas {
+    pub(crate) caption: String,
+    pub(crate) help: String,
+    pub(crate) start_ns: i64,
+    pub(crate) bin_ns: i64,
+    /// From the bottom to the top, bytes/s.
+    pub(crate) layers: Vec<(String, Vec<f64>)>,
+    pub(crate) marks: Vec<AreaMark>,
+}
+
+/// A moment of a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AreaMark {
+    pub(crate) at_ns: i64,
+    pub(crate) layer: usize,
+    pub(crate) words: String,
+    /// Whether data moved, and not only a connection was made.
+    pub(crate) is_data: bool,
+}
+
+impl Areas {
+    pub(crate) fn has_values(&self) -> bool {
+        self.layers.iter().flat_map(|(_, values)| values).any(|value| *value > 0.0)
+    }
+}
+
 /// A time with a meaning of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {

@@ -15,8 +15,8 @@ use crate::format;
 use crate::ticks;
 
 /// Coordinates of a drawing.
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 100.0;
+pub(super) const WIDTH: f64 = 1000.0;
+pub(super) const HEIGHT: f64 = 100.0;
 /// Bins of a line; more cannot be distinguished.
 const BINS: usize = 180;
 /// Width of a label's character in a narrow chart, per cent.
@@ -25,22 +25,22 @@ const CHARACTER: f64 = 1.9;
 const GAP: usize = 4;
 
 /// The parts of a chart around its shapes.
-struct Frame<'a> {
-    class: &'a str,
-    format: Format,
-    per: &'a str,
-    most: f64,
+pub(super) struct Frame<'a> {
+    pub(super) class: &'a str,
+    pub(super) format: Format,
+    pub(super) per: &'a str,
+    pub(super) most: f64,
     /// Places in per cent of the width, and labels.
-    across: Vec<(f64, String)>,
-    shapes: String,
+    pub(super) across: Vec<(f64, String)>,
+    pub(super) shapes: String,
     /// Labels within the drawing: place in per cent, words.
-    labels: Vec<(f64, String)>,
-    title: String,
-    data: Value,
+    pub(super) labels: Vec<(f64, String)>,
+    pub(super) title: String,
+    pub(super) data: Value,
 }
 
 impl Frame<'_> {
-    fn write(&self, out: &mut String) {
+    pub(super) fn write(&self, out: &mut String) {
         let marks = ticks::values(self.most, self.format);
         let top = marks.last().copied().unwrap_or(1.0);
         let mut grid = String::new();
@@ -84,7 +84,7 @@ impl Frame<'_> {
 }
 
 /// The top of the vertical axis.
-fn top(most: f64, format: Format) -> f64 {
+pub(super) fn top(most: f64, format: Format) -> f64 {
     ticks::values(most, format).last().copied().unwrap_or(1.0)
 }
 
@@ -98,7 +98,7 @@ fn name(format: Format) -> &'static str {
 }
 
 /// Four digits are more than a chart shows.
-fn rounded(value: f64) -> Value {
+pub(super) fn rounded(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
     }

@@ -16,6 +16,9 @@ const REMEDIES: usize = 2;
 /// Examples per finding whose frames are shown.
 const FRAMES: usize = 3;
 
+/// Findings on channels that are shown without --all.
+const CHANNELS: usize = 4;
+
 /// Kinds of operations without an explanation that are shown.
 const KINDS: usize = 3;
 /// Shorter pauses in all are not worth a line, ns.
@@ -85,6 +88,18 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
         }
     }
     after.push_str(&logged_lines);
+    if !diagnosis.channels.is_empty() {
+        after.push_str("\nChannels\n");
+        let most = if look.all { diagnosis.channels.len() } else { CHANNELS };
+        for found in diagnosis.channels.iter().take(most) {
+            let words = format!("{}: {}", found.trouble.title(), found.what);
+            folded(&mut after, 2, &format::harmless(&words), look.width);
+            let most = if look.all { found.remedies.len() } else { 1 };
+            for remedy in found.remedies.iter().take(most) {
+                folded(&mut after, 4, &format!("{}: {}", remedy.at, remedy.action), look.width);
+            }
+        }
+    }
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {

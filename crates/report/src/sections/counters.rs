@@ -12,7 +12,7 @@ const LINES_MAX: usize = 5;
 const CHARTS_MAX: usize = 24;
 
 /// What has a chart, in the order in which one looks at it.
-const CHARTED: [&str; 16] = [
+const CHARTED: [&str; 20] = [
     "cpu_percent",
     "process_cpu_percent",
     "run_queue",
@@ -26,7 +26,11 @@ const CHARTED: [&str; 16] = [
     "pressure_io_percent",
     "network_receive_bytes_per_second",
     "network_transmit_bytes_per_second",
+    "rdma_receive_bytes_per_second",
+    "rdma_transmit_bytes_per_second",
     "tcp_retransmissions_per_second",
+    "cpu_idle_deep_percent",
+    "cpu_frequency_hertz",
     "memory_available_bytes",
     "open_files",
 ];
@@ -34,12 +38,13 @@ const CHARTED: [&str; 16] = [
 const CHARTED_OF_CLIENT: [&str; 3] =
     ["cpu_percent", "network_receive_bytes_per_second", "network_transmit_bytes_per_second"];
 /// Our own counters begin like this; what has another name is the server's own and has a chart.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "cpu_",
     "process",
     "pressure_",
     "disk_",
     "network_",
+    "rdma_",
     "tcp_",
     "memory_",
     "context_",

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::wrapped;
-use crate::document::{Curve, Lines, Portions, Stacked, Timeline, joined, show};
+use crate::document::{Areas, Curve, Join, Lines, Portions, Stacked, Timeline, joined, show};
 use crate::fields::Format;
 use crate::format::{self, harmless, shortened, sparkline};
 use crate::waterfall::{self, Waterfall};
@@ -151,6 +151,34 @@ pub fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result
         writeln!(out, "  {name:label$}  {:room$}  {most}", sparkline(&joined))?;
     }
     Ok(())
+}
+
+/// A line for each layer, with its moments below.
+pub fn write_areas(out: &mut String, chart: &Areas, width: usize) -> fmt::Result {
+    writeln!(out, "{}", chart.caption)?;
+    let label = chart.layers.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(label + 24).max(10);
+    for (layer, (name, values)) in chart.layers.iter().enumerate() {
+        let joined = joined(values, room, Join::Mean);
+        let most = show(Format::Bytes, values.iter().copied().fold(0.0, f64::max));
+        writeln!(out, "  {name:label$}  {:room$}  most {most}/s", sparkline(&joined))?;
+        let mut line = vec![' '; room];
+        let size = values.len().div_ceil(room).max(1) as i64;
+        for mark in chart.marks.iter().filter(|mark| mark.layer == layer) {
+            let bin = mark.at_ns.saturating_sub(chart.start_ns) / chart.bin_ns.max(1) / size;
+            let letter = mark.words.split(' ').next_back().and_then(|word| word.chars().next());
+            let letter =
+                if mark.is_data && letter != Some('%') { 'f' } else { letter.unwrap_or('|') };
+            if let Some(place) = line.get_mut(usize::try_from(bin).unwrap_or(0)) {
+                *place = letter;
+            }
+        }
+        let line: String = line.into_iter().collect();
+        if !line.trim().is_empty() {
+            writeln!(out, "  {:label$}  {}", "", line.trim_end())?;
+        }
+    }
+    writeln!(out, "  o opened, b bound, f first byte, % 90 % of the plateau")
 }
 
 /// A bar for each point of the first line; the table next to it has the others.

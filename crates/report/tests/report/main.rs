@@ -17,12 +17,13 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_report::{Look, Meta, Report, TextLook, explain_text, html, json};
 
 /// Reports of a capture, of load runs, and from inside a server.
-fn reports() -> [Report; 4] {
+fn reports() -> [Report; 5] {
     [
         sample::report(3_000),
         sample::load::report(Default::default()),
         sample::load::single(),
         sample::server::report(2_000),
+        sample::channels::report(),
     ]
 }
 
@@ -86,6 +87,7 @@ fn three_findings_fit_the_screen() {
     diagnosis.findings = vec![found; 3];
     (diagnosis.pauses, diagnosis.unexplained, diagnosis.change) = (None, None, None);
     diagnosis.logged.clear();
+    diagnosis.channels.clear();
     let text = |height, all| {
         let look = Look { width: 80, height, bold: ("", ""), all };
         let text = explain_text(&diagnosis, "x", look);

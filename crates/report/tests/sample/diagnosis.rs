@@ -91,6 +91,7 @@ pub fn diagnosis() -> Diagnosis {
             remedy: "look at the storage",
             ..Logged::default()
         }],
+        channels: super::channels::channels().findings,
         whole,
     }
 }

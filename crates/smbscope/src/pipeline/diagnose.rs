@@ -19,6 +19,8 @@ impl Analysis for Explain {
             Table::Connections,
             Table::Coverage,
             Table::Counters,
+            Table::Channels,
+            Table::Interfaces,
             Table::Steps,
             Table::Operations,
             Table::ServerEvents,
@@ -35,6 +37,8 @@ impl Analysis for Explain {
             Part::Connections(rows) => self.connections(rows),
             Part::ServerEvents(rows) => self.logged(rows),
             Part::Steps(rows) => self.steps(rows),
+            Part::Channels(rows) => self.timeline(rows),
+            Part::Interfaces(rows) => self.interfaces(rows),
             Part::Counters(rows) => self.counters(rows),
             Part::Coverage(row) => self.coverage(std::slice::from_ref(row)),
             _ => {}

@@ -35,6 +35,8 @@ impl Analysis for Summary {
             Table::Operations,
             Table::Slices,
             Table::Connections,
+            Table::Channels,
+            Table::Interfaces,
             Table::Sessions,
             Table::Trees,
             Table::Handles,
@@ -55,6 +57,8 @@ impl Analysis for Summary {
         match part {
             Part::Operations(batch) => self.operations(batch)?,
             Part::Connections(rows) => self.connections(rows),
+            Part::Channels(rows) => self.channels(rows),
+            Part::Interfaces(rows) => self.interfaces(rows),
             Part::Sessions(rows) => self.sessions(rows),
             Part::Trees(rows) => self.trees(rows),
             Part::Handles(rows) => self.handles(rows),

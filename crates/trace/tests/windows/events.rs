@@ -1,6 +1,9 @@
 //! Events of the SMB server, in both layouts.
 
+use std::collections::BTreeMap;
+
 use smbscope_tables::slice::Kind;
+use smbscope_tables::tables::Channel;
 use smbscope_testing::windows_log::{
     Layers, Layout, conversation, join, netsh, server_events, server_messages,
 };
@@ -58,7 +61,7 @@ const KNOWN: &[&str] = &[
 
 /// Operations by connection and message. Responses without a request are in captures only, requests without a
 /// response can end at another place.
-fn by_message(rows: Vec<Row>) -> std::collections::BTreeMap<(String, u64, bool), Row> {
+fn by_message(rows: Vec<Row>) -> BTreeMap<(String, u64, bool), Row> {
     let key = |row: &Row| {
         // The server's events are about SMB2 only.
         (row.get("protocol")? == "2").then_some(())?;
@@ -67,6 +70,36 @@ fn by_message(rows: Vec<Row>) -> std::collections::BTreeMap<(String, u64, bool),
         Some((row.get("client_port")?.clone(), message, is_cancel))
     };
     rows.into_iter().filter_map(|row| Some((key(&row)?, row))).collect()
+}
+
+/// Read and written bytes, Reads and Writes by the client's port.
+fn by_port(channels: &[Channel]) -> BTreeMap<u64, (u64, u64, u64)> {
+    let mut sums: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new();
+    // Only this port is in the log.
+    for row in channels.iter().filter(|row| row.server_port == 445) {
+        let sum = sums.entry(row.client_port).or_default();
+        sum.0 += row.bytes_read;
+        sum.1 += row.bytes_written;
+        sum.2 += row.operations;
+    }
+    sums.retain(|_, sum| *sum != (0, 0, 0));
+    sums
+}
+
+#[test]
+fn channels_of_events_carry_what_those_of_the_capture_do() {
+    let names = [&CAPTURES[..], &["shared/smb311-multichannel.pcap"]].concat();
+    for path in captures(&names) {
+        let frames = frames(&path);
+        let exchanges = conversation(&frames);
+        let theirs = by_port(&of_frames(&frames).channels);
+        for layout in [Layout::Cycles, Layout::Times] {
+            let ours = of_log(&server_events(&exchanges, layout)).channels;
+            assert_eq!(by_port(&ours), theirs, "{} {layout:?}", path.display());
+            let is_bound = |row: &Channel| row.bound_at.is_some() && row.channel.is_some();
+            assert!(ours.iter().any(is_bound), "{} {layout:?}", path.display());
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use smbscope_capture::file::{Limits, LinkType, Reader as CaptureReader};
 use smbscope_capture::{Decoder, Input, Options};
 use smbscope_tables::Part;
 use smbscope_tables::slice::Slice;
-use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, Session, Tree};
 use smbscope_testing::windows_log::Frame;
 use smbscope_trace::{Format, Reader, Symbols, Wanted};
 
@@ -25,6 +25,7 @@ pub struct Decoded {
     pub sessions: Vec<Session>,
     pub trees: Vec<Tree>,
     pub handles: Vec<Handle>,
+    pub channels: Vec<Channel>,
     pub coverage: Option<Coverage>,
 }
 
@@ -37,6 +38,7 @@ impl Decoded {
             Part::Sessions(rows) => self.sessions.extend(rows),
             Part::Trees(rows) => self.trees.extend(rows),
             Part::Handles(rows) => self.handles.extend(rows),
+            Part::Channels(rows) => self.channels.extend(rows),
             Part::Coverage(row) => self.coverage = Some(*row),
             _ => {}
         }

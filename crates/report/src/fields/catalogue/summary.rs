@@ -38,6 +38,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("slowest", "Slowest operations", List("slow"), Always, "The operations with the longest elapsed time, without those that wait by design."),
         ("load", "Load", Object("load"), Nullable, "What simulated users did; null without a load run."),
         ("server", "Server", Object("server"), Nullable, "Slices of the server's time; null if no operation has any."),
+        ("channels", "Channels", Object("channels"), Nullable, "Timelines of sessions over several connections; null if there are none and no interfaces were offered."),
         ("logged", "Logged by Windows", List("logged"), Always, "What Windows' SMB server and client logged on their own, the most costly kinds first."),
         ("forecast", "What a change would bring", Object("forecast"), Optional, "The predicted effect of the requested changes."),
     ]),
