@@ -15,10 +15,12 @@ pub mod host;
 pub mod kerberos;
 pub mod lease;
 mod logon;
+pub mod multichannel;
 pub mod negotiate;
 pub mod reply;
 pub mod row;
 pub mod session;
+pub mod tcp_state;
 pub mod transport;
 mod validate;
 
