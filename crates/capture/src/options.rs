@@ -25,6 +25,10 @@ pub struct Tables {
     pub handles: bool,
     /// DFS referrals.
     pub referrals: bool,
+    /// What channels carried in each interval.
+    pub channels: bool,
+    /// Interfaces that servers offered.
+    pub interfaces: bool,
 }
 
 impl Tables {
@@ -36,6 +40,8 @@ impl Tables {
         trees: true,
         handles: true,
         referrals: true,
+        channels: true,
+        interfaces: true,
     };
     /// No table except the coverage, which is always built.
     pub const NONE: Tables = Tables {
@@ -45,6 +51,8 @@ impl Tables {
         trees: false,
         handles: false,
         referrals: false,
+        channels: false,
+        interfaces: false,
     };
 }
 

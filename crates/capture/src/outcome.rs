@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 
+use smbscope_tables::channels::Network;
 pub use smbscope_tables::open::CreateResult as Open;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::{Connection, Coverage, Referral};
@@ -126,6 +127,25 @@ pub struct ConnectionStart {
     pub client: SocketAddr,
     /// The address and port of the server.
     pub server: SocketAddr,
+    /// Time of the packet.
+    pub time: i64,
+    /// Time of its first packet; none if it was open before the capture.
+    pub opened: Option<i64>,
+    /// What carries SMB.
+    pub transport: &'static str,
+}
+
+/// What TCP did on a connection in one interval of the table `channels`.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkSample {
+    /// The connection, as its shard numbers it.
+    pub connection: u32,
+    /// Global number of the packet with which it was complete.
+    pub order: u64,
+    /// Beginning of the interval.
+    pub time: i64,
+    /// What was measured.
+    pub state: Network,
 }
 
 /// Which connection a row belongs to.
@@ -167,6 +187,8 @@ pub struct Output {
     pub details: Details,
     /// Connections that ended (numbered by the shard), with their row except for number and names.
     pub ended: Vec<(u32, u64, Box<Connection>)>,
+    /// What TCP did in intervals that are over, in order.
+    pub network: Vec<NetworkSample>,
     /// Counters since the last chunk.
     pub coverage: Box<Coverage>,
     /// Global number of the packet at hand.
@@ -186,6 +208,7 @@ impl Output {
         self.details.referrals.clear();
         self.details.tickets.clear();
         self.ended.clear();
+        self.network.clear();
         *self.coverage = Coverage::default();
     }
 

@@ -204,6 +204,9 @@ impl Connection {
                     order: out.order,
                     client: self.client,
                     server: self.server,
+                    time: self.last_ns,
+                    opened: Some(self.first_ns),
+                    transport: "quic",
                 });
             }
             Alpn::Other => self.kind = Kind::Other,

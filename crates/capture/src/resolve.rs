@@ -4,6 +4,7 @@
 //! on the number of shards. All state is bounded; what is forgotten is counted.
 
 mod bounded;
+mod channels;
 mod connections;
 mod entities;
 mod files;
@@ -21,13 +22,14 @@ use hashbrown::HashMap;
 use smbscope_tables::Part;
 use smbscope_tables::builder::{BLOCK, OperationBuilder};
 use smbscope_tables::operation::Operation;
-use smbscope_tables::tables::{Coverage, Referral, Session, Tree};
+use smbscope_tables::tables::{Coverage, Interface, Referral, Session, Tree};
 
 use crate::kdc::Tickets;
 use crate::limits::Limits;
 use crate::options::{Options, Tables};
-use crate::outcome::{self, Details, Effect, Endpoints, OperationEnd, Output};
+use crate::outcome::{self, Details, Effect, Endpoints, NetworkSample, OperationEnd, Output};
 use bounded::Entities;
+use channels::Timeline;
 use connections::{ConnectionKey, ConnectionState, Connections};
 pub use entities::add_counters;
 use entities::{Closed, HandleState, SessionState, TreeState};
@@ -63,6 +65,7 @@ pub struct Resolver {
     durable: Durable,
     closed: Closed,
     tickets: Tickets,
+    timeline: Timeline,
     connections_seen: u64,
     sessions_seen: u64,
     trees_seen: u64,
@@ -75,12 +78,24 @@ pub struct Resolver {
     parts: VecDeque<Part>,
 }
 
+/// What TCP did, with the shard, in the order of the packets.
+type Samples = std::iter::Peekable<std::vec::IntoIter<(u32, NetworkSample)>>;
+
+fn samples(outputs: &[Output]) -> Vec<(u32, NetworkSample)> {
+    let mut samples: Vec<_> = (outputs.iter().zip(0..))
+        .flat_map(|(output, shard)| output.network.iter().map(move |&one| (shard, one)))
+        .collect();
+    samples.sort_by_key(|&(shard, sample)| (sample.order, shard));
+    samples
+}
+
 #[derive(Clone, Default)]
 struct Rows {
     connections: Vec<smbscope_tables::tables::Connection>,
     sessions: Vec<Session>,
     trees: Vec<Tree>,
     referrals: Vec<Referral>,
+    interfaces: Vec<Interface>,
 }
 
 impl Resolver {
@@ -108,6 +123,11 @@ impl Resolver {
             durable: Durable::default(),
             closed: Closed { is_wanted: options.tables.handles, ..Closed::default() },
             tickets: Tickets::default(),
+            timeline: Timeline::new(
+                options.tables.channels,
+                options.tables.interfaces,
+                options.limits.connections,
+            ),
             connections_seen: 0,
             sessions_seen: 0,
             trees_seen: 0,
@@ -150,6 +170,7 @@ impl Resolver {
         self.capture_file = Interned::new(name);
         self.closed.recording = name.into();
         self.closed.forgotten = 0;
+        self.timeline.begin_recording();
         *self.coverage = Coverage::default();
     }
 
@@ -157,10 +178,12 @@ impl Resolver {
     pub fn take(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
         self.connections_started(outputs);
         self.name_by_tickets(outputs);
+        let mut samples = samples(outputs).into_iter().peekable();
         match outputs {
-            [output] => self.in_order(output)?,
-            _ => self.merge(outputs)?,
+            [output] => self.in_order(output, &mut samples)?,
+            _ => self.merge(outputs, &mut samples)?,
         }
+        self.network_until(u64::MAX, &mut samples);
         let mut ended: Vec<(u64, ConnectionKey, &smbscope_tables::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             for (connection, order, row) in &output.ended {
@@ -202,8 +225,9 @@ impl Resolver {
         started.sort_by_key(|&(order, shard, _)| (order, shard));
         for (_, shard, one) in started {
             self.connections_seen += 1;
-            self.connections
-                .insert((shard, one.connection), ConnectionState::new(self.connections_seen, one));
+            let state = ConnectionState::new(self.connections_seen, one);
+            self.timeline.connection(&state, one);
+            self.connections.insert((shard, one.connection), state);
         }
     }
 
@@ -223,12 +247,13 @@ impl Resolver {
     }
 
     /// The operations of the only shard.
-    fn in_order(&mut self, output: &mut Output) -> Result<(), ArrowError> {
+    fn in_order(&mut self, output: &mut Output, samples: &mut Samples) -> Result<(), ArrowError> {
         let (mut done, mut rows) = (&output.done[..], &mut output.rows[..]);
         while !rows.is_empty() {
             let count = self.room().min(rows.len());
             let (group, later) = rows.split_at_mut(count);
             for (done, row) in done.iter().zip(group.iter_mut()) {
+                self.network_until(done.order, samples);
                 self.operation(0, done, row, &output.details);
             }
             self.append(group)?;
@@ -238,7 +263,7 @@ impl Resolver {
     }
 
     /// Operations of several shards in the order of the packets that ended them.
-    fn merge(&mut self, outputs: &mut [Output]) -> Result<(), ArrowError> {
+    fn merge(&mut self, outputs: &mut [Output], samples: &mut Samples) -> Result<(), ArrowError> {
         let mut next = vec![0_usize; outputs.len()];
         let mut group = Vec::with_capacity(BLOCK);
         loop {
@@ -257,6 +282,7 @@ impl Resolver {
                     break;
                 };
                 if let (Some(done), Some(row)) = (done.get(*at), rows.get_mut(*at)) {
+                    self.network_until(done.order, samples);
                     self.operation(shard as u32, done, row, details);
                     group.push((shard, *at));
                 }
@@ -329,6 +355,7 @@ impl Resolver {
         let tree_state = tree.and_then(|place| self.trees.get_mut(place));
         pipes::mark_waiting(row, tree_state.is_some_and(|tree| tree.is_of_pipes()));
         self.file(&mut connection, session, tree, done, details, row);
+        self.timeline.operation(connection.number, row, done.time);
         self.connections.put(place, connection);
         if let Effect::Referrals(first, count) = done.effect {
             self.referrals(row, details, first, count);
@@ -346,6 +373,16 @@ impl Resolver {
         }
     }
 
+    /// Adds what TCP did up to a packet.
+    #[inline]
+    fn network_until(&mut self, order: u64, samples: &mut Samples) {
+        while let Some((shard, sample)) = samples.next_if(|(_, sample)| sample.order <= order) {
+            if let Some(connection) = self.connections.get((shard, sample.connection)) {
+                self.timeline.network(connection.number, &sample);
+            }
+        }
+    }
+
     fn connection_ended(&mut self, key: ConnectionKey, row: &smbscope_tables::tables::Connection) {
         let Some(connection) = self.connections.remove(key) else { return };
         let ended = row.has_ended().then_some(row.end);
@@ -354,6 +391,7 @@ impl Resolver {
                 session.channels.leave(ended);
             }
         }
+        self.timeline.connection_ended(&connection, row);
         self.vantages.add(row);
         if self.tables.connections {
             self.rows.connections.push(smbscope_tables::tables::Connection {
@@ -375,6 +413,12 @@ impl Resolver {
         self.parts.extend(emit(&mut rows.trees, at_least, Part::Trees));
         self.parts.extend(emit(&mut self.closed.rows, at_least, Part::Handles));
         self.parts.extend(emit(&mut rows.referrals, at_least, Part::Referrals));
+        self.parts.extend(emit(&mut rows.interfaces, at_least, Part::Interfaces));
+        if self.timeline.channels.rows_waiting() >= at_least {
+            let recording = self.recording.shared().unwrap_or_default();
+            let rows = self.timeline.channels.take_rows(&recording);
+            self.parts.push_back(Part::Channels(rows));
+        }
     }
 
     /// The input ends; with `last` so does everything that was open.
@@ -391,6 +435,7 @@ impl Resolver {
             let recording = self.recording.text();
             self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
             self.sessions.drain(&mut |state| self.rows.sessions.extend(state.row(recording)));
+            self.rows.interfaces.extend(self.timeline.end(recording));
             self.durable = Durable::default();
             self.by_guid.clear();
             self.by_address.clear();

@@ -3,6 +3,7 @@
 
 mod connection;
 mod half;
+mod interval;
 mod lost_bytes;
 mod measure;
 mod mirrored;

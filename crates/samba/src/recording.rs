@@ -118,6 +118,8 @@ impl Recording {
                     trees: false,
                     handles: false,
                     referrals: false,
+                    channels: false,
+                    interfaces: false,
                     ..Tables::ALL
                 };
                 Some(live::Recorder::open(name, &options, &Options { tables, ..decode.clone() })?)

@@ -31,6 +31,7 @@
 //! | [`mod@slice`] | the kinds of slices of a server's time |
 //! | [`message`], [`open`], [`code`], [`busy`], [`command_class`] | how columns are filled, the same for all sources |
 //! | [`mod@column`], [`anonymize`] | units and sensitivity of columns; names replaced by keyed tokens |
+//! | [`channels`] | operations and events of connections to rows of the table `channels` |
 //! | [`filter`] | which operations are asked about, and the rows of all tables that belong to them |
 //! | [`manifest`], [`description`], [`run`] | what a dataset and a load run say about themselves |
 //! | [`profile`], [`protection`], [`quantity`], [`date`], [`interface`] | values that several crates share |
@@ -94,6 +95,7 @@
 pub mod anonymize;
 pub mod builder;
 pub mod busy;
+pub mod channels;
 pub mod code;
 pub mod column;
 pub mod command_class;

@@ -16,8 +16,9 @@ use arrow::error::ArrowError;
 use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
-    Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interrupt, InterruptTotal, Power,
-    Referral, Sample, Scenario, ServerEvent, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
+    Channel, Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interface, Interrupt,
+    InterruptTotal, Power, Referral, Sample, Scenario, ServerEvent, Session, Slice, StackFrame,
+    Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -163,6 +164,10 @@ registry! {
         "Connected shares. Rows are written at the end of the recording.";
     Handles: rows of Handle, time Some("opened_at"), pass 5,
         "Opens, from Create to Close. Those that stay open are written at the end.";
+    Channels: rows of Channel, time Some("interval_start"), pass 5,
+        "What each connection of a session carried in each interval, and since when.";
+    Interfaces: rows of Interface, time None, pass 5,
+        "Network interfaces that servers offered for further channels, and why each was used or not.";
     Referrals: rows of Referral, time None, pass 5,
         "Targets in DFS referral responses.";
     Slices: batch of Slice, time Some("start"), pass 4,

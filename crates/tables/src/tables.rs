@@ -3,6 +3,7 @@
 //! The file declares the row with type, unit, sensitivity and meaning of each column; schema and
 //! conversions follow from that. [`registry`](crate::registry) lists the tables.
 
+mod channels;
 mod connections;
 mod counters;
 mod coverage;
@@ -10,6 +11,7 @@ mod cpus;
 mod devices;
 mod handles;
 mod images;
+mod interfaces;
 mod interrupt_totals;
 mod interrupts;
 mod power;
@@ -25,6 +27,7 @@ mod switches;
 mod traces;
 mod trees;
 
+pub use channels::Channel;
 pub use connections::Connection;
 pub use counters::Counter;
 pub use coverage::Coverage;
@@ -32,6 +35,7 @@ pub use cpus::Cpu;
 pub use devices::Device;
 pub use handles::Handle;
 pub use images::Image;
+pub use interfaces::Interface;
 pub use interrupt_totals::InterruptTotal;
 pub use interrupts::Interrupt;
 pub use power::Power;

@@ -36,6 +36,7 @@ impl Resolver {
                 // No user logged on in it before, so there is no session.
                 session.is_refused |= !session.user.is_known();
             }
+            self.timeline.setup(connection, (id, None), setup, row, done.time);
             return None;
         }
         let known = connection.sessions.iter().position(|&(known, _, _)| known == id);
@@ -93,10 +94,17 @@ impl Resolver {
                     session.row.server = connection.server_name.text().to_owned();
                 }
                 connection.join(id, place, channel);
+                if setup.is_none() {
+                    self.timeline.join(connection, id, channel);
+                }
                 place
             }
         };
-        row.set_channel(connection.sessions.first().map_or(0, |&(_, _, channel)| channel));
+        let channel = connection.sessions.first().map_or(0, |&(_, _, channel)| channel);
+        row.set_channel(channel);
+        if let Some(setup) = setup {
+            self.timeline.setup(connection, (id, Some(channel)), setup, row, done.time);
+        }
         let session = self.sessions.get_mut(place)?;
         let number = session.key();
         session.row.operations += 1;

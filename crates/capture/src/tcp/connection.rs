@@ -8,6 +8,7 @@ use smbscope_wire::nbss::{self, Kind};
 use smbscope_wire::read::u8_at;
 
 use super::half::Half;
+use super::interval::Interval;
 use super::measure::Handshake;
 use super::mirrored::MirrorFilter;
 use super::over_rdma::RdmaSummary;
@@ -45,6 +46,7 @@ pub struct Connection {
     /// Which end is the client.
     pub(super) client: Option<usize>,
     pub(super) halves: [Half; 2],
+    pub(super) interval: Interval,
     pub(super) handshake: Handshake,
     pub(super) first: i64,
     /// Time of the last packet.
@@ -91,6 +93,7 @@ impl Connection {
             host: ends.map(|end| context.host.contains(&end.ip())),
             client,
             halves: [Half::new(limits), Half::new(limits)],
+            interval: Interval::default(),
             handshake: Handshake::default(),
             first: time,
             last: time,
@@ -176,6 +179,9 @@ impl Connection {
     ) -> bool {
         let time = time.max(self.last);
         self.last = time;
+        if self.interval.is_over(time) {
+            self.next_interval(time, out);
+        }
         let to_server = self.client == Some(from);
         self.measure(segment, TcpFlags::ACK, from, to_server, time);
         if segment.payload_len == 0 {
@@ -273,6 +279,9 @@ impl Connection {
         // The clock of a recorder can step back; durations must not be negative.
         let time = time.max(self.last);
         self.last = time;
+        if self.interval.is_over(time) {
+            self.next_interval(time, out);
+        }
         let flags = segment.flags;
         if flags.has(TcpFlags::SYN) || flags.has(TcpFlags::RST) {
             self.control(segment, from, time, out);
@@ -404,11 +413,16 @@ impl Connection {
             self.judge_vantage();
         }
         let client = self.client.unwrap_or(0);
+        let begins = self.rdma.as_ref().is_some_and(|rdma| rdma.connect_seen);
+        let opened = begins.then_some(self.first);
         out.started.push(ConnectionStart {
             connection: self.pairing.index,
             order: out.order,
             client: self.ends[client],
             server: self.ends[1 - client],
+            time: self.last,
+            opened: self.handshake.syn.map(|(time, _)| time).or(opened),
+            transport: self.rdma.as_ref().map_or("tcp", |rdma| rdma.transport),
         });
     }
 
@@ -473,6 +487,7 @@ impl Connection {
         self.smb1.end(self.last, &mut cx);
         self.smb2.end(self.last, &mut cx);
         self.end_iwarp(out);
+        self.end_interval(out);
         let row = self.row(reason);
         let coverage = &mut *out.coverage;
         coverage.connections += 1;

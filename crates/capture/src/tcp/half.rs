@@ -1,5 +1,6 @@
 //! State of one direction of a connection.
 
+use super::interval::HalfInterval;
 use crate::limits::Limits;
 use crate::stream::{Framer, Order, Piece};
 
@@ -34,6 +35,7 @@ pub(super) struct Half {
     /// The highest acknowledgement that the other side sent for this direction.
     pub(super) acknowledged: Option<u32>,
     pub(super) in_flight_max: u64,
+    pub(super) interval: HalfInterval,
     /// End of a segment and its time, until it is acknowledged: one sample at a time.
     pub(super) sample: Option<(u32, i64)>,
     pub(super) ttl: u8,
@@ -63,6 +65,7 @@ impl Half {
             highest: None,
             acknowledged: None,
             in_flight_max: 0,
+            interval: HalfInterval::default(),
             sample: None,
             ttl: 0,
         }
@@ -79,8 +82,9 @@ impl Half {
             self.highest = Some(end);
             self.highest_at = piece.time;
             if let Some(acknowledged) = self.acknowledged {
-                let in_flight = end.wrapping_sub(acknowledged) as i32;
-                self.in_flight_max = self.in_flight_max.max(in_flight.max(0) as u64);
+                let in_flight = (end.wrapping_sub(acknowledged) as i32).max(0) as u64;
+                self.in_flight_max = self.in_flight_max.max(in_flight);
+                self.interval.in_flight_max = self.interval.in_flight_max.max(in_flight);
             }
         }
     }

@@ -113,6 +113,7 @@ impl Connection {
             && number.wrapping_sub(end) as i32 >= 0
         {
             other.sample = None;
+            other.interval.round_trip_ns = other.interval.round_trip_ns.min(time - sent);
             // The end that acknowledges is on the far side of this round trip.
             if is_client {
                 self.pairing.client_side.add_data(time - sent);

@@ -114,7 +114,7 @@ impl Connection {
         connection.carry_by_rdma(RdmaSummary {
             transport: "roce",
             queue_pairs: [None; 2],
-            connect_seen: false,
+            connect_seen: begin.connect_seen,
             moved: Moved::default(),
         });
         connection.begin_smb(out);

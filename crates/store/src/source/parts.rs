@@ -248,6 +248,8 @@ impl Parts {
             trees: wanted(Table::Trees),
             handles: wanted(Table::Handles),
             referrals: wanted(Table::Referrals),
+            channels: wanted(Table::Channels),
+            interfaces: wanted(Table::Interfaces),
         };
         options
     }

@@ -1,7 +1,7 @@
 //! The filter applied to rows of all tables as a source yields them.
 //!
 //! Operations are tested themselves. Rows of other tables stay if an operation that stays refers to
-//! them: connections, sessions, trees, handles, slices. In captures they can come before the last
+//! them: connections, channels, interfaces, sessions, trees, handles, slices. In captures they can come before the last
 //! operation that refers to them, so they are held until the input ends ([`RowFilter::release`]), in
 //! bounded number. Without operations, what the rows themselves say decides. Counters, steps and
 //! scenarios of a load run are those of the period; the other conditions do not apply to them.
@@ -18,7 +18,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{Endpoint, Filter, traces};
 use crate::named_columns::{Numbers, Text};
-use crate::tables::{Connection, Handle, Scenario, Session, Tree};
+use crate::tables::{Channel, Connection, Handle, Interface, Scenario, Session, Tree};
 use crate::{Part, Table};
 
 /// Most rows of other tables that are held; more are judged by what is known by then.
@@ -86,8 +86,10 @@ impl RowFilter {
             (!filter.commands.is_empty(), "detail"),
         ];
         columns.extend(conditions.iter().filter(|(is_used, _)| *is_used).map(|(_, name)| *name));
-        let references: [(Table, &[&str]); 5] = [
+        let references: [(Table, &[&str]); 7] = [
             (Table::Connections, &["recording", "connection"]),
+            (Table::Channels, &["recording", "connection"]),
+            (Table::Interfaces, &["recording", "connection"]),
             (Table::Handles, &["recording", "handle"]),
             (Table::Sessions, &["recording", "session_id"]),
             (Table::Trees, &["recording", "session_id", "tree_id"]),
@@ -118,6 +120,8 @@ impl RowFilter {
             Part::Sessions(ref rows) => self.hold(rows.len(), part),
             Part::Trees(ref rows) => self.hold(rows.len(), part),
             Part::Handles(ref rows) => self.hold(rows.len(), part),
+            Part::Channels(ref rows) => self.hold(rows.len(), part),
+            Part::Interfaces(ref rows) => self.hold(rows.len(), part),
             Part::Counters(mut rows) => {
                 rows.retain(|row| self.filter.has_time(row.time));
                 Some(Part::Counters(rows))
@@ -162,6 +166,8 @@ impl RowFilter {
                 Part::Sessions(rows) => rows.retain(|row| self.has_session(row)),
                 Part::Trees(rows) => rows.retain(|row| self.has_tree(row)),
                 Part::Handles(rows) => rows.retain(|row| self.has_handle(row)),
+                Part::Channels(rows) => rows.retain(|row| self.has_channel(row)),
+                Part::Interfaces(rows) => rows.retain(|row| self.has_interface(row)),
                 _ => {}
             }
         }
@@ -331,6 +337,27 @@ impl RowFilter {
         self.filter.overlaps(row.opened_at.unwrap_or(i64::MIN), row.closed_at.unwrap_or(i64::MAX))
     }
 
+    /// Channels stay with their connection; of their intervals, those of the period.
+    fn has_channel(&self, row: &Channel) -> bool {
+        let end = row.interval_start.saturating_add_unsigned(row.interval_ns);
+        let is_within = self.filter.overlaps(row.interval_start, end);
+        if self.has_operations {
+            let kept = self.recordings.get(&*row.recording);
+            return is_within && kept.is_some_and(|kept| kept.connections.has(row.connection));
+        }
+        is_within
+            && is_endpoint(&self.filter.clients, &row.client, row.client_port)
+            && is_endpoint(&self.filter.servers, &row.server, row.server_port)
+    }
+
+    fn has_interface(&self, row: &Interface) -> bool {
+        if self.has_operations {
+            let kept = self.recordings.get(&row.recording);
+            return kept.is_some_and(|kept| kept.connections.has(row.connection));
+        }
+        is_host(&self.filter.clients, &row.client) && is_host(&self.filter.servers, &row.server)
+    }
+
     /// A scenario stays if some of it is in the period, so that its operations know their phase.
     fn has_scenario(&self, row: &Scenario) -> bool {
         let end = row.ended_at.or(row.started_at).unwrap_or(row.scheduled_at);
@@ -341,6 +368,10 @@ impl RowFilter {
 fn is_endpoint(all: &[Endpoint], host: &str, port: u64) -> bool {
     let has_port = |one: &Endpoint| one.port().is_none_or(|wanted| u64::from(wanted) == port);
     all.is_empty() || all.iter().any(|one| one.has_host(host) && has_port(one))
+}
+
+fn is_host(all: &[Endpoint], host: &str) -> bool {
+    all.is_empty() || all.iter().any(|one| one.has_host(host))
 }
 
 fn retain(stays: &mut [bool], meets: impl Fn(usize) -> bool) {
