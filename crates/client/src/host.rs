@@ -64,6 +64,13 @@ impl Host {
         Ok(Host { addresses, round_trips, ..Host::nowhere(target, config, clock, record) })
     }
 
+    /// The same server, reached at this address only.
+    pub fn at(mut self, address: SocketAddr) -> Host {
+        self.addresses = vec![address];
+        self.round_trips = vec![Arc::new(RoundTrip::new())];
+        self
+    }
+
     /// A host that cannot be reached yet.
     fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
         Host {

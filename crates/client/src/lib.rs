@@ -24,7 +24,7 @@ pub mod tcp_state;
 pub mod transport;
 mod validate;
 
-pub use channel::{Ask, Scene};
+pub use channel::{Ask, Channel, Scene};
 pub use config::{Compounds, Config, Encryption, Signing, Target};
 pub use credential::Credential;
 pub use error::ClientError;

@@ -56,6 +56,11 @@ pub trait Request: Send + Sync {
         replay: bool,
     ) -> u64;
 
+    /// Whether the caller needs the reply's message.
+    fn keeps_message(&self) -> bool {
+        false
+    }
+
     /// Whether the reply's payload is what it should be. Runs in the connection's task.
     fn is_intact(&self, _reply: &Reply, _scratch: &mut Vec<u8>) -> bool {
         true
@@ -112,6 +117,8 @@ pub enum Event {
         channel: u32,
         /// The address.
         to: SocketAddr,
+        /// The connection, if there was one.
+        state: Option<Box<ChannelState>>,
         /// The reason.
         error: ClientError,
     },
@@ -151,6 +158,27 @@ pub struct ChannelState {
     pub in_flight_bytes: u64,
     /// What the system knows of its TCP connection.
     pub tcp: Option<TcpState>,
+}
+
+impl ChannelState {
+    /// Of a connection that has not carried anything.
+    fn of(number: u32, channel: &Channel) -> ChannelState {
+        let (client_port, server_port) = channel.ports();
+        let names = channel.names();
+        ChannelState {
+            channel: number,
+            connection: channel.table.connection,
+            client: (names.client.clone(), client_port),
+            server: (names.server.clone(), server_port),
+            opened_at: channel.table.start,
+            bound_at: channel.now(),
+            lost_at: None,
+            bytes: 0,
+            requests: 0,
+            in_flight_bytes: 0,
+            tcp: None,
+        }
+    }
 }
 
 /// A connection's task, and what it was given.
@@ -233,6 +261,11 @@ impl Multichannel {
             this.begin(number, channel);
         }
         this
+    }
+
+    /// The session's number.
+    pub fn session_id(&self) -> u64 {
+        self.parts.ids().0
     }
 
     /// What was negotiated.
@@ -391,13 +424,16 @@ impl Multichannel {
                         Event::Joined { channel, to }
                     }
                     (bound, slot) => {
-                        if let Some(mut connection) = slot {
+                        let state = slot.map(|mut connection| {
+                            let state = Box::new(ChannelState::of(channel, &connection));
                             let (rows, table) = connection.end("reset");
                             self.rows.extend(rows);
                             self.refused.connections.push(table);
-                        }
+                            state
+                        });
                         let gone = || ClientError::Protocol("there is no connection".into());
-                        Event::Refused { channel, to, error: bound.err().unwrap_or_else(gone) }
+                        let error = bound.err().unwrap_or_else(gone);
+                        Event::Refused { channel, to, state, error }
                     }
                 }))
             }
@@ -492,21 +528,7 @@ impl Multichannel {
 
     /// Starts the task of a connection that is ready.
     fn begin(&mut self, number: u32, mut channel: Channel) {
-        let (client_port, server_port) = channel.ports();
-        let names = channel.names().clone();
-        let state = ChannelState {
-            channel: number,
-            connection: channel.table.connection,
-            client: (names.client.clone(), client_port),
-            server: (names.server.clone(), server_port),
-            opened_at: channel.table.start,
-            bound_at: channel.now(),
-            lost_at: None,
-            bytes: 0,
-            requests: 0,
-            in_flight_bytes: 0,
-            tcp: None,
-        };
+        let state = ChannelState::of(number, &channel);
         self.rows.extend(channel.take_rows());
         channel.scene = self.settings.scene;
         let socket = channel.socket().cloned();

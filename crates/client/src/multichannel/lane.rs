@@ -155,7 +155,9 @@ impl Lane {
         for (message_id, mut reply) in replies {
             let Some(job) = work.sent.remove(&message_id) else { continue };
             let is_intact = job.request.is_intact(&reply, &mut work.scratch);
-            reply.message = Vec::new();
+            if !job.request.keeps_message() {
+                reply.message = Vec::new();
+            }
             let (lane, id, rows) = (self.index, job.id, std::mem::take(&mut rows));
             let _ = self.report.send(Report::Done { lane, id, reply, is_intact, rows });
         }

@@ -1,7 +1,7 @@
 //! How this machine reaches an address: source address, interface, gateway, the interface's speed and queues.
 //!
 //! The source comes from the system itself: a UDP socket that is connected sends nothing, but has a route. Interface
-//! and gateway come from the main routing table (Linux: /proc/net/route, /proc/net/ipv6_route; proc_net(5)), speed
+//! and gateway come from the main routing table (Linux: /proc/net/route, ipv6_route; proc_net(5); of the thread's namespace), speed
 //! and queues from /sys/class/net. Policy routing beyond the source address is not evaluated.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -31,9 +31,9 @@ pub fn route_to(address: IpAddr) -> Result<Route, String> {
     let hop = match (source == address, address) {
         // An address of this machine.
         (true, _) => Some(("lo".to_owned(), None)),
-        (_, IpAddr::V4(address)) => hop_v4(&read("/proc/net/route"), address)
+        (_, IpAddr::V4(address)) => hop_v4(&read("/proc/thread-self/net/route"), address)
             .map(|(interface, gateway)| (interface, gateway.map(IpAddr::V4))),
-        (_, IpAddr::V6(address)) => hop_v6(&read("/proc/net/ipv6_route"), address)
+        (_, IpAddr::V6(address)) => hop_v6(&read("/proc/thread-self/net/ipv6_route"), address)
             .map(|(interface, gateway)| (interface, gateway.map(IpAddr::V6))),
     };
     let (interface, gateway) = hop.unzip();

@@ -1,0 +1,739 @@
+//! The course of a migration.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use smbscope_client::error::status_text;
+use smbscope_client::multichannel::policy::{Judged, Verdict, judge};
+use smbscope_client::multichannel::routes::route_to;
+use smbscope_client::multichannel::{ChannelState, Event, Multichannel, Request, Settings};
+use smbscope_client::{Ask, ClientError, Reply, Scene, Session, Want};
+use smbscope_tables::Part;
+use smbscope_tables::run::{DONE, FAILED, MEASURED, Scenario, Step};
+use smbscope_wire::smb2::FileId;
+use smbscope_wire::smb2::encode::Ioctl;
+use smbscope_wire::smb2::fsctl::Fsctl;
+use smbscope_wire::smb2::ioctl::IoctlResponse;
+use smbscope_wire::status::Status;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::request::{Act, Block, Control, Opened};
+use super::timeline::{Outcome, Timeline};
+use super::{
+    ChannelOutcome, MigrateError, MigrationObserver, MigrationOutcome, MigrationPlan,
+    MigrationProgress, Paths, Phase, Protection, Verified, files,
+};
+use crate::fileset::content;
+use crate::self_check::cpu_times;
+use crate::workload::Stream;
+
+/// Time between two samples of TCP.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// Samples between two progress reports.
+const PROGRESS_EVERY: u64 = 10;
+/// Time until a lost or refused path is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Longest list of interfaces that is accepted.
+const INTERFACES_BYTES: u32 = 64 << 10;
+/// Most blocks whose difference is listed.
+const DIFFERENT_SHOWN: usize = 16;
+/// The user, and the execution, in the rows.
+const USER: u64 = 1;
+
+/// Moves the data. What went wrong after the logon is in the outcome.
+///
+/// # Errors
+/// There is no session.
+pub async fn run(
+    plan: MigrationPlan,
+    observer: &mut dyn MigrationObserver,
+) -> Result<MigrationOutcome, ClientError> {
+    let (host, credential) = (plan.host.clone(), &plan.credential);
+    let connected = Session::connect(plan.timeout, host, credential, 0, None).await;
+    let session = match connected {
+        Ok(session) => session,
+        Err(failed) => {
+            plan.recorder.ended(USER, failed.left, false);
+            return Err(failed.error);
+        }
+    };
+    let settings = Settings {
+        choice: plan.choice,
+        depth: usize::from(plan.migration.depth),
+        timeout: plan.timeout,
+        scene: Scene { scenario_run: Some(USER), scheduled_at: None },
+    };
+    let channels = Multichannel::new(session, credential, settings);
+    let timeline = Timeline::new(plan.recorder.recording(), channels.session_id());
+    let now = Instant::now();
+    let mut mover = Mover {
+        channels,
+        timeline,
+        observer,
+        interfaces: Vec::new(),
+        query: None,
+        wanted: HashMap::new(),
+        retries: Vec::new(),
+        refused: Vec::new(),
+        lost: HashMap::new(),
+        repeated: 0,
+        phase: (Phase::Moving, now),
+        progress: (0, 0),
+        different: Vec::new(),
+        different_blocks: 0,
+        window: None,
+        flush: Duration::ZERO,
+        plan: &plan,
+    };
+    mover.joined_first();
+    let moved = mover.course().await;
+    let outcome = mover.end(moved).await;
+    plan.recorder.flush();
+    Ok(outcome)
+}
+
+/// A run.
+struct Mover<'a> {
+    plan: &'a MigrationPlan,
+    channels: Multichannel,
+    timeline: Timeline,
+    observer: &'a mut dyn MigrationObserver,
+    interfaces: Vec<Outcome>,
+    /// The request for the server's interfaces.
+    query: Option<u64>,
+    /// Paths whose channels are bound or being bound, by number.
+    wanted: HashMap<u32, SocketAddr>,
+    /// Paths that are tried again, and when.
+    retries: Vec<(Instant, SocketAddr)>,
+    refused: Vec<(SocketAddr, String)>,
+    /// Why channels were lost.
+    lost: HashMap<u32, String>,
+    repeated: u64,
+    phase: (Phase, Instant),
+    /// Bytes done and to be done in the phase.
+    progress: (u64, u64),
+    different: Vec<(String, u64)>,
+    different_blocks: u64,
+    window: Option<Window>,
+    flush: Duration,
+}
+
+/// The measured part.
+struct Window {
+    begin: i64,
+    end: i64,
+    bytes: u64,
+    took: Duration,
+    cpu: Option<(Duration, Duration)>,
+    /// Bytes of each channel.
+    channels: Vec<(u32, u64)>,
+    states: Vec<ChannelState>,
+    requests: u64,
+}
+
+/// A stream with its open file.
+struct Open {
+    stream: Stream,
+    opened: Arc<Opened>,
+    bytes_before: u64,
+}
+
+impl Mover<'_> {
+    /// The first connection is there.
+    fn joined_first(&mut self) {
+        for state in self.channels.states() {
+            self.timeline.joined(&state, None);
+        }
+    }
+
+    async fn course(&mut self) -> Result<(), MigrateError> {
+        let folder = self.plan.host.target.folder.as_str();
+        let mut streams = self.plan.migration.streams(self.plan.seed);
+        for stream in &mut streams {
+            if !folder.is_empty() {
+                stream.path = format!("{folder}\\{}", stream.path);
+            }
+        }
+        let mut open = Vec::new();
+        for stream in streams {
+            files::make_folders(&mut self.channels, &stream.path).await?;
+            let opened = files::open_file(&mut self.channels, &stream.path, stream.is_out).await?;
+            let (opened, bytes_before) = opened;
+            if stream.is_out || bytes_before != stream.file.bytes {
+                files::set_size(&mut self.channels, &opened, stream.file.bytes).await?;
+            }
+            open.push(Open { stream, opened: Arc::new(opened), bytes_before });
+        }
+        let moved = self.move_all(&open).await;
+        // What went wrong first is reported.
+        let tidied = self.tidy(&open).await;
+        moved.and(tidied)
+    }
+
+    /// Closes the files, and removes them unless they are to stay.
+    async fn tidy(&mut self, open: &[Open]) -> Result<(), MigrateError> {
+        for one in open {
+            match self.plan.keep {
+                true => files::close(&mut self.channels, &one.opened).await?,
+                false => files::remove(&mut self.channels, &one.opened).await?,
+            }
+        }
+        let folder = open.first().and_then(|one| one.stream.path.rsplit_once('\\'));
+        if let Some((folder, _)) = folder
+            && !self.plan.keep
+            && !self.plan.migration.folder.is_empty()
+        {
+            files::remove_folder(&mut self.channels, folder).await?;
+        }
+        Ok(())
+    }
+
+    async fn move_all(&mut self, open: &[Open]) -> Result<(), MigrateError> {
+        let lacking = |one: &&Open| !one.stream.is_out && one.bytes_before != one.stream.file.bytes;
+        let missing: Vec<&Open> = open.iter().filter(lacking).collect();
+        if !missing.is_empty() {
+            self.observer.say("writing the files that are read to the share first");
+            let blocks = self.blocks(&missing, |_| Act::Write);
+            self.transfer(Phase::Preparing, blocks).await?;
+        }
+        self.begin_paths();
+        let all: Vec<&Open> = open.iter().collect();
+        let check = self.plan.verify;
+        let act = move |one: &Open| match (one.stream.is_out, check) {
+            (true, _) => Act::Write,
+            (false, true) => Act::Check,
+            (false, false) => Act::Read,
+        };
+        let blocks = self.blocks(&all, act);
+        self.measure(blocks).await?;
+        let written: Vec<&Open> = open.iter().filter(|one| one.stream.is_out).collect();
+        let begun = Instant::now();
+        for one in &written {
+            files::flush(&mut self.channels, &one.opened).await?;
+        }
+        self.flush = begun.elapsed();
+        if check && !written.is_empty() && !self.is_interrupted() {
+            let blocks = self.blocks(&written, |_| Act::Check);
+            self.transfer(Phase::Verifying, blocks).await?;
+        }
+        Ok(())
+    }
+
+    /// The blocks of all streams, one of each in turn, and their bytes.
+    fn blocks(&self, open: &[&Open], act: impl Fn(&Open) -> Act) -> Blocks {
+        let negotiated = self.channels.negotiated();
+        let streams = open.iter().map(|one| {
+            let act = act(one);
+            let largest = match act {
+                Act::Write => negotiated.max_write_bytes,
+                Act::Read | Act::Check => negotiated.max_read_bytes,
+            };
+            let length = self.plan.migration.block_bytes.min(largest.max(1));
+            // Without large MTU a message carries at most 64 KiB (MS-SMB2 section 3.2.4.6).
+            let is_large = negotiated.has_large_mtu();
+            let length = if is_large { length } else { length.min(65_536) };
+            (one.opened.clone(), one.stream.file, act, length, 0)
+        });
+        let total = open.iter().map(|one| one.stream.file.bytes).sum();
+        Blocks { streams: streams.collect(), turn: 0, total }
+    }
+
+    /// Begins to add channels, or to ask the server for its interfaces.
+    fn begin_paths(&mut self) {
+        match &self.plan.paths {
+            Paths::Count(count) => {
+                let addresses = &self.plan.host.addresses;
+                for number in 1..usize::from(*count) {
+                    if let Some(&to) = addresses.get(number % addresses.len().max(1)) {
+                        self.join(to);
+                    }
+                }
+            }
+            Paths::Listed(list) => {
+                // The first connection went to the first address.
+                let all =
+                    list.iter().flat_map(|&(to, count)| std::iter::repeat_n(to, count.into()));
+                for to in all.skip(1).collect::<Vec<_>>() {
+                    self.join(to);
+                }
+                self.ask_for_interfaces();
+            }
+            Paths::Offered(_) => self.ask_for_interfaces(),
+        }
+    }
+
+    fn ask_for_interfaces(&mut self) {
+        let ask = Ask { want: Want::Message, payload_bytes: INTERFACES_BYTES, ..Ask::default() };
+        let request = Control::new(ask, false, |channel, (session_id, tree_id), ask| {
+            let body = Ioctl {
+                file_id: FileId::ANY,
+                code: Fsctl::QUERY_NETWORK_INTERFACE_INFO,
+                input: &[],
+                output_bytes: INTERFACES_BYTES,
+            };
+            channel.add(session_id, tree_id, false, &body, ask)
+        });
+        self.query = Some(self.channels.submit(request));
+    }
+
+    fn join(&mut self, to: SocketAddr) {
+        let channel = self.channels.join(to);
+        self.wanted.insert(channel, to);
+    }
+
+    /// The server's interfaces have arrived.
+    fn offered(&mut self, reply: &Reply) {
+        if reply.status != Status::SUCCESS {
+            self.observer.say(&format!(
+                "the server does not list its interfaces ({}): the first connection carries everything",
+                status_text(reply.status)
+            ));
+            return;
+        }
+        let offered: Vec<_> = IoctlResponse(&reply.message).network_interfaces().collect();
+        let Some(first) = self.first_address() else { return };
+        let rules = match &self.plan.paths {
+            Paths::Offered(rules) => *rules,
+            _ => Default::default(),
+        };
+        let judged = judge(&offered, first, &rules, route_to);
+        self.interfaces = judged
+            .into_iter()
+            .map(|judged| Outcome { judged, channels: 0, failure: None })
+            .collect();
+        for state in self.channels.states() {
+            if let Some(judged) = judged_for(&self.interfaces, &state.server.0) {
+                self.timeline.locate(state.connection, &judged);
+            }
+        }
+        if !matches!(self.plan.paths, Paths::Offered(_)) {
+            return;
+        }
+        let port = self.plan.host.target.port;
+        let mut joins = Vec::new();
+        for one in &self.interfaces {
+            if let (Verdict::Use(count), Some(address)) =
+                (&one.judged.verdict, one.judged.offered.address)
+            {
+                let there = u16::from(address == first);
+                let missing = usize::from(count.saturating_sub(there));
+                joins.extend(std::iter::repeat_n(SocketAddr::new(address, port), missing));
+            }
+        }
+        for to in joins {
+            self.join(to);
+        }
+    }
+
+    fn first_address(&self) -> Option<IpAddr> {
+        self.channels.states().first()?.server.0.parse().ok()
+    }
+
+    /// Moves the blocks and measures it.
+    async fn measure(&mut self, blocks: Blocks) -> Result<(), MigrateError> {
+        let clock = self.plan.host.clock.clone();
+        let before = self.channels.states();
+        let (begin, cpu) = (clock.now(), cpu_times());
+        let begun = Instant::now();
+        let moved = self.transfer(Phase::Moving, blocks).await;
+        let took = begun.elapsed();
+        let states = self.channels.states();
+        let earlier = |state: &ChannelState| {
+            let found = before.iter().find(|earlier| earlier.channel == state.channel);
+            found.map_or((0, 0), |earlier| (earlier.bytes, earlier.requests))
+        };
+        let cpu = cpu_times().zip(cpu).map(|(after, before)| {
+            (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))
+        });
+        self.window = Some(Window {
+            begin,
+            end: clock.now(),
+            bytes: self.progress.0,
+            took,
+            cpu,
+            channels: states.iter().map(|it| (it.channel, it.bytes - earlier(it).0)).collect(),
+            requests: states.iter().map(|it| it.requests - earlier(it).1).sum(),
+            states,
+        });
+        moved
+    }
+
+    /// Sends the blocks over the channels and waits for all answers.
+    async fn transfer(&mut self, phase: Phase, mut blocks: Blocks) -> Result<(), MigrateError> {
+        self.phase = (phase, Instant::now());
+        self.progress = (0, blocks.total);
+        let mut in_flight: HashMap<u64, Arc<Block>> = HashMap::new();
+        let mut failed = None;
+        let mut tick = interval(SAMPLE_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = 0;
+        loop {
+            let is_over = failed.is_some() || self.is_interrupted();
+            while !is_over
+                && self.channels.has_room()
+                && let Some(block) = blocks.next()
+            {
+                let request: Arc<dyn Request> = block.clone();
+                in_flight.insert(self.channels.submit(request), block);
+            }
+            if in_flight.is_empty() && (is_over || blocks.is_empty()) {
+                break;
+            }
+            tokio::select! {
+                event = self.channels.next() => {
+                    let event = event?;
+                    if let Event::Done { id, reply, is_intact, .. } = &event
+                        && let Some(block) = in_flight.remove(id)
+                    {
+                        match self.block_done(&block, reply, *is_intact) {
+                            Ok(()) => self.progress.0 += u64::from(block.length),
+                            Err(error) => failed = failed.or(Some(error)),
+                        }
+                    } else {
+                        self.event(event);
+                    }
+                    // An answer is rarely alone: take the others before anything else is sent.
+                    let rows = self.channels.take_rows();
+                    self.timeline.rows(&rows);
+                    self.plan.recorder.rows(USER, rows);
+                }
+                _ = tick.tick() => {
+                    self.sample(ticks);
+                    ticks += 1;
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn block_done(
+        &mut self,
+        block: &Block,
+        reply: &Reply,
+        is_intact: bool,
+    ) -> Result<(), MigrateError> {
+        let path = || block.opened.path.to_string();
+        let what = if block.act == Act::Write { "a write failed" } else { "a read failed" };
+        if reply.status != Status::SUCCESS {
+            return Err(MigrateError::Refused { path: path(), what, status: reply.status });
+        }
+        if reply.transferred != block.length {
+            let (offset, length, transferred) = (block.offset, block.length, reply.transferred);
+            return Err(MigrateError::Short { path: path(), offset, length, transferred });
+        }
+        if !is_intact {
+            self.different_blocks += 1;
+            if self.different.len() < DIFFERENT_SHOWN {
+                self.different.push((path(), block.offset));
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Done { id, reply, .. } => {
+                if self.query == Some(id) {
+                    self.query = None;
+                    self.offered(&reply);
+                }
+            }
+            Event::Joined { channel, to } => {
+                if let Some(state) =
+                    self.channels.states().into_iter().find(|state| state.channel == channel)
+                {
+                    let judged = judged_for(&self.interfaces, &state.server.0);
+                    self.timeline.joined(&state, judged.as_ref());
+                    self.observer.say(&format!(
+                        "channel {channel} from {} to {} carries data",
+                        state.client.0,
+                        to.ip()
+                    ));
+                }
+            }
+            Event::Refused { channel, to, state, error } => {
+                let status = error.status().map(status_text);
+                let word = if status.is_some() { "refused" } else { "connect_failed" };
+                if let Some(state) = state {
+                    let judged = judged_for(&self.interfaces, &to.ip().to_string());
+                    let name = error.status_name();
+                    self.timeline.refused(&state, judged.as_ref(), &name);
+                }
+                let sentence = error.to_string();
+                self.fail(to.ip(), word, status.clone(), &sentence);
+                if self.refused.iter().all(|(address, text)| (*address, text) != (to, &sentence)) {
+                    self.observer.say(&format!("no channel to {to}: {sentence}"));
+                    self.refused.push((to, sentence));
+                }
+                self.wanted.remove(&channel);
+                // What the server refuses stays refused; a path may come back.
+                if status.is_none() {
+                    self.retries.push((Instant::now() + RETRY_AFTER, to));
+                }
+            }
+            Event::Lost { channel, repeated, error } => {
+                self.repeated += repeated as u64;
+                let states = self.channels.states();
+                let state = states.iter().find(|state| state.channel == channel);
+                let (from, to) = state.map_or((String::new(), String::new()), |state| {
+                    (state.client.0.clone(), state.server.0.clone())
+                });
+                self.observer.say(&format!(
+                    "channel {channel} from {from} to {to} is lost ({error}): {repeated} requests are repeated on others"
+                ));
+                self.lost.insert(channel, error.to_string());
+                let port = self.plan.host.target.port;
+                let address = to.parse().ok().map(|address| SocketAddr::new(address, port));
+                if let Some(to) = self.wanted.remove(&channel).or(address) {
+                    self.retries.push((Instant::now() + RETRY_AFTER, to));
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, address: IpAddr, word: &'static str, status: Option<String>, text: &str) {
+        for one in &mut self.interfaces {
+            if one.judged.offered.address == Some(address) {
+                one.failure = Some((word, status.clone(), text.to_owned()));
+            }
+        }
+    }
+
+    fn sample(&mut self, ticks: u64) {
+        let now = self.plan.host.clock.now();
+        let states = self.channels.states();
+        self.timeline.sample(now, &states, &self.plan.recorder);
+        let due = Instant::now();
+        let (retry, later) = self.retries.drain(..).partition(|(when, _)| *when <= due);
+        self.retries = later;
+        let retry: Vec<(Instant, SocketAddr)> = retry;
+        for (_, to) in retry {
+            self.join(to);
+        }
+        if ticks % PROGRESS_EVERY == 0 {
+            self.plan.recorder.flush();
+            let (phase, begun) = self.phase;
+            let (bytes, total) = self.progress;
+            let elapsed = begun.elapsed();
+            let progress = MigrationProgress { phase, elapsed, bytes, total, channels: states };
+            self.observer.progress(&progress);
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        *self.plan.interrupted.borrow()
+    }
+
+    /// Closes the session, and makes the rows and the outcome.
+    async fn end(mut self, moved: Result<(), MigrateError>) -> MigrationOutcome {
+        let trouble = match moved {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if self.is_interrupted() => Some("interrupted".to_owned()),
+            Ok(()) => None,
+        };
+        let (recorder, session_id) = (&self.plan.recorder, self.channels.session_id());
+        let states = self.channels.states();
+        for one in &mut self.interfaces {
+            let address = one.judged.offered.address.map(|address| address.to_string());
+            one.channels =
+                states.iter().filter(|state| Some(&state.server.0) == address.as_ref()).count()
+                    as u64;
+        }
+        if let Some(first) = states.first() {
+            let rows = self.interfaces.iter();
+            let rows: Vec<_> =
+                rows.filter_map(|one| one.row(recorder.recording(), session_id, first)).collect();
+            if !rows.is_empty() {
+                recorder.part(Part::Interfaces(rows));
+            }
+        }
+        let protection = protection(self.channels.negotiated());
+        let window = self.window.take();
+        let ended = self.channels.close().await;
+        self.timeline.rows(&ended.rows);
+        let (signed, sealed) = ended
+            .connections
+            .iter()
+            .fold((0, 0), |sum, link| (sum.0 + link.signed, sum.1 + link.encrypted));
+        let first_connection = ended.connections.first().map(|link| link.connection);
+        let operations = ended.connections.iter().map(|link| link.operations).sum();
+        recorder.ended(USER, ended, false);
+        self.timeline.finish(recorder);
+        if let Some(window) = &window {
+            let scenario = Scenario {
+                connection: first_connection,
+                operations,
+                outcome: if trouble.is_none() { DONE } else { FAILED }.to_owned(),
+                status_name: trouble.clone(),
+                ..scenario(self.plan, window)
+            };
+            recorder.scenario(scenario, Vec::new());
+            recorder.part(Part::Steps(vec![step(self.plan, window, trouble.is_some())]));
+        }
+        let checks_any = self.plan.verify && trouble.is_none();
+        let verified = checks_any.then(|| Verified {
+            bytes: self.plan.migration.bytes * u64::from(self.plan.migration.streams),
+            different: self.different,
+            different_blocks: self.different_blocks,
+            sha256: Vec::new(),
+        });
+        let verified = match verified {
+            Some(verified) => Some(with_hashes(verified, self.plan).await),
+            None => None,
+        };
+        let lost = &self.lost;
+        let outcome_of = |state: &ChannelState, window: Option<&Window>| {
+            let moved = window.and_then(|window| {
+                window.channels.iter().find(|(channel, _)| *channel == state.channel)
+            });
+            let then = window.and_then(|window| {
+                window.states.iter().find(|then| then.channel == state.channel)?.tcp
+            });
+            ChannelOutcome {
+                moved_bytes: moved.map_or(0, |(_, bytes)| *bytes),
+                retransmissions: then.map(|tcp| tcp.retransmissions),
+                round_trip_ns: then.map(|tcp| tcp.round_trip_ns),
+                lost: lost.get(&state.channel).cloned(),
+                state: state.clone(),
+            }
+        };
+        let channels = states.iter().map(|state| outcome_of(state, window.as_ref())).collect();
+        let protection = Protection {
+            signing: protection.signing.filter(|_| signed > 0 && sealed == 0),
+            cipher: protection.cipher.filter(|_| sealed > 0),
+            ..protection
+        };
+        MigrationOutcome {
+            bytes: window.as_ref().map_or(0, |window| window.bytes),
+            took: window.as_ref().map_or(Duration::ZERO, |window| window.took),
+            window: window.as_ref().map_or((0, 0), |window| (window.begin, window.end)),
+            cpu: window.as_ref().and_then(|window| window.cpu),
+            flush: self.flush,
+            channels,
+            interfaces: self.interfaces,
+            refused: self.refused,
+            repeated: self.repeated,
+            verified,
+            trouble,
+            protection,
+        }
+    }
+}
+
+fn protection(negotiated: &smbscope_client::Negotiated) -> Protection {
+    Protection {
+        dialect: negotiated.dialect.name().map(str::to_owned),
+        signing: negotiated.signing.name().map(str::to_owned),
+        cipher: negotiated.cipher.and_then(|cipher| cipher.name()).map(str::to_owned),
+    }
+}
+
+/// What is known of the interface with this address.
+fn judged_for(interfaces: &[Outcome], address: &str) -> Option<Judged> {
+    let found = interfaces.iter().find(|one| {
+        one.judged.offered.address.is_some_and(|offered| offered.to_string() == address)
+    });
+    found.map(|one| one.judged.clone())
+}
+
+fn scenario(plan: &MigrationPlan, window: &Window) -> Scenario {
+    Scenario {
+        scenario_run: USER,
+        step: 1,
+        user_number: USER,
+        user: Some(plan.credential.name()),
+        scenario: "Migrate".to_owned(),
+        phase: MEASURED.to_owned(),
+        scheduled_at: window.begin,
+        started_at: Some(window.begin),
+        ended_at: Some(window.end),
+        late_ns: Some(0),
+        response_ns: Some(window.end - window.begin),
+        ..Scenario::default()
+    }
+}
+
+fn step(plan: &MigrationPlan, window: &Window, failed: bool) -> Step {
+    let recording = plan.recorder.recording().to_owned();
+    Step {
+        run: recording.clone(),
+        recording,
+        step: 1,
+        users: 1,
+        users_here: 1,
+        start: window.begin,
+        end: window.end,
+        scheduled: 1,
+        started: 1,
+        on_time: 1,
+        completed: u64::from(!failed),
+        failed: u64::from(failed),
+        operations: Some(window.requests),
+        transferred_bytes: Some(window.bytes),
+        server_gone: Some(false),
+        ended_early: failed,
+        ..Step::default()
+    }
+}
+
+/// Adds the hashes of the contents that the files should have.
+async fn with_hashes(mut verified: Verified, plan: &MigrationPlan) -> Verified {
+    for stream in plan.migration.streams(plan.seed) {
+        let hashing = tokio::task::spawn_blocking(move || {
+            let mut hash = Sha256::new();
+            let mut buffer = vec![0; 1 << 20];
+            let mut offset = 0;
+            while offset < stream.file.bytes {
+                let length = (stream.file.bytes - offset).min(buffer.len() as u64);
+                let Some(piece) = buffer.get_mut(..length as usize) else { break };
+                content(&stream.file, offset, piece);
+                hash.update(&*piece);
+                offset += length;
+            }
+            let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            (stream.path, hash)
+        });
+        if let Ok(pair) = hashing.await {
+            verified.sha256.push(pair);
+        }
+    }
+    verified
+}
+
+/// Blocks of several streams in turn.
+struct Blocks {
+    /// Each with what happens to it, the length of its blocks, and the next offset.
+    streams: Vec<(Arc<Opened>, crate::fileset::FileRef, Act, u32, u64)>,
+    turn: usize,
+    total: u64,
+}
+
+impl Blocks {
+    fn is_empty(&self) -> bool {
+        self.streams.iter().all(|(_, file, _, _, offset)| *offset >= file.bytes)
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Arc<Block>;
+
+    fn next(&mut self) -> Option<Arc<Block>> {
+        for _ in 0..self.streams.len() {
+            let place = self.turn % self.streams.len();
+            self.turn += 1;
+            let (opened, file, act, length, offset) = self.streams.get_mut(place)?;
+            let left = file.bytes.saturating_sub(*offset);
+            if left == 0 {
+                continue;
+            }
+            let length = left.min(u64::from(*length)) as u32;
+            let (opened, file, act, at) = (opened.clone(), *file, *act, *offset);
+            *offset += u64::from(length);
+            return Some(Arc::new(Block { opened, file, offset: at, length, act }));
+        }
+        None
+    }
+}
