@@ -21,6 +21,7 @@
 //! | [`compare`] | How do two recordings differ, and is the difference significant? | [`compare::Side`] | [`compare::Comparison`] |
 //! | [`predict`] | What would a change bring? | [`predict::replay::Replay`] | [`predict::replay::Prediction`] |
 //! | [`processors`] | Which interrupts hold the processors? | [`processors::Processors`] | [`processors::Report`] |
+//! | [`channels`] | Since when did each connection carry what? | [`channels::Timeline`] | [`channels::Channels`] |
 //! | [`explain`] | What makes it slow, and what helps? | [`explain::Explain`] | [`explain::Diagnosis`] |
 //!
 //! # How to use it
@@ -93,6 +94,7 @@
 //! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] on top: it replays a recording to
 //! compute what a remedy would gain.
 
+pub mod channels;
 pub mod compare;
 mod evidence;
 pub mod explain;

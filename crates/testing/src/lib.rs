@@ -3,11 +3,14 @@
 //! Owns how a test that cannot run here reports that: [`skip!`]. With the feature `samba` it also owns a private Samba
 //! for one test (`samba`), and a run of simulated users on it whose rows can be compared with those of another
 //! source (`run`). [`etl`] makes event trace logs, [`flooded_server`] those of a case study, [`windows_log`] those of packets and of
-//! the SMB server from a capture. Without that feature it has no dependencies, so that the tests of small crates build quickly.
+//! the SMB server from a capture. With the feature `channels`, `channel_runs` has rows of bulk transfers. Without these
+//! features it has no dependencies, so that the tests of small crates build quickly.
 
 // Only tests call it, and a test may panic.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "channels")]
+pub mod channel_runs;
 pub mod etl;
 pub mod flooded_server;
 #[cfg(all(feature = "samba", target_os = "linux"))]

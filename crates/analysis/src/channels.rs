@@ -1,0 +1,103 @@
+//! The timeline of channels: since when each connection of a session carried what, what the paths
+//! carried together, what holds the slowest one back, and what a second path brought.
+//!
+//! Reads rows of `channels`, `interfaces` and `counters`; owns neither how they are made
+//! (`smbscope_tables::channels`) nor how they are shown. Definitions are in
+//! docs/method/channels.md; fairness is R. Jain, D. Chiu and W. Hawe, DEC-TR-301 (1984).
+
+mod data;
+mod findings;
+mod machine;
+mod plateau;
+mod session;
+mod versus;
+
+use std::collections::BTreeMap;
+
+use smbscope_tables::tables::{Channel, Counter, Interface};
+
+pub use data::*;
+use machine::Machines;
+use session::SessionTally;
+
+/// Sessions that are followed.
+const SESSIONS_MAX: usize = 4_096;
+/// Sessions that are listed.
+const LISTED_MAX: usize = 16;
+/// Rows of interfaces that are kept.
+const INTERFACES_MAX: usize = 1_024;
+
+/// Recording and session.
+type Key = (String, Option<u64>);
+
+/// A timeline in progress.
+#[derive(Default)]
+pub struct Timeline {
+    sessions: BTreeMap<Key, SessionTally>,
+    others: u64,
+    interfaces: Vec<Interface>,
+    machines: Machines,
+}
+
+impl Timeline {
+    /// Adds what channels carried.
+    pub fn channels(&mut self, rows: &[Channel]) {
+        for row in rows {
+            let key = (row.recording.to_string(), row.session_id);
+            if self.sessions.len() >= SESSIONS_MAX && !self.sessions.contains_key(&key) {
+                self.others += 1;
+                continue;
+            }
+            self.sessions.entry(key).or_default().add(row);
+        }
+    }
+
+    /// Adds interfaces that servers offered.
+    pub fn interfaces(&mut self, rows: &[Interface]) {
+        let room = INTERFACES_MAX.saturating_sub(self.interfaces.len());
+        self.interfaces.extend(rows.iter().take(room).cloned());
+    }
+
+    /// Adds samples of counters: processes, idle states, RDMA.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        rows.iter().for_each(|row| self.machines.add(row));
+    }
+
+    /// The numbers; `None` if no session has more than one connection and no interfaces were
+    /// offered.
+    pub fn finish(mut self) -> Option<Channels> {
+        // A connection without a session has no timeline of its own.
+        self.sessions.retain(|key, one| key.1.is_some() && one.has_rows());
+        let offered = |key: &Key| {
+            let is_of = |row: &&Interface| row.recording == key.0 && row.session_id == key.1;
+            self.interfaces.iter().filter(is_of).cloned().collect::<Vec<_>>()
+        };
+        let paths_most = self.sessions.values().map(SessionTally::connections).max().unwrap_or(0);
+        if paths_most < 2 && self.interfaces.is_empty() {
+            return None;
+        }
+        let mut sessions: Vec<_> = (self.sessions.iter())
+            .map(|(key, tally)| tally.finish(key, &offered(key), &self.machines))
+            .filter(|one| one.is_worth_showing())
+            .collect();
+        // Runs with one path are shown next to those with several, if they moved as much.
+        let most = |one: &SessionTimeline| (one.channels.len() > 1, one.bytes());
+        sessions.sort_by_key(|one| (std::cmp::Reverse(most(one)), one.start_ns));
+        let others = self.others + sessions.len().saturating_sub(LISTED_MAX) as u64;
+        sessions.truncate(LISTED_MAX);
+        sessions.sort_by_key(|one| (one.recording.clone(), one.start_ns));
+        versus::compare(&mut sessions);
+        let findings = findings::findings(&sessions, &self.interfaces);
+        let interfaces = self.interfaces.iter().map(OfferedInterface::of).collect();
+        Some(Channels { sessions, others, interfaces, findings })
+    }
+}
+
+/// Rounded to six decimals; 0 of what is not a number.
+fn rounded(value: f64) -> f64 {
+    match value.is_finite() {
+        true if value.abs() > 1e15 => value,
+        true => (value * 1e6).round() / 1e6,
+        false => 0.0,
+    }
+}

@@ -1,0 +1,406 @@
+//! What is wrong with channels, from the finished timelines. A closed list: [`ChannelTrouble`].
+//!
+//! Why servers refuse: MS-SMB2 section 3.3.5.5.2, and Samba's smb2_sesssetup.c. Idle states: kernel
+//! Documentation/admin-guide/pm/cpuidle.rst.
+
+use std::collections::BTreeSet;
+
+use smbscope_tables::tables::Interface;
+
+use super::data::*;
+use crate::evidence::{Confidence, Figure, Remedy};
+
+/// Delays below this are not slow, ns ...
+const SLOW_NS: i64 = 2_000_000_000;
+/// ... nor those that are a smaller share of the transfer.
+const SLOW_SHARE: f64 = 0.05;
+/// A session that was open longer before its first byte was not about to transfer anything, ns.
+const IDLE_NS: i64 = 120_000_000_000;
+/// Fewest bytes of a session about which something is said.
+const BYTES_LEAST: u64 = 64 << 20;
+/// Share of what further paths promise from which on they bring enough.
+const GAIN_ENOUGH: f64 = 0.8;
+/// Share of the time in deep idle states that dominates.
+const DEEP: f64 = 0.5;
+/// Findings of one kind.
+const EACH_MAX: usize = 4;
+
+const SECOND_NS: f64 = 1e9;
+
+pub(super) fn findings(
+    sessions: &[SessionTimeline],
+    interfaces: &[Interface],
+) -> Vec<ChannelFinding> {
+    let mut found = Vec::new();
+    let mut add = |all: Vec<ChannelFinding>| found.extend(all.into_iter().take(EACH_MAX));
+    add(sessions.iter().filter_map(slow_ramp_up).collect());
+    add(sessions.iter().filter_map(little_gain).collect());
+    add(sessions.iter().filter_map(refused).collect());
+    add(sessions.iter().filter_map(|one| unused(one, interfaces)).collect());
+    add(sessions.iter().filter_map(|one| rss_without_need(one, interfaces)).collect());
+    add(sessions.iter().filter_map(|one| power_saving(one, sessions)).collect());
+    found
+}
+
+fn finding(
+    one: &SessionTimeline,
+    trouble: ChannelTrouble,
+    what: String,
+    (confidence, because): (Confidence, &str),
+    figures: Vec<Figure>,
+    remedies: &[Remedy],
+) -> ChannelFinding {
+    ChannelFinding {
+        trouble,
+        recording: one.recording.clone(),
+        session_id: one.session_id,
+        what,
+        confidence,
+        because: because.to_owned(),
+        figures,
+        remedies: remedies.to_vec(),
+    }
+}
+
+const fn figure(name: &'static str, value: f64, unit: &'static str) -> Figure {
+    Figure { name, value, error: None, unit }
+}
+
+const fn remedy(at: &'static str, action: &'static str) -> Remedy {
+    Remedy { at, action }
+}
+
+fn seconds(ns: i64) -> String {
+    format!("{:.1} s", ns as f64 / SECOND_NS)
+}
+
+/// Whether a delay is long, for itself and within the session.
+fn is_slow(ns: i64, one: &SessionTimeline) -> bool {
+    ns >= SLOW_NS && ns as f64 >= SLOW_SHARE * one.lasted_ns as f64
+}
+
+const RAMP_UP: &[Remedy] = &[
+    remedy(
+        "client and server",
+        "try one run without deep idle states: cpupower idle-set --disable-by-latency 30 (undo: --enable-all), or \
+         powercfg /setactive SCHEME_MIN; profile High performance in the BIOS makes it last",
+    ),
+    remedy(
+        "Windows",
+        "the client looks for further paths only while data flows: start the transfer with a small one, or check \
+         Get-SmbMultichannelConnection before it",
+    ),
+];
+
+/// Long until the first byte, until a channel joins, or until the plateau.
+fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
+    if one.bytes() < BYTES_LEAST {
+        return None;
+    }
+    let first = one.first_byte_after_ns?;
+    let waits = is_slow(first, one) && first <= IDLE_NS;
+    let climb = one.plateau_after_ns.map(|at| at - first).filter(|&ns| is_slow(ns, one));
+    let begin = one.start_ns.saturating_add(first);
+    // A channel of a path that was used later: what it carried before counts as its delay.
+    let late = (one.channels.iter())
+        .filter_map(|channel| Some((channel, channel.first_byte_ns?.saturating_sub(begin))))
+        .filter(|(_, ns)| is_slow(*ns, one))
+        .max_by_key(|(_, ns)| *ns);
+    if !waits && climb.is_none() && late.is_none() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if waits {
+        parts.push(format!("{} pass until the first byte", seconds(first)));
+    }
+    if let Some((channel, ns)) = late {
+        parts.push(format!(
+            "the channel to {} carries its first byte {} after that of the session",
+            channel.server,
+            seconds(ns)
+        ));
+    }
+    if let Some(ns) = climb {
+        parts.push(format!("{} more until 90 % of the plateau", seconds(ns)));
+    }
+    let total = one.plateau_after_ns.unwrap_or(first).max(first);
+    let what =
+        format!("{}, of {} that the transfer took", parts.join("; "), seconds(one.lasted_ns));
+    let confidence = match waits && climb.is_none() && late.is_none() {
+        true => (
+            Confidence::Medium,
+            "the connection was open and had nothing to carry; a client that prepares a transfer looks like one that \
+             waits for a person",
+        ),
+        false => (Confidence::High, "times of the first bytes, and the rate of each interval"),
+    };
+    let figures = vec![
+        figure("first_byte", first as f64, "ns"),
+        figure("plateau", total as f64, "ns"),
+        figure("lasted", one.lasted_ns as f64, "ns"),
+        figure("share", total as f64 / one.lasted_ns.max(1) as f64, "share"),
+    ];
+    Some(finding(one, ChannelTrouble::SlowRampUp, what, confidence, figures, RAMP_UP))
+}
+
+const LITTLE: &[Remedy] = &[
+    remedy(
+        "network",
+        "compare with the network alone: smbscope net send HOST --like RUN; if it is not faster, the paths share a \
+         link, an adapter or processors",
+    ),
+    remedy(
+        "client and server",
+        "check that both adapters have their own receive queues and processors: smbscope plan cores",
+    ),
+    remedy(
+        "application",
+        "keep more requests in flight, or larger ones, so that all paths have work",
+    ),
+];
+
+/// Further paths bring less than they promise.
+fn little_gain(one: &SessionTimeline) -> Option<ChannelFinding> {
+    if let Some(versus) = one.versus.as_ref().filter(|versus| versus.promised > 1.0)
+        && versus.factor < GAIN_ENOUGH * versus.promised
+    {
+        let share = versus.factor / versus.promised;
+        let what = format!(
+            "{} paths moved the same amount {:.1} times as fast as {} (recording {}): {:.0} % of what they promise \
+             ({:.1}); without the time until the first byte it is {:.1} times",
+            one.paths,
+            versus.factor,
+            versus.paths,
+            versus.recording,
+            100.0 * share,
+            versus.promised,
+            versus.transfer_factor
+        );
+        let figures = vec![
+            figure("factor", versus.factor, ""),
+            figure("promised", versus.promised, ""),
+            figure("share", share, "share"),
+            figure("transfer_factor", versus.transfer_factor, ""),
+        ];
+        let confidence = (Confidence::High, "two recordings of the same amount of data");
+        let trouble = ChannelTrouble::SecondPathBringsLittle;
+        return Some(finding(one, trouble, what, confidence, figures, LITTLE));
+    }
+    let gain = one.gain.filter(|gain| gain.factor < GAIN_ENOUGH * gain.promised)?;
+    let what = format!(
+        "with {} paths the session carries {:.1} times what one carried before: {:.1} are promised",
+        one.paths, gain.factor, gain.promised
+    );
+    let figures = vec![
+        figure("before", 8.0 * gain.before_bytes_per_second, "bits/s"),
+        figure("after", 8.0 * gain.after_bytes_per_second, "bits/s"),
+        figure("factor", gain.factor, ""),
+        figure("promised", gain.promised, ""),
+    ];
+    let confidence =
+        (Confidence::Medium, "plateaus before and after within one session; its load may differ");
+    let trouble = ChannelTrouble::SecondPathBringsLittle;
+    Some(finding(one, trouble, what, confidence, figures, LITTLE))
+}
+
+/// Channels that the server refused.
+fn refused(one: &SessionTimeline) -> Option<ChannelFinding> {
+    let refused: Vec<_> = one.channels.iter().filter(|one| one.bind_status.is_some()).collect();
+    let first = refused.first()?;
+    let status = first.bind_status.as_deref()?;
+    let servers: BTreeSet<_> = refused.iter().map(|one| one.server.as_str()).collect();
+    let servers: Vec<_> = servers.into_iter().take(4).collect();
+    let is_loopback = servers.iter().any(|server| {
+        server.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    });
+    let (reason, remedies): (_, &[Remedy]) = match status {
+        "STATUS_ACCESS_DENIED" => (
+            "servers that require encryption for everything refuse it, because a channel that is being added is not \
+             encrypted yet",
+            &[
+                remedy(
+                    "Samba",
+                    "set smb encrypt = required for shares instead of [global], or server smb encrypt = desired",
+                ),
+                remedy(
+                    "Windows",
+                    "Set-SmbServerConfiguration -EncryptData $false, and encrypt shares",
+                ),
+            ],
+        ),
+        "STATUS_USER_SESSION_DELETED" if is_loopback => (
+            "the server offered its loopback address, which leads the client to itself: the session is not known \
+             there",
+            &[remedy(
+                "Samba",
+                "leave the loopback interface out: interfaces = eth0 eth1, bind interfaces only = yes",
+            )],
+        ),
+        "STATUS_USER_SESSION_DELETED" => (
+            "the session is not known at that address: it leads to another node or machine, or the session ended",
+            &[remedy(
+                "Samba",
+                "offer only addresses of this node: interfaces = ..., or a clustered one",
+            )],
+        ),
+        "STATUS_REQUEST_NOT_ACCEPTED" => (
+            "the server does not accept channels, or the connection is one already",
+            &[
+                remedy("Samba", "server multi channel support = yes"),
+                remedy("Windows", "Set-SmbServerConfiguration -EnableMultiChannel $true"),
+            ],
+        ),
+        "STATUS_INSUFFICIENT_RESOURCES" => (
+            "the session has as many channels as the server allows",
+            &[remedy(
+                "client",
+                "fewer channels for each server: max_channels, MaximumConnectionCountPerServer",
+            )],
+        ),
+        _ => ("the server's log may have the reason", &[]),
+    };
+    let what = format!(
+        "the server refused {} of {} connections to {} ({status}): {reason}",
+        refused.len(),
+        one.channels.len(),
+        servers.join(", ")
+    );
+    let figures = vec![figure("refused", refused.len() as f64, "")];
+    let confidence = (Confidence::High, "the reply to the session setup with the binding flag");
+    Some(finding(one, ChannelTrouble::BindRefused, what, confidence, figures, remedies))
+}
+
+/// Interfaces that could have carried more.
+fn unused(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFinding> {
+    if one.bytes() < BYTES_LEAST {
+        return None;
+    }
+    let reason = |row: &Interface| match row.reason.as_str() {
+        "subnet" => Some("the client has no address in its subnet"),
+        "no_route" => Some("the client has no route to it"),
+        "connect_failed" => Some("no connection to it could be opened"),
+        "limit" => Some("the client has all the channels that it wants"),
+        "loopback" => Some("other machines cannot reach it"),
+        "not_tried" => Some("the client did not try; why is not recorded"),
+        // Used, of a slower class, or a finding of its own.
+        _ => None,
+    };
+    let mut seen = BTreeSet::new();
+    let names: Vec<_> = (interfaces.iter())
+        .filter(|row| row.recording == one.recording && row.session_id == one.session_id)
+        .filter(|row| seen.insert(&row.address))
+        .filter_map(|row| {
+            let speed = row.link_bits_per_second as f64 / 1e9;
+            Some(format!("{} ({speed:.1} Gbit/s): {}", row.address, reason(row)?))
+        })
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let what = format!("the server offered interfaces that no channel used: {}", names.join("; "));
+    let remedies = [
+        remedy(
+            "client",
+            "Windows: Get-SmbMultichannelConnection -IncludeNotSelected shows what it thinks of them; Linux: mount \
+             options multichannel, max_channels=4",
+        ),
+        remedy("server", "offer only interfaces that clients reach (Samba: interfaces = ...)"),
+    ];
+    let figures = vec![figure("interfaces", names.len() as f64, "")];
+    let confidence = (Confidence::High, "the server's list and the connections of the session");
+    Some(finding(one, ChannelTrouble::InterfaceUnused, what, confidence, figures, &remedies))
+}
+
+/// Several channels on one path, of which one would have carried as much.
+fn rss_without_need(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFinding> {
+    let claims = (interfaces.iter())
+        .filter(|row| row.recording == one.recording && row.session_id == one.session_id)
+        .any(|row| row.used && row.rss_capable);
+    let bound: Vec<_> = one.channels.iter().filter(|one| one.channel.is_some()).collect();
+    let most = bound.iter().map(|one| one.share).fold(0.0, f64::max);
+    let is_one_path = bound.iter().all(|other| other.server == one.server);
+    if !claims || bound.len() < 2 || !is_one_path || one.bytes() < BYTES_LEAST || most < 0.9 {
+        return None;
+    }
+    let what = format!(
+        "the interface {} claims RSS, so the client opened {} channels to it, of which one carries {:.0} % of the \
+         bytes: the others only cost their setup",
+        one.server,
+        bound.len(),
+        100.0 * most
+    );
+    let remedies = [
+        remedy(
+            "Samba",
+            "say what the interface is: interfaces = \"eth0;if_index=2,speed=10000000000\" without capability=RSS",
+        ),
+        remedy("Windows", "Set-SmbClientConfiguration -ConnectionCountPerRssNetworkInterface 1"),
+    ];
+    let figures = vec![figure("largest_share", most, "share")];
+    let confidence = (Confidence::Medium, "bytes of the channels; other loads may use them");
+    Some(finding(one, ChannelTrouble::RssWithoutNeed, what, confidence, figures, &remedies))
+}
+
+const POWER: &[Remedy] = &[
+    remedy(
+        "Linux, for one run",
+        "cpupower idle-set --disable-by-latency 30 and cpupower frequency-set -g performance; undo: cpupower \
+         idle-set --enable-all and the governor that was set",
+    ),
+    remedy(
+        "Windows, for one run",
+        "powercfg /setactive SCHEME_MIN (High performance); undo: powercfg /setactive SCHEME_BALANCED",
+    ),
+    remedy(
+        "BIOS, to stay",
+        "system profile Performance: C1E and C-states off, or limited to C1; it costs idle power",
+    ),
+];
+
+/// Deep idle states dominate, and the ramp is slow; or another run without them is faster.
+fn power_saving(one: &SessionTimeline, all: &[SessionTimeline]) -> Option<ChannelFinding> {
+    let power = one.power.as_ref().filter(|power| power.deep_idle_before >= DEEP)?;
+    let first = one.first_byte_after_ns.unwrap_or(0);
+    let ramp = one.plateau_after_ns.filter(|&ns| is_slow(ns, one) && first <= IDLE_NS)?;
+    let shallow = all.iter().filter(|other| {
+        let idle = other.power.as_ref().map(|power| power.deep_idle_before);
+        let is_alike = one.bytes().abs_diff(other.bytes()) as f64 <= 0.1 * one.bytes() as f64;
+        idle.is_some_and(|idle| idle < power.deep_idle_before / 2.0)
+            && is_alike
+            && other.paths == one.paths
+            && (other.lasted_ns as f64) < 0.9 * one.lasted_ns as f64
+    });
+    let faster = shallow.min_by_key(|other| other.lasted_ns);
+    let mut what = format!(
+        "processors of the {} spend {:.0} % of the time until the plateau in deep idle states, and it takes {} to \
+         reach it",
+        power.source,
+        100.0 * power.deep_idle_before,
+        seconds(ramp)
+    );
+    let mut figures = vec![
+        figure("deep_idle", power.deep_idle_before, "share"),
+        figure("ramp_up", ramp as f64, "ns"),
+    ];
+    let confidence = match faster {
+        Some(other) => {
+            let saved = 1.0 - other.lasted_ns as f64 / one.lasted_ns.max(1) as f64;
+            what.push_str(&format!(
+                "; recording {} with {:.0} % took {} instead of {}: {:.0} % less",
+                other.recording,
+                100.0 * other.power.as_ref().map_or(0.0, |power| power.deep_idle_before),
+                seconds(other.lasted_ns),
+                seconds(one.lasted_ns),
+                100.0 * saved
+            ));
+            figures.push(figure("saved", saved, "share"));
+            (Confidence::High, "a run of the same amount without deep idle states was faster")
+        }
+        None => (
+            Confidence::Low,
+            "idle processors are deeply idle because they wait, or the wait is long because they are deeply idle: \
+             only a run without these states shows which",
+        ),
+    };
+    Some(finding(one, ChannelTrouble::PowerSaving, what, confidence, figures, POWER))
+}

@@ -1,0 +1,379 @@
+//! One session: sums of its channels, their rates over time, fairness, gain, and the slowest path.
+
+use std::collections::BTreeMap;
+
+use smbscope_tables::tables::{Channel, Interface};
+
+use super::data::*;
+use super::machine::Machines;
+use super::plateau::plateau;
+use super::{Key, rounded};
+
+/// Connections of a session that are followed.
+const CONNECTIONS_MAX: usize = 64;
+/// Bins of a session; when there are more, neighbours are joined.
+const BINS_MAX: usize = 4_096;
+/// Round trips of a connection that are kept for the median.
+const TRIPS_MAX: usize = 16_384;
+/// Bytes of a segment, to make bytes of retransmissions.
+const SEGMENT_BYTES: f64 = 1_460.0;
+/// Share of bytes that are sent again from which on losses limit a channel.
+const LOSS_LEAST: f64 = 1e-3;
+/// Share of what bounds a channel from which on that bound limits it.
+const NEAR: f64 = 0.8;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    bytes: u64,
+    /// Reads and Writes in flight times the time, ns.
+    busy_ns: f64,
+}
+
+/// One connection.
+#[derive(Default)]
+struct ChannelTally {
+    facts: ChannelTimeline,
+    bins: BTreeMap<i64, Bin>,
+    trips: Vec<i64>,
+    first_seen: i64,
+}
+
+/// One session.
+#[derive(Default)]
+pub(super) struct SessionTally {
+    channels: BTreeMap<u64, ChannelTally>,
+    /// Width of the bins; 0 before the first row.
+    bin_ns: i64,
+}
+
+impl SessionTally {
+    pub(super) fn has_rows(&self) -> bool {
+        !self.channels.is_empty()
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.channels.len()
+    }
+
+    pub(super) fn add(&mut self, row: &Channel) {
+        if self.bin_ns == 0 {
+            self.bin_ns = (row.interval_ns as i64).max(1);
+        }
+        if self.channels.len() >= CONNECTIONS_MAX && !self.channels.contains_key(&row.connection) {
+            return;
+        }
+        let one = self.channels.entry(row.connection).or_insert_with(|| ChannelTally {
+            first_seen: row.interval_start,
+            ..ChannelTally::default()
+        });
+        one.first_seen = one.first_seen.min(row.interval_start);
+        one.learn(row);
+        // Rows of longer intervals than the bins count where they begin.
+        let place = row.interval_start.div_euclid(self.bin_ns);
+        let bin = one.bins.entry(place).or_default();
+        let bytes = row.bytes_written.saturating_add(row.bytes_read);
+        bin.bytes = bin.bytes.saturating_add(bytes);
+        bin.busy_ns += row.outstanding_mean * row.interval_ns as f64;
+        let ends = one.bins.first_key_value().zip(one.bins.last_key_value());
+        if ends.is_some_and(|(first, last)| last.0.abs_diff(*first.0) >= BINS_MAX as u64) {
+            self.widen();
+        }
+    }
+
+    /// Makes bins wider until those of every channel fit.
+    fn widen(&mut self) {
+        let spans = self.channels.values().filter_map(|one| {
+            let (first, last) = (one.bins.first_key_value()?, one.bins.last_key_value()?);
+            Some(last.0.abs_diff(*first.0))
+        });
+        let times = spans.max().unwrap_or(0) / BINS_MAX as u64 + 1;
+        let times = (times.min(1 << 40) as i64).max(2);
+        self.bin_ns = self.bin_ns.saturating_mul(times);
+        for one in self.channels.values_mut() {
+            let mut joined: BTreeMap<i64, Bin> = BTreeMap::new();
+            for (place, bin) in std::mem::take(&mut one.bins) {
+                let sum = joined.entry(place.div_euclid(times)).or_default();
+                sum.bytes = sum.bytes.saturating_add(bin.bytes);
+                sum.busy_ns += bin.busy_ns;
+            }
+            one.bins = joined;
+        }
+    }
+
+    pub(super) fn finish(
+        &self,
+        key: &Key,
+        offered: &[Interface],
+        machines: &Machines,
+    ) -> SessionTimeline {
+        let bin_ns = self.bin_ns.max(1);
+        let mut tallies: Vec<_> = self.channels.values().collect();
+        tallies.sort_by_key(|one| (one.facts.opened_ns.unwrap_or(one.first_seen), one.first_seen));
+        let first = tallies.iter().filter_map(|one| one.bins.keys().next()).min().copied();
+        let last = tallies.iter().filter_map(|one| one.bins.keys().next_back()).max().copied();
+        let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+        // Two channels that are days apart have few bins each.
+        let places = last.saturating_sub(first).clamp(0, 2 * BINS_MAX as i64) as usize + 1;
+        let mut channels: Vec<_> =
+            tallies.iter().map(|one| one.finish(first, places, bin_ns, offered)).collect();
+        let all: u64 = channels.iter().map(bytes).fold(0, u64::saturating_add);
+        for one in &mut channels {
+            one.share = rounded(bytes(one) as f64 / all.max(1) as f64);
+        }
+        let sum: Vec<f64> = (0..places)
+            .map(|at| channels.iter().filter_map(|one| one.bytes_per_second.get(at)).sum())
+            .collect();
+        let start_ns = (tallies.iter())
+            .map(|one| {
+                let known = [one.facts.opened_ns, one.facts.bound_ns];
+                known.into_iter().flatten().fold(one.first_seen, i64::min)
+            })
+            .min()
+            .unwrap_or(0);
+        let first_byte = channels.iter().filter_map(|one| one.first_byte_ns).min();
+        let last_byte = channels.iter().filter_map(|one| one.last_byte_ns).max();
+        let bins_start_ns = first.saturating_mul(bin_ns);
+        let level = plateau(&sum, bin_ns);
+        let after = |at: i64| at.saturating_sub(start_ns).max(0);
+        let moving_ns = last_byte.zip(first_byte).map_or(0, |(last, first)| last - first);
+        let reached = level.map(|(_, place)| {
+            // Not before the first byte, which can be within its interval.
+            let at = bins_start_ns.saturating_add((place as i64).saturating_mul(bin_ns));
+            at.max(first_byte.unwrap_or(at))
+        });
+        let (client, server) = channels
+            .first()
+            .map_or_else(Default::default, |one| (one.client.clone(), one.server.clone()));
+        let ends = (start_ns, reached, last_byte);
+        SessionTimeline {
+            recording: key.0.clone(),
+            session_id: key.1,
+            client,
+            server,
+            start_ns,
+            first_byte_after_ns: first_byte.map(after),
+            plateau_after_ns: reached.map(after),
+            lasted_ns: last_byte.map_or(0, after),
+            written_bytes: sum_of(&channels, |one| one.written_bytes),
+            read_bytes: sum_of(&channels, |one| one.read_bytes),
+            plateau_bytes_per_second: level.map(|(level, _)| rounded(level)),
+            mean_bytes_per_second: match moving_ns {
+                0 => 0.0,
+                ns => rounded(all as f64 * 1e9 / ns as f64),
+            },
+            paths: paths(&channels).len() as u64,
+            fairness: fairness(&channels),
+            gain: gain(&channels, &sum, bin_ns),
+            slowest: slowest(&channels),
+            versus: None,
+            power: machines.power(&key.0, ends),
+            rdma_bytes: machines.rdma_bytes(&key.0, ends),
+            cpu: machines.cost(&key.0, (first_byte.unwrap_or(start_ns), last_byte), all),
+            rdma_bytes_per_second: machines.rdma_rates(&key.0, bins_start_ns, bin_ns, places),
+            bin_ns,
+            bins_start_ns,
+            channels,
+        }
+    }
+}
+
+impl ChannelTally {
+    fn learn(&mut self, row: &Channel) {
+        let facts = &mut self.facts;
+        if facts.client.is_empty() {
+            facts.connection = row.connection;
+            facts.client = row.client.to_string();
+            facts.client_port = row.client_port;
+            facts.server = row.server.to_string();
+            facts.server_port = row.server_port;
+        }
+        let earlier = |known: Option<i64>, new: Option<i64>| known.into_iter().chain(new).min();
+        facts.opened_ns = earlier(facts.opened_ns, row.opened_at);
+        facts.bound_ns = earlier(facts.bound_ns, row.bound_at);
+        facts.first_byte_ns = earlier(facts.first_byte_ns, row.first_byte_at);
+        facts.channel = row.channel.or(facts.channel);
+        if let Some(transport) = &row.transport {
+            facts.transport = Some(transport.to_string());
+        }
+        facts.bind_status = match (&row.bind_status, facts.channel) {
+            (Some(status), None) => Some(status.to_string()),
+            (_, Some(_)) => None,
+            (None, None) => facts.bind_status.take(),
+        };
+        facts.written_bytes = facts.written_bytes.saturating_add(row.bytes_written);
+        facts.read_bytes = facts.read_bytes.saturating_add(row.bytes_read);
+        facts.operations = facts.operations.saturating_add(row.operations);
+        facts.outstanding_max = facts.outstanding_max.max(row.outstanding_max);
+        facts.in_flight_max_bytes = facts.in_flight_max_bytes.max(row.bytes_in_flight_max);
+        if let Some(more) = row.retransmissions {
+            let sum = facts.retransmissions.unwrap_or(0).saturating_add(more);
+            facts.retransmissions = Some(sum);
+        }
+        if let Some(trip) = row.round_trip_ns
+            && self.trips.len() < TRIPS_MAX
+        {
+            self.trips.push(trip);
+        }
+    }
+
+    fn finish(
+        &self,
+        first: i64,
+        places: usize,
+        bin_ns: i64,
+        offered: &[Interface],
+    ) -> ChannelTimeline {
+        let mut one = self.facts.clone();
+        let mut rates = vec![0.0; places];
+        for (place, bin) in &self.bins {
+            if let Some(rate) = rates.get_mut(place.abs_diff(first) as usize) {
+                *rate += rounded(bin.bytes as f64 * 1e9 / bin_ns as f64);
+            }
+        }
+        let time = |place: i64| place.saturating_mul(bin_ns);
+        let moving = || self.bins.iter().filter(|(_, bin)| bin.bytes > 0).map(|(place, _)| *place);
+        if let (Some(begin), Some(end)) = (moving().next(), moving().next_back()) {
+            one.first_byte_ns = one.first_byte_ns.or(Some(time(begin)));
+            one.last_byte_ns = Some(time(end.saturating_add(1)));
+            let busy: f64 = self.bins.range(begin..=end).map(|(_, bin)| bin.busy_ns).sum();
+            let span = end.saturating_sub(begin).saturating_add(1) as f64 * bin_ns as f64;
+            one.outstanding_mean = rounded(busy / span);
+        }
+        if let Some((level, place)) = plateau(&rates, bin_ns) {
+            let at = time(first.saturating_add(place as i64));
+            one.plateau_ns = Some(at.max(one.first_byte_ns.unwrap_or(at)));
+            one.plateau_bytes_per_second = Some(rounded(level));
+        }
+        let mut trips = self.trips.clone();
+        trips.sort_unstable();
+        one.round_trip_min_ns = trips.first().copied();
+        one.round_trip_p50_ns = trips.get(trips.len() / 2).copied();
+        let interface = offered.iter().find(|row| row.address == one.server);
+        one.link_bits_per_second = interface.map(|row| row.link_bits_per_second);
+        one.bytes_per_second = rates;
+        one
+    }
+}
+
+fn bytes(one: &ChannelTimeline) -> u64 {
+    one.written_bytes.saturating_add(one.read_bytes)
+}
+
+fn sum_of(channels: &[ChannelTimeline], value: impl Fn(&ChannelTimeline) -> u64) -> u64 {
+    channels.iter().map(value).fold(0, u64::saturating_add)
+}
+
+/// Paths that carried bytes, in the order of their first byte: addresses, first byte, link speed.
+fn paths(channels: &[ChannelTimeline]) -> Vec<(&str, &str, i64, Option<u64>)> {
+    let mut paths: Vec<(&str, &str, i64, Option<u64>)> = Vec::new();
+    for one in channels {
+        let Some(first) = one.first_byte_ns.filter(|_| bytes(one) > 0) else { continue };
+        let known = paths.iter_mut().find(|path| path.0 == one.client && path.1 == one.server);
+        match known {
+            Some(path) => path.2 = path.2.min(first),
+            None => paths.push((&one.client, &one.server, first, one.link_bits_per_second)),
+        }
+    }
+    paths.sort_by_key(|path| path.2);
+    paths
+}
+
+/// The bins in which all channels with bytes carry some: from the last first byte to the first end.
+fn fairness(channels: &[ChannelTimeline]) -> Option<f64> {
+    let carrying: Vec<_> = channels.iter().filter(|one| bytes(one) > 0).collect();
+    if carrying.len() < 2 {
+        return None;
+    }
+    let ends = |one: &&ChannelTimeline| {
+        let rates = &one.bytes_per_second;
+        let first = rates.iter().position(|&rate| rate > 0.0)?;
+        Some((first, rates.iter().rposition(|&rate| rate > 0.0)?))
+    };
+    let spans: Vec<_> = carrying.iter().filter_map(ends).collect();
+    let from = spans.iter().map(|span| span.0).max()?;
+    let to = spans.iter().map(|span| span.1).min()?;
+    let sums: Vec<f64> = match from <= to {
+        true => (carrying.iter())
+            .map(|one| one.bytes_per_second.get(from..=to).unwrap_or_default().iter().sum())
+            .collect(),
+        false => carrying.iter().map(|one| bytes(one) as f64).collect(),
+    };
+    let sum: f64 = sums.iter().sum();
+    let squares: f64 = sums.iter().map(|value| value * value).sum();
+    (squares > 0.0).then(|| rounded(sum * sum / (sums.len() as f64 * squares)))
+}
+
+/// The plateau with one path and with all of them.
+fn gain(channels: &[ChannelTimeline], sum: &[f64], bin_ns: i64) -> Option<PathGain> {
+    let paths = paths(channels);
+    let [(client, server, _, link), .., _] = paths[..] else { return None };
+    let is_first = |one: &&ChannelTimeline| one.client == client && one.server == server;
+    let begin = |one: &ChannelTimeline| one.bytes_per_second.iter().position(|&rate| rate > 0.0);
+    let end = |one: &ChannelTimeline| one.bytes_per_second.iter().rposition(|&rate| rate > 0.0);
+    let carrying = || channels.iter().filter(|one| bytes(one) > 0);
+    let others = || carrying().filter(|one| !is_first(one));
+    let second = others().filter_map(begin).min()?;
+    let last = others().filter_map(begin).max()?;
+    // The bin in which a path begins has a part of it.
+    let alone = plateau(sum.get(..second)?, bin_ns)?.0;
+    let until = carrying().filter_map(end).min()?;
+    let together = plateau(sum.get(last.saturating_add(1)..until)?, bin_ns)?.0;
+    let speeds: Option<Vec<_>> = paths.iter().map(|path| path.3.filter(|&bits| bits > 0)).collect();
+    let promised = match (speeds, link) {
+        (Some(speeds), Some(link)) if link > 0 => {
+            speeds.iter().map(|&bits| bits as f64).sum::<f64>() / link as f64
+        }
+        _ => paths.len() as f64,
+    };
+    Some(PathGain {
+        before_bytes_per_second: rounded(alone),
+        after_bytes_per_second: rounded(together),
+        factor: rounded(together / alone),
+        promised: rounded(promised),
+    })
+}
+
+/// The channel with the lowest plateau, and what limits it.
+fn slowest(channels: &[ChannelTimeline]) -> Option<SlowestPath> {
+    let rate = |one: &ChannelTimeline| one.plateau_bytes_per_second;
+    let mut known: Vec<_> = channels.iter().filter(|one| rate(one).is_some()).collect();
+    if known.len() < 2 {
+        return None;
+    }
+    known.sort_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)));
+    let (slow, fast) = (*known.first()?, *known.last()?);
+    let level = rate(slow)?;
+    // Equal rates on paths that are not equal: requests are dealt out one by one.
+    let is_equal = level > 0.9 * rate(fast)?;
+    let ratio = |value: fn(&ChannelTimeline) -> Option<f64>| {
+        let values: Vec<_> = known.iter().filter_map(|one| value(one)).collect();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        if values.len() == known.len() && least > 0.0 { most / least } else { 1.0 }
+    };
+    let are_unequal = ratio(|one| one.link_bits_per_second.map(|bits| bits as f64)) >= 2.0
+        || ratio(|one| one.round_trip_min_ns.map(|ns| ns as f64)) >= 4.0;
+    Some(SlowestPath {
+        connection: slow.connection,
+        bytes_per_second: level,
+        brake: brake(slow, level),
+        brakes_others: is_equal && are_unequal,
+    })
+}
+
+fn brake(one: &ChannelTimeline, level: f64) -> Brake {
+    let bytes = bytes(one).max(1) as f64;
+    let in_flight = one.in_flight_max_bytes.map(|bytes| bytes as f64);
+    let windowed = in_flight.zip(one.round_trip_p50_ns.filter(|&ns| ns > 0));
+    if one.link_bits_per_second.is_some_and(|bits| 8.0 * level >= NEAR * bits as f64) {
+        Brake::Link
+    } else if one.retransmissions.unwrap_or(0) as f64 * SEGMENT_BYTES > LOSS_LEAST * bytes {
+        Brake::Loss
+    } else if one.outstanding_mean < 1.2 {
+        Brake::Requests
+    } else if windowed.is_some_and(|(held, ns)| level >= NEAR * held * 1e9 / ns as f64) {
+        Brake::Window
+    } else {
+        Brake::Unknown
+    }
+}
