@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use smbscope_lab::wan::{Forwarder, Options, Running, netns};
 
-
 /// The paths. Dropping this removes them.
 pub struct Paths {
     name: String,
