@@ -40,7 +40,7 @@ pub enum Paths {
 pub struct MigrationPlan {
     /// The share.
     pub host: Arc<Host>,
-    /// Who logs on.
+    /// The account that logs on.
     pub credential: Credential,
     /// The workload.
     pub migration: Migration,

@@ -107,7 +107,7 @@ impl Migration {
     /// The text is not a workload that moves bulk data.
     pub fn parse(file: &str, name: &str, toml: &str) -> Result<Option<Migration>, WorkloadError> {
         let source = Source { file, text: toml };
-        // Errors of the language itself are reported by whoever reads scenarios.
+        // Errors of the language itself are reported when it is read as a workload of scenarios.
         let Ok(document) = DeTable::parse(toml) else { return Ok(None) };
         let table = Table::new(source, document.get_ref(), 0..0, "a workload with a migration");
         let Some(migration) = table.table("migration", "[migration]")? else { return Ok(None) };

@@ -33,7 +33,7 @@ use crate::options::{duration, positive, size};
 /// The users' files must exist: create them with `smbscope load prepare`.
 ///
 /// --workload migrate moves bulk data instead, as a live migration or a backup does: one session, few
-/// streams of large blocks, over the channels that the server's interfaces offer (docs/guide/channels.md).
+/// streams of large blocks, over the channels that the server's interfaces offer (docs/guide/migrate.md).
 /// It needs no files and ends when all data is moved.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

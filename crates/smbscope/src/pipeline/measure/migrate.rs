@@ -31,7 +31,7 @@ const PARTS_WAITING: usize = 64;
 pub struct BulkPlan {
     /// The share.
     pub target: Target,
-    /// Who logs on.
+    /// The account that logs on.
     pub credential: Credential,
     /// Properties of the client.
     pub config: Config,
