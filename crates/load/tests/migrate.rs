@@ -6,6 +6,7 @@
 #[path = "support/paths.rs"]
 mod paths;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -269,6 +270,64 @@ fn listed_paths_all_carry_data() {
     assert_eq!(servers, ["10.77.0.2", "10.77.1.2", "10.77.1.2"]);
     assert!(shown.outcome.channels.iter().all(|one| one.moved_bytes > 10 * MIB));
     assert_rows(&shown, 2 * 256 * MIB);
+}
+
+/// Payload of each connection, by the client's port: what it wrote and read.
+fn payload(parts: &[Part]) -> BTreeMap<u64, (u64, u64)> {
+    let mut sums = BTreeMap::new();
+    for row in channel_rows(parts) {
+        let sum: &mut (u64, u64) = sums.entry(row.client_port).or_default();
+        sum.0 += row.bytes_written;
+        sum.1 += row.bytes_read;
+    }
+    sums.retain(|_, sum| *sum != (0, 0));
+    sums
+}
+
+/// Bytes of TCP of each connection, by the client's port: to the server and to the client.
+fn tcp_bytes(parts: &[Part]) -> BTreeMap<u64, (u64, u64)> {
+    let rows = parts.iter().filter_map(|part| match part {
+        Part::Connections(rows) => Some(rows),
+        _ => None,
+    });
+    let bytes = |row: &smbscope_tables::tables::Connection| {
+        (row.client_port, (row.bytes_to_server, row.bytes_to_client))
+    };
+    rows.flatten().map(bytes).collect()
+}
+
+/// What the rows say of each channel is what a capture of the same run says.
+#[test]
+fn each_channel_carries_what_tcpdump_captures() {
+    let Some(network) = NetworkPaths::up(&["", ""]) else { return };
+    let Some(lab) = server(&network, |_| String::new()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.pcap");
+    let mut tcpdump = std::process::Command::new("ip");
+    tcpdump.args(["netns", "exec", &network.client(), "tcpdump", "-i", "any", "-s", "300", "-B"]);
+    tcpdump.args(["65536", "--immediate-mode", "-Z", "root", "-w"]).arg(&file);
+    tcpdump.args(["tcp", "port", &lab.port().to_string()]);
+    let Ok(mut tcpdump) = tcpdump.stderr(std::process::Stdio::null()).spawn() else {
+        smbscope_testing::skip!("no tcpdump");
+        return;
+    };
+    std::thread::sleep(Duration::from_secs(2));
+    let target = format!("//{}:{}/home", NetworkPaths::address(0), lab.port());
+    let mut case = Case::new(&target, 64, listed(lab.port(), &[(0, 1), (1, 2)]));
+    case.changes.direction = Some(Direction::Both);
+    let shown = network.inside(|| migrate(&lab, case));
+    assert_whole(&lab, &shown);
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = nix::unistd::Pid::from_raw(tcpdump.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    tcpdump.wait().unwrap();
+    let options = smbscope_capture::Options::default();
+    let input = vec![smbscope_capture::Input::Path(file)];
+    let decoder = smbscope_capture::Decoder::open(input, options).unwrap();
+    let captured: Vec<Part> = decoder.map(|part| part.unwrap()).collect();
+    assert_eq!(tcp_bytes(&shown.parts), tcp_bytes(&captured));
+    assert_eq!(payload(&shown.parts), payload(&captured));
+    assert_eq!(payload(&shown.parts).len(), 3);
 }
 
 /// The policy chooses from the server's list, while data flows; every address has its reason.

@@ -345,3 +345,6 @@ fn protect<'a>(
         _ => Ok((frame.plain(), false, false)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -119,14 +119,6 @@ impl Paths {
         netns::inside(&self.client(), work).unwrap()
     }
 
-    /// Bytes that left the client's interface of a path.
-    pub fn sent(&self, path: usize) -> u64 {
-        let file = format!("/sys/class/net/c{path}/statistics/tx_bytes");
-        let output =
-            Command::new("ip").args(["netns", "exec", &self.client(), "cat", &file]).output();
-        String::from_utf8_lossy(&output.unwrap().stdout).trim().parse().unwrap()
-    }
-
     /// How smbd is started in the server's namespace.
     pub fn enter(&self) -> Vec<std::ffi::OsString> {
         let words = ["ip", "netns", "exec", &self.server()].map(std::ffi::OsString::from);
