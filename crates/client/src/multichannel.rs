@@ -575,16 +575,25 @@ impl Multichannel {
                 Err(_) => task.abort(),
             }
         }
-        while let Ok(report) = self.reports.try_recv() {
+        // Bindings in flight end soon, and their connections have rows too.
+        let give_up_at = Instant::now() + CLOSE_TIMEOUT;
+        loop {
+            let report = match self.joining {
+                0 => self.reports.try_recv().ok(),
+                _ => tokio::time::timeout_at(give_up_at, self.reports.recv()).await.ok().flatten(),
+            };
             match report {
-                Report::Done { rows, .. } => self.rows.extend(rows),
-                Report::Lost { channel, .. } => self.rows.extend(self.parts.lost(*channel)),
-                Report::Bound { slot: Some(mut channel), .. } => {
-                    let (rows, table) = channel.end("reset");
-                    self.rows.extend(rows);
-                    self.refused.connections.push(table);
+                None => break,
+                Some(Report::Done { rows, .. }) => self.rows.extend(rows),
+                Some(Report::Lost { channel, .. }) => self.rows.extend(self.parts.lost(*channel)),
+                Some(Report::Bound { slot, .. }) => {
+                    self.joining -= 1;
+                    if let Some(mut channel) = slot {
+                        let (rows, table) = channel.end("reset");
+                        self.rows.extend(rows);
+                        self.refused.connections.push(table);
+                    }
                 }
-                Report::Bound { slot: None, .. } => {}
             }
         }
         let mut ended = self.parts.close(channels).await;

@@ -63,7 +63,6 @@ impl Channel {
             message_id,
             tree_or_async_id: u64::from(tree_id) << 32,
             session_id,
-            ..Head::default()
         };
         if self.unsent == 0 {
             self.frame.clear();
