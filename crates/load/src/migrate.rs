@@ -4,8 +4,10 @@
 //! requests are distributed and repeated is `smbscope_client::multichannel`'s, which interfaces are used its
 //! `policy`'s. Content comes from `fileset::content`: from memory, not from a disk.
 
+mod blocks;
 mod files;
 mod request;
+mod result;
 mod run;
 mod timeline;
 
