@@ -6,6 +6,7 @@
 
 mod blocks;
 mod files;
+mod join;
 mod request;
 mod result;
 mod run;
