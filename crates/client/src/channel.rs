@@ -22,11 +22,11 @@ use smbscope_wire::smb2::oplock::OplockBreak;
 
 use super::error::ClientError;
 use super::reply::{Reply, Want};
-use super::transport::{Endpoints, RoundTrip, Transport};
+use super::transport::{Endpoints, RoundTrip, Socket, Transport};
 use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
 
-/// Larger buffers are freed when the connection is idle.
+/// Larger buffers are freed when the connection is idle, unless [`Channel::keep_bytes`] is larger.
 const IDLE_BYTES: usize = 2 << 10;
 
 /// How a session's messages are protected on this connection.
@@ -56,6 +56,8 @@ pub struct Ask {
     pub waits: bool,
     /// Whether it must be signed although the session is not.
     pub sign: bool,
+    /// Whether it was sent before on a channel that is lost (SMB2_FLAGS_REPLAY_OPERATION).
+    pub replay: bool,
     /// For the row: the file.
     pub path: Option<Arc<str>>,
     /// For the row: the open's number.
@@ -125,6 +127,12 @@ pub struct Channel {
     pub dialect: Option<Dialect>,
     /// Whether credits are charged by size.
     pub large_mtu: bool,
+    /// ChannelSequence of requests (3.x): how many channels the session has lost.
+    pub channel_sequence: u16,
+    /// Larger send buffers are freed when nothing is sent.
+    pub keep_bytes: usize,
+    /// The TCP socket, if its state is sampled.
+    socket: Option<Arc<Socket>>,
 }
 
 impl Channel {
@@ -184,6 +192,9 @@ impl Channel {
             scene: Scene::default(),
             dialect: None,
             large_mtu: false,
+            channel_sequence: 0,
+            keep_bytes: IDLE_BYTES,
+            socket: endpoints.socket,
         }
     }
 
@@ -216,6 +227,21 @@ impl Channel {
     /// The texts of its rows.
     pub fn names(&self) -> &Arc<LinkNames> {
         &self.names
+    }
+
+    /// The endpoints of the connection: addresses in its names, and ports of client and server.
+    pub fn ports(&self) -> (u16, u16) {
+        self.ports
+    }
+
+    /// The TCP socket, if its state is sampled.
+    pub fn socket(&self) -> Option<&Arc<Socket>> {
+        self.socket.as_ref()
+    }
+
+    /// The final replies that have come, with their MessageIds.
+    pub fn take_replies(&mut self) -> Vec<(u64, Reply)> {
+        std::mem::take(&mut self.done)
     }
 
     /// Whether requests are encrypted.

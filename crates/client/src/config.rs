@@ -147,6 +147,9 @@ pub struct Config {
     pub credits: u16,
     /// Time for a TCP connection.
     pub connect_timeout: Duration,
+    /// After this time without an answer of the peer's TCP a connection is lost, and its TCP state is sampled;
+    /// `None`: the system decides, and nothing is sampled. For few connections with much data.
+    pub path_timeout: Option<Duration>,
     /// How users get tickets; `None`: they log on with NTLM.
     pub kerberos: Option<Arc<Kerberos>>,
     /// Artificial delay added to every reply; [`Duration::ZERO`] for none.
@@ -189,6 +192,7 @@ impl Default for Config {
             channels: 1,
             credits: 64,
             connect_timeout: Duration::from_secs(10),
+            path_timeout: None,
             kerberos: None,
             delay: Duration::ZERO,
         }

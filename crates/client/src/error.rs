@@ -25,6 +25,14 @@ pub enum ClientError {
         /// The answer.
         status: Status,
     },
+    /// The server refused to bind a further connection to the session.
+    #[error("a further connection to the session is refused: {}", bind_problem(*.status, *.encrypted))]
+    BindRefused {
+        /// The answer to the SessionSetup.
+        status: Status,
+        /// Whether the session is encrypted.
+        encrypted: bool,
+    },
     /// The share cannot be connected.
     #[error("{share}: {}", share_problem(*.status))]
     Share {
@@ -56,7 +64,9 @@ impl ClientError {
         match self {
             ClientError::Connect { .. } => "CONNECT_FAILED",
             ClientError::Lost(_) => "CONNECTION_LOST",
-            ClientError::Refused { .. } | ClientError::Share { .. } => "REFUSED",
+            ClientError::Refused { .. }
+            | ClientError::BindRefused { .. }
+            | ClientError::Share { .. } => "REFUSED",
             ClientError::Logon(_) => "LOGON_ERROR",
             ClientError::Kdc(_) => "KDC_UNREACHABLE",
             ClientError::Protocol(_) => "PROTOCOL_ERROR",
@@ -68,11 +78,38 @@ impl ClientError {
     /// The value of the column `status_name` of a scenario that failed because of this error.
     pub fn status_name(&self) -> String {
         match self {
-            ClientError::Refused { status, .. } | ClientError::Share { status, .. } => {
-                status_text(*status)
-            }
+            ClientError::Refused { status, .. }
+            | ClientError::BindRefused { status, .. }
+            | ClientError::Share { status, .. } => status_text(*status),
             other => other.kind().to_owned(),
         }
+    }
+
+    /// The status with which the server refused, if it did.
+    pub fn status(&self) -> Option<Status> {
+        match self {
+            ClientError::Refused { status, .. }
+            | ClientError::BindRefused { status, .. }
+            | ClientError::Share { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}
+
+/// Why a connection cannot be bound to a session, and what to do.
+fn bind_problem(status: Status, encrypted: bool) -> String {
+    let answer = status_text(status);
+    match status {
+        Status::ACCESS_DENIED if encrypted => format!(
+            "{answer}; the session requires encryption, and Samba refuses further channels then: omit --channels, or configure encryption as desired on the server"
+        ),
+        Status::USER_SESSION_DELETED => format!(
+            "{answer}; the server does not know the session at this address: it is another server or another process of it (Samba on a loopback address), so that the address cannot be used"
+        ),
+        Status::REQUEST_NOT_ACCEPTED => format!(
+            "{answer}; the server has multichannel switched off (Samba: server multi channel support), or too many channels"
+        ),
+        _ => answer,
     }
 }
 

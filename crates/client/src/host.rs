@@ -11,9 +11,10 @@ use tokio::net::TcpStream;
 use super::config::{Config, Target};
 use super::delay::Delayed;
 use super::error::ClientError;
-use super::transport::{Endpoints, RoundTrip, Transport};
+use super::transport::{Endpoints, RoundTrip, Socket, Transport};
 use crate::clock::{Clock, nanoseconds};
 use crate::row::LinkNames;
+use crate::tcp_state::end_when_silent;
 
 /// What all sessions of a run share: where the server is and how to talk to it.
 #[derive(Debug)]
@@ -63,6 +64,13 @@ impl Host {
         Ok(Host { addresses, round_trips, ..Host::nowhere(target, config, clock, record) })
     }
 
+    /// The same server, reached at this address only.
+    pub fn at(mut self, address: SocketAddr) -> Host {
+        self.addresses = vec![address];
+        self.round_trips = vec![Arc::new(RoundTrip::new())];
+        self
+    }
+
     /// A host that cannot be reached yet.
     fn nowhere(target: Target, config: Config, clock: Clock, record: bool) -> Host {
         Host {
@@ -89,24 +97,29 @@ impl Host {
         Host { dial, ..Host::nowhere(target, config, clock, record) }
     }
 
-    /// Connects a session's channel.
+    /// Connects a session's channel to the address `to`, or to one of the server's name.
     pub(super) async fn connect(
         &self,
         channel: u32,
+        to: Option<SocketAddr>,
     ) -> Result<(Box<dyn Transport>, Endpoints), ClientError> {
-        let server = || self.target.address();
+        let server = || to.map_or_else(|| self.target.address(), |to| to.to_string());
         if let Some(Dial(dial)) = &self.dial {
             let failed = |error| ClientError::Connect { server: server(), error };
+            let texts = [String::new(), to.map_or_else(String::new, |to| to.ip().to_string())];
             let endpoints =
-                self.endpoints(channel, (0, 0), (None, Arc::new(RoundTrip::new())), ["", ""]);
+                self.endpoints(channel, (0, 0), (None, Arc::new(RoundTrip::new())), texts);
             return Ok((dial().map_err(failed)?, endpoints));
         }
         // IPv4 and IPv6 of one name are tried in turn for the first channel.
         let mut last = io::Error::other("the name has no address");
-        for attempt in 0..self.addresses.len() {
-            let place = (channel as usize + attempt) % self.addresses.len();
-            let Some(&address) = self.addresses.get(place) else { break };
-            let Some(round_trip) = self.round_trips.get(place) else { break };
+        let own = to.map(|address| (address, Arc::new(RoundTrip::new())));
+        let attempts = if own.is_some() { 1 } else { self.addresses.len() };
+        for attempt in 0..attempts {
+            let place = (channel as usize + attempt) % self.addresses.len().max(1);
+            let known =
+                self.addresses.get(place).copied().zip(self.round_trips.get(place).cloned());
+            let Some((address, round_trip)) = own.clone().or(known) else { break };
             let begin = tokio::time::Instant::now();
             let connecting = TcpStream::connect(address);
             let stream = match tokio::time::timeout(self.config.connect_timeout, connecting).await {
@@ -127,7 +140,11 @@ impl Host {
             let ports = (local.port(), address.port());
             let texts = [local.ip().to_string(), address.ip().to_string()];
             round_trip.add_sample(took);
-            let endpoints = self.endpoints(channel, ports, (Some(took), round_trip.clone()), texts);
+            let mut endpoints = self.endpoints(channel, ports, (Some(took), round_trip), texts);
+            if let Some(limit) = self.config.path_timeout {
+                end_when_silent(&stream, limit).map_err(failed)?;
+                endpoints.socket = Socket::of(&stream).map(Arc::new);
+            }
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),
                 false => {
@@ -150,6 +167,7 @@ impl Host {
         let names =
             LinkNames { client: client.into(), server: server.into(), ..LinkNames::default() };
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
-        Endpoints { connection, channel, ports, connect_ns, round_trip, names: Arc::new(names) }
+        let names = Arc::new(names);
+        Endpoints { connection, channel, ports, connect_ns, round_trip, names, socket: None }
     }
 }

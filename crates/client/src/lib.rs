@@ -15,14 +15,16 @@ pub mod host;
 pub mod kerberos;
 pub mod lease;
 mod logon;
+pub mod multichannel;
 pub mod negotiate;
 pub mod reply;
 pub mod row;
 pub mod session;
+pub mod tcp_state;
 pub mod transport;
 mod validate;
 
-pub use channel::{Ask, Scene};
+pub use channel::{Ask, Channel, Scene};
 pub use config::{Compounds, Config, Encryption, Signing, Target};
 pub use credential::Credential;
 pub use error::ClientError;

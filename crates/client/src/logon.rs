@@ -149,14 +149,13 @@ async fn exchange_tokens(
                 let view = SessionSetupResponse(&reply.message);
                 token = logon.step(view.security_blob().unwrap_or_default()).await?;
             }
-            Status::ACCESS_DENIED if binding.is_some_and(|binding| binding.seal.is_some()) => {
-                return Err(ClientError::Protocol(
-                    "the server refuses a further connection to a session that requires encryption (Samba does, if encryption is required): omit --channels, or configure encryption as desired on the server"
-                        .into(),
-                ));
-            }
             status => {
-                return Err(ClientError::Refused { command: Command::SESSION_SETUP, status });
+                return Err(match binding {
+                    Some(Binding { seal, .. }) => {
+                        ClientError::BindRefused { status, encrypted: seal.is_some() }
+                    }
+                    None => ClientError::Refused { command: Command::SESSION_SETUP, status },
+                });
             }
         }
     }

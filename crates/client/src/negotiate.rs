@@ -65,6 +65,11 @@ impl ServerClock {
 }
 
 impl Negotiated {
+    /// Whether messages carry more than 64 KiB, and credits are charged by size.
+    pub fn has_large_mtu(&self) -> bool {
+        self.dialect > Dialect::SMB_2_0_2 && self.capabilities.contains(Capabilities::LARGE_MTU)
+    }
+
     /// Whether the server demands signing.
     pub fn signing_required(&self) -> bool {
         self.security_mode.contains(SecurityMode::SIGNING_REQUIRED)
@@ -164,9 +169,7 @@ pub(super) async fn negotiate(
             "encryption is required, but the server does not offer it in dialect {name}"
         )));
     }
-    let large_mtu =
-        dialect > Dialect::SMB_2_0_2 && negotiated.capabilities.contains(Capabilities::LARGE_MTU);
-    channel.negotiated(dialect, large_mtu);
+    channel.negotiated(dialect, negotiated.has_large_mtu());
     describe(channel, &negotiated, &body);
     Ok(negotiated)
 }

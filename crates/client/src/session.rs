@@ -3,8 +3,10 @@
 //! MS-SMB2 sections 3.2.4.2 (connecting, negotiating, logging on, binding channels), 3.2.5.2 to
 //! 3.2.5.5, 3.2.5.19 (breaks).
 
+mod bind;
 mod compounds;
 mod ended;
+mod parts;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -19,19 +21,21 @@ use smbscope_wire::smb2::oplock::{LeaseBreakFlags, OplockBreak};
 use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags, ShareType, TreeConnectResponse};
 use smbscope_wire::status::Status;
 
-use super::channel::{Ask, Channel, Protection, Seal};
+use super::channel::{Ask, Channel, Seal};
 use super::config::Encryption;
 use super::credential::Credential;
 use super::error::ClientError;
 use super::host::Host;
 use super::lease::Leases;
-use super::logon::{Binding, log_on};
+use super::logon::log_on;
 use super::negotiate::{Negotiated, negotiate};
 use super::reply::{Reply, Want};
 use super::transport::{Endpoints, Transport};
 use super::validate;
 use crate::row::{LinkNames, Row};
+pub use bind::Binder;
 pub use ended::{Ended, Failed};
+pub use parts::Parts;
 
 /// A logged-on user with a connected share.
 pub struct Session {
@@ -46,6 +50,8 @@ pub struct Session {
     authenticated: bool,
     encrypt_data: bool,
     tree: Option<ShareTold>,
+    /// Connections that were lost while others continued.
+    lost: Vec<parts::Lost>,
     /// Leases that the session holds.
     pub leases: Leases,
 }
@@ -84,7 +90,7 @@ impl Session {
         handles_from: u64,
         previous: Option<Previous>,
     ) -> Result<Session, Failed> {
-        let (stream, endpoints) = host.connect(0).await?;
+        let (stream, endpoints) = host.connect(0, None).await?;
         // Boxed, so that a waiting user does not carry the memory that a logon takes.
         let opening =
             Session::over(limit, host, stream, endpoints, credential, handles_from, previous);
@@ -152,6 +158,7 @@ impl Session {
             authenticated: logon.authenticated,
             encrypt_data: logon.encrypt_data,
             tree: None,
+            lost: Vec::new(),
             leases: Leases::default(),
         };
         match within(limit, session.connect_tree(endpoints.names, logon.unused_seal)).await {
@@ -162,6 +169,19 @@ impl Session {
 
     /// Binds a further connection to the session (multichannel, 3.x).
     async fn bind(&mut self, number: u32, credential: &Credential) -> Result<(), ClientError> {
+        let binder = self.binder(credential)?;
+        let mut slot = None;
+        let bound = binder.bind(number, None, &mut slot).await;
+        // Added even if the binding is refused, so that its rows are not lost.
+        self.channels.extend(slot);
+        bound
+    }
+
+    /// What binds further connections to the session, and may do so while the session is used.
+    ///
+    /// # Errors
+    /// Dialect or server have no multichannel.
+    pub fn binder(&self, credential: &Credential) -> Result<Binder, ClientError> {
         if self.negotiated.dialect < Dialect::SMB_3_0 {
             return Err(ClientError::Protocol(format!(
                 "multichannel (--channels) needs dialect 3.0 or later, but {} was negotiated: omit --channels, or allow 3.0",
@@ -175,34 +195,21 @@ impl Session {
                     .into(),
             ));
         }
-        let host = self.host.clone();
-        let (stream, mut endpoints) = host.connect(number).await?;
         let Some(first) = self.channels.first() else {
             return Err(ClientError::Protocol("the session has no connection".into()));
         };
-        let names =
-            LinkNames { client: endpoints.names.client.clone(), ..LinkNames::clone(first.names()) };
-        endpoints.names = Arc::new(names);
-        let seal = first.protection.seal.clone();
-        let sign_all = first.protection.sign_all;
-        let (guid, signer) = (self.client_guid, self.session_signer.clone());
-        let binding = Binding { session_id: self.session_id, signer, seal: seal.clone() };
-        // Added to the session at once, so that its rows are not lost if the binding is refused.
-        self.channels.push(Channel::new(
-            stream,
-            endpoints,
-            host.clock.clone(),
-            host.config.credits,
-            host.record,
-        ));
-        let Some(channel) = self.channels.last_mut() else { return Ok(()) };
-        let mut preauth = PreauthIntegrity::new();
-        let negotiated = negotiate(channel, &host.config, &host.target, guid, &mut preauth).await?;
-        let logon =
-            log_on(channel, &host, credential, &negotiated, preauth, 0, Some(binding)).await?;
-        let signer = logon.signer;
-        channel.protection = Protection { signer, sign_all, seal, is_binding: false };
-        Ok(())
+        Ok(Binder {
+            host: self.host.clone(),
+            credential: credential.clone(),
+            client_guid: self.client_guid,
+            server_guid: self.negotiated.server_guid,
+            dialect: self.negotiated.dialect,
+            session_id: self.session_id,
+            signer: self.session_signer.clone(),
+            seal: first.protection.seal.clone(),
+            sign_all: first.protection.sign_all,
+            names: first.names().clone(),
+        })
     }
 
     /// Connects the share; `spare` holds ciphers for a share that requires encryption.

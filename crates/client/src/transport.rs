@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::row::LinkNames;
+pub use crate::tcp_state::Socket;
 
 /// The byte stream below a connection: TCP, or an in-memory pipe in tests.
 pub trait Transport: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
@@ -29,6 +30,8 @@ pub struct Endpoints {
     pub round_trip: Arc<RoundTrip>,
     /// Addresses and names for its rows.
     pub names: Arc<LinkNames>,
+    /// The TCP socket, if its state is sampled.
+    pub socket: Option<Arc<Socket>>,
 }
 
 /// The shortest time that a connect or a request to an address took: the network round trip is at

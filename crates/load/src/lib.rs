@@ -10,6 +10,7 @@ pub mod calibrate;
 pub mod capacity;
 pub mod execute;
 pub mod fileset;
+pub mod migrate;
 pub mod prepare;
 pub mod recorder;
 pub mod run;

@@ -158,20 +158,25 @@ fn cpu_percent(used: Duration, elapsed: Duration, cpus: f64) -> Option<f64> {
     (had > 0.0).then(|| 100.0 * used.as_secs_f64() / had)
 }
 
+/// Processor time of the process.
+fn cpu_time() -> Option<Duration> {
+    cpu_times().map(|(user, system)| user + system)
+}
+
 /// User and system time of the process.
 #[cfg(target_os = "linux")]
-fn cpu_time() -> Option<Duration> {
+pub(crate) fn cpu_times() -> Option<(Duration, Duration)> {
     use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
     let time = |value: nix::sys::time::TimeVal| {
         let micros = value.tv_sec() as i128 * 1_000_000 + value.tv_usec() as i128;
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     };
-    Some(time(usage.user_time()) + time(usage.system_time()))
+    Some((time(usage.user_time()), time(usage.system_time())))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn cpu_time() -> Option<Duration> {
+pub(crate) fn cpu_times() -> Option<(Duration, Duration)> {
     None
 }
 

@@ -8,6 +8,7 @@ mod change;
 mod check;
 mod count;
 mod error;
+mod migration;
 mod model;
 mod notation;
 mod parse;
@@ -25,6 +26,7 @@ use std::string::FromUtf8Error;
 pub use change::{BadChange, Overrides};
 pub use count::{ClientCache, Counts, Expectation, counts};
 pub use error::WorkloadError;
+pub use migration::{Direction, Migration, MigrationChanges, STREAMS_MAX, Stream};
 pub use model::{
     ChangeNotify, Create, Expect, Ioctl, Length, Lock, LockKind, NotifySlot, Op, Pacing, PathId,
     Pick, PickHow, PickId, QueryDirectory, QueryInfo, Request, Scenario, SetInfo, Slot, Step,
@@ -44,12 +46,15 @@ pub const BUILT_IN: [(&str, &str); 3] = [
     ("metadata", include_str!("../workloads/metadata.toml")),
 ];
 
+/// Likewise of those that move bulk data.
+pub const MIGRATIONS: [(&str, &str); 1] = [("migrate", include_str!("../workloads/migrate.toml"))];
+
 /// Why a workload cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// There is no built-in of that name.
     #[error(
-        "no built-in workload `{0}`: use homefolder, bulk-copy, metadata, or the path of a file"
+        "no built-in workload `{0}`: use homefolder, bulk-copy, metadata, migrate, or the path of a file"
     )]
     Unknown(String),
     /// The file cannot be read.

@@ -56,6 +56,7 @@ impl Status {
     pub const NOT_FOUND: Status = Status(0xc000_0225);
     pub const PATH_NOT_COVERED: Status = Status(0xc000_0257);
     pub const NETWORK_SESSION_EXPIRED: Status = Status(0xc000_035c);
+    pub const FILE_NOT_AVAILABLE: Status = Status(0xc000_0467);
 }
 
 /// The two uppermost bits of a status.
@@ -175,6 +176,7 @@ mod tests {
             (Status::CANCELLED, "STATUS_CANCELLED"),
             (Status::FILE_CLOSED, "STATUS_FILE_CLOSED"),
             (Status::USER_SESSION_DELETED, "STATUS_USER_SESSION_DELETED"),
+            (Status::FILE_NOT_AVAILABLE, "STATUS_FILE_NOT_AVAILABLE"),
             (Status::INSUFF_SERVER_RESOURCES, "STATUS_INSUFF_SERVER_RESOURCES"),
             (Status::PATH_NOT_COVERED, "STATUS_PATH_NOT_COVERED"),
             (Status::NETWORK_SESSION_EXPIRED, "STATUS_NETWORK_SESSION_EXPIRED"),

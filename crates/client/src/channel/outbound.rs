@@ -3,17 +3,21 @@
 //! Owns credits, MessageIds, and the columns of an operation that are known when it is sent. MS-SMB2
 //! section 3.2.4.1.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use smbscope_tables::code;
 use smbscope_tables::message;
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::crypto::PreauthIntegrity;
 use smbscope_wire::nbss;
-use smbscope_wire::smb2::Command;
 use smbscope_wire::smb2::encode::{Body, Cancel, Frame, Head};
 use smbscope_wire::smb2::header::{Flags, Header};
-use tokio::io::AsyncWriteExt;
+use smbscope_wire::smb2::{Command, Dialect};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::{Ask, Channel, IDLE_BYTES, Pending, Protection, Scene};
+use super::{Ask, Channel, Pending, Protection, Scene};
 use crate::error::ClientError;
 
 impl Channel {
@@ -47,14 +51,18 @@ impl Channel {
         self.next_message_id += u64::from(charge);
         self.credits = self.credits.saturating_sub(charge);
         let wanted = self.credits_wanted.saturating_sub(self.credits).clamp(charge, 512);
+        let mut flags = if related { Flags::RELATED } else { Flags::default() };
+        if ask.replay {
+            flags.0 |= Flags::REPLAY.0;
+        }
         let head = Head {
             credit_charge: if self.large_mtu { charge as u16 } else { 0 },
             credits: wanted as u16,
-            flags: if related { Flags::RELATED } else { Flags::default() },
+            status: self.sequence_in_header(),
+            flags,
             message_id,
             tree_or_async_id: u64::from(tree_id) << 32,
             session_id,
-            ..Head::default()
         };
         if self.unsent == 0 {
             self.frame.clear();
@@ -153,8 +161,79 @@ impl Channel {
                 }
             }
         }
-        self.frame.shrink(IDLE_BYTES);
+        self.frame.shrink(self.keep_bytes);
         Ok(())
+    }
+
+    /// Sends the frame, which has one request, and reads replies while the peer does not take it: both sides
+    /// could otherwise wait for each other. Not cancel-safe: a frame that was sent in part ends the connection.
+    pub async fn send_while_receiving(&mut self) -> Result<(), ClientError> {
+        self.unsent = 0;
+        let sign = std::mem::take(&mut self.sign_next) || self.protection.sign_all;
+        let session_id = self.session_in_frame();
+        // Replies that arrive meanwhile reorder `pending`.
+        let Some(message_id) = self.pending.last().map(|pending| pending.message_id) else {
+            return Ok(());
+        };
+        let mut frame = std::mem::take(&mut self.frame);
+        let (bytes, signed, encrypted) = protect(&mut frame, &self.protection, session_id, sign)?;
+        let start = self.clock.now();
+        let outstanding = self.in_flight;
+        if let Some(pending) = self.pending.last_mut().filter(|pending| !pending.waits) {
+            self.in_flight += 1;
+            pending.busy = Some(self.busy.begin(start));
+        }
+        let idle_since = self.last_reply.filter(|_| outstanding == 0);
+        let mut rest = bytes;
+        poll_fn(|context| {
+            while !rest.is_empty() {
+                match Pin::new(&mut self.stream).poll_write(context, rest) {
+                    Poll::Ready(Ok(0)) => {
+                        let error = std::io::ErrorKind::WriteZero.into();
+                        return Poll::Ready(Err(ClientError::Lost(error)));
+                    }
+                    Poll::Ready(Ok(count)) => rest = rest.get(count..).unwrap_or_default(),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(ClientError::Lost(error))),
+                    Poll::Pending => match self.poll_receive(context) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        Poll::Pending => return Poll::Pending,
+                    },
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await?;
+        let end = self.clock.now();
+        let wire_bytes = bytes.len() as u64;
+        self.table.packets_to_server += 1;
+        self.table.bytes_to_server += wire_bytes;
+        self.table.outstanding_max = self.table.outstanding_max.max(u64::from(self.in_flight));
+        let sent = self.pending.iter_mut().find(|pending| pending.message_id == message_id);
+        if let Some(row) = sent.and_then(|pending| pending.row.as_mut()) {
+            let row = &mut row.operation;
+            row.set_signed(signed);
+            row.set_encrypted(encrypted);
+            row.set_outstanding(outstanding);
+            row.set_request_start(start);
+            row.set_request_end(end);
+            row.set_request_wire_bytes(wire_bytes);
+            if let Some(last) = idle_since {
+                row.set_client_gap_ns(start - last);
+            }
+        }
+        frame.shrink(self.keep_bytes);
+        self.frame = frame;
+        Ok(())
+    }
+
+    /// The header's field that is the status in replies: ChannelSequence from 3.0 on, otherwise zero (MS-SMB2
+    /// section 2.2.1.2).
+    fn sequence_in_header(&self) -> u32 {
+        match self.dialect {
+            Some(dialect) if dialect >= Dialect::SMB_3_0 => u32::from(self.channel_sequence),
+            _ => 0,
+        }
     }
 
     /// The session id in the frame's first header.
@@ -265,3 +344,6 @@ fn protect<'a>(
         _ => Ok((frame.plain(), false, false)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use smbscope_wire::smb2::tree::{ShareCapabilities, ShareFlags};
 use super::Session;
 use crate::channel::{Ask, Channel};
 use crate::error::ClientError;
-use crate::row::Row;
+use crate::row::{LinkNames, Row};
 
 /// What is left of a session that ended: its last rows, and rows of other tables.
 #[derive(Debug, Default)]
@@ -70,15 +70,31 @@ impl Session {
             ended.rows.extend(last);
             ended.connections.push(table);
         }
+        ended.connections.extend(self.lost.iter().map(|lost| lost.connection.clone()));
+        ended.connections.sort_by_key(|connection| connection.connection);
         ended.session = self.row(&ended.connections);
         ended.tree = self.tree_row(ended.session.as_ref());
         ended
     }
 
+    /// The texts of the session's rows.
+    fn names(&self) -> Option<&LinkNames> {
+        let names = self.channels.first().map(|channel| &**channel.names());
+        names.or_else(|| self.lost.first().map(|lost| &*lost.names))
+    }
+
+    /// Operations in the session, and of those in its tree.
+    fn counts(&self) -> (u64, u64) {
+        let counts = self.channels.iter().map(Channel::counts);
+        let all = counts.chain(self.lost.iter().map(|lost| lost.counts));
+        all.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1))
+    }
+
     /// The row in the table of sessions.
     fn row(&self, connections: &[Connection]) -> Option<SessionRow> {
-        let (link, names) = (connections.first()?, self.channels.first()?.names());
-        let last = self.channels.iter().filter_map(Channel::last_reply).max();
+        let (link, names) = (connections.first()?, self.names()?);
+        let replies = self.channels.iter().filter_map(Channel::last_reply);
+        let last = replies.chain(self.lost.iter().filter_map(|lost| lost.last_reply)).max();
         Some(SessionRow {
             session_id: self.session_id,
             connection: link.connection,
@@ -91,13 +107,13 @@ impl Session {
             channels: connections.len() as u64,
             start: link.start,
             end: last.unwrap_or(link.start),
-            operations: self.channels.iter().map(|channel| channel.counts().0).sum(),
+            operations: self.counts().0,
             ..SessionRow::default()
         })
     }
 
     fn tree_row(&self, session: Option<&SessionRow>) -> Option<Tree> {
-        let (session, tree, names) = (session?, self.tree?, self.channels.first()?.names());
+        let (session, tree, names) = (session?, self.tree?, self.names()?);
         Some(Tree {
             session_id: self.session_id,
             tree_id: u64::from(self.tree_id),
@@ -112,7 +128,7 @@ impl Session {
             encrypt_data: Some(tree.flags.contains(ShareFlags::ENCRYPT_DATA)),
             start: tree.start,
             end: session.end,
-            operations: self.channels.iter().map(|channel| channel.counts().1).sum(),
+            operations: self.counts().1,
             ..Tree::default()
         })
     }

@@ -87,7 +87,7 @@ pub(super) fn text(
         ("map to guest", "never"),
         ("guest account", &accounts.guest),
         ("bind interfaces only", "yes"),
-        ("interfaces", &options.address.to_string()),
+        ("interfaces", &interfaces(options)),
         ("smb ports", &port.to_string()),
         ("disable netbios", "yes"),
         ("load printers", "no"),
@@ -127,6 +127,15 @@ pub(super) fn text(
         paths.share().display()
     );
     text
+}
+
+/// The addresses on which smbd listens, and what it says of them; entries with a speed are quoted.
+fn interfaces(options: &Options) -> String {
+    if options.interfaces.is_empty() {
+        return options.address.to_string();
+    }
+    let entries = options.interfaces.iter();
+    entries.map(|entry| format!("\"{entry}\"")).collect::<Vec<_>>().join(" ")
 }
 
 /// The lines that follow from the options.

@@ -86,6 +86,8 @@ pub struct Options {
     pub set: Vec<(String, String)>,
     /// Address to listen on: one of the loopback interface, or one inside `enter`.
     pub address: IpAddr,
+    /// Entries of `interfaces` instead of `address` alone: further addresses, `IP;speed=...,capability=RSS`.
+    pub interfaces: Vec<String>,
     /// Command that runs its arguments in another environment (`nsenter -t PID -n`): it starts smbd in
     /// an existing network namespace.
     pub enter: Vec<OsString>,
@@ -120,6 +122,7 @@ impl Default for Options {
             log_level: 1,
             set: Vec::new(),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            interfaces: Vec::new(),
             enter: Vec::new(),
             line: None,
         }

@@ -472,9 +472,9 @@ pub fn failure_of(error: &ClientError) -> Failure {
         ClientError::Connect { error, .. } | ClientError::Lost(error) => {
             Failure::Trouble(io(error))
         }
-        ClientError::Refused { status, .. } | ClientError::Share { status, .. } => {
-            Failure::Status(status.0)
-        }
+        ClientError::Refused { status, .. }
+        | ClientError::BindRefused { status, .. }
+        | ClientError::Share { status, .. } => Failure::Status(status.0),
         ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Trouble(Trouble::Client),
         ClientError::Protocol(_) | ClientError::Unverified(_) => {
             Failure::Trouble(Trouble::Protocol)

@@ -129,7 +129,7 @@ impl Workload {
     }
 }
 
-fn range(
+pub(super) fn range(
     option: &'static str,
     value: u64,
     least: u64,

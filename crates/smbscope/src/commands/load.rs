@@ -7,10 +7,11 @@ pub mod args;
 mod display;
 mod files;
 mod matrix;
+mod migrate;
 mod run;
 mod target;
 
-use smbscope_load::workload::BUILT_IN;
+use smbscope_load::workload::{BUILT_IN, MIGRATIONS, Migration};
 use smbscope_report::format;
 use smbscope_report::pages::workload::workload_text;
 
@@ -22,6 +23,11 @@ use args::{Load, LoadCommand, ShowWorkload, WorkloadsCommand};
 
 /// Runs users, makes or removes their files, or lists workloads.
 pub fn run(args: &Load, verbosity: Verbosity) -> anyhow::Result<()> {
+    if args.command.is_none()
+        && let Some((migration, text)) = args::migrate::migration(&args.run)?
+    {
+        return migrate::run(&args.run, migration, text, verbosity);
+    }
     match &args.command {
         None if args.run.matrix.matrix => matrix::run(&args.run, verbosity),
         None => run::run(&args.run, verbosity),
@@ -45,10 +51,21 @@ fn list() -> anyhow::Result<()> {
             format::number(workload.runs_per_hour()),
         ))?;
     }
+    for (name, text) in MIGRATIONS {
+        if let Some(migration) = Migration::parse(name, name, text)? {
+            output.text(&format!("{name:<12} bulk data: {}\n", migration.description))?;
+        }
+    }
     output.finish()
 }
 
 fn show(args: &ShowWorkload) -> anyhow::Result<()> {
+    if let Some((_, text)) = MIGRATIONS.iter().find(|(name, _)| *name == args.workload) {
+        // Its text says everything: there are no scenarios to count.
+        let mut output = Output::stdout();
+        output.text(text)?;
+        return output.finish();
+    }
     let (workload, text) = args::workload(&args.workload)?;
     let mut output = Output::stdout();
     if args.toml {

@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod describe;
 pub mod matrix;
+pub mod migrate;
 pub mod preflight;
 pub mod progress;
 pub mod run;

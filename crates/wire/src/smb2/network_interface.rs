@@ -29,6 +29,10 @@ pub struct NetworkInterface {
 /// Bytes of one entry.
 const ENTRY_BYTES: usize = 152;
 
+/// Windows' numbers of the families IPv4 and IPv6.
+const FAMILY_V4: u16 = 0x0002;
+const FAMILY_V6: u16 = 0x0017;
+
 /// The entries in order; ends with the bytes, or if the list would not advance.
 #[derive(Clone, Debug)]
 pub struct NetworkInterfaces<'a> {
@@ -37,7 +41,7 @@ pub struct NetworkInterfaces<'a> {
 
 impl<'a> NetworkInterfaces<'a> {
     /// The entries in an ioctl's output.
-    pub(super) fn new(rest: &'a [u8]) -> Self {
+    pub fn new(rest: &'a [u8]) -> Self {
         NetworkInterfaces { rest }
     }
 }
@@ -54,8 +58,8 @@ impl Iterator for NetworkInterfaces<'_> {
         }
         // A sockaddr_in or sockaddr_in6 with Windows' family numbers is at offset 24.
         let address = match u16_at(entry, 24)? {
-            0x0002 => Some(Ipv4Addr::from(*array_at::<4>(entry, 28)?).into()),
-            0x0017 => Some(Ipv6Addr::from(*array_at::<16>(entry, 32)?).into()),
+            FAMILY_V4 => Some(Ipv4Addr::from(*array_at::<4>(entry, 28)?).into()),
+            FAMILY_V6 => Some(Ipv6Addr::from(*array_at::<16>(entry, 32)?).into()),
             _ => None,
         };
         Some(NetworkInterface {
@@ -65,6 +69,37 @@ impl Iterator for NetworkInterfaces<'_> {
             address,
         })
     }
+}
+
+/// The answer with these interfaces, as a server writes it; an address of no family has family 0.
+pub fn to_bytes(interfaces: &[NetworkInterface]) -> Vec<u8> {
+    let mut bytes = vec![0; interfaces.len() * ENTRY_BYTES];
+    let last = interfaces.len().saturating_sub(1);
+    let entries = bytes.chunks_exact_mut(ENTRY_BYTES).zip(interfaces);
+    for (place, (entry, interface)) in entries.enumerate() {
+        let next = if place == last { 0 } else { ENTRY_BYTES as u32 };
+        let mut put = |at: usize, value: &[u8]| {
+            if let Some(room) = entry.get_mut(at..at + value.len()) {
+                room.copy_from_slice(value);
+            }
+        };
+        put(0, &next.to_le_bytes());
+        put(4, &interface.index.to_le_bytes());
+        put(8, &interface.capabilities.0.to_le_bytes());
+        put(16, &interface.link_speed.to_le_bytes());
+        match interface.address {
+            Some(IpAddr::V4(address)) => {
+                put(24, &FAMILY_V4.to_le_bytes());
+                put(28, &address.octets());
+            }
+            Some(IpAddr::V6(address)) => {
+                put(24, &FAMILY_V6.to_le_bytes());
+                put(32, &address.octets());
+            }
+            None => {}
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -100,5 +135,23 @@ mod tests {
         abuse(&bytes, |bytes| {
             assert!(NetworkInterfaces::new(bytes).count() <= 2);
         });
+    }
+
+    #[test]
+    fn reads_back_what_was_written() {
+        let one = |index, address| NetworkInterface {
+            index,
+            capabilities: InterfaceCapabilities::RSS_CAPABLE,
+            link_speed: 25_000_000_000,
+            address,
+        };
+        let list = [
+            one(2, Some(IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2)))),
+            one(3, Some("fd00::7".parse().unwrap())),
+            one(4, None),
+        ];
+        let bytes = to_bytes(&list);
+        assert_eq!(NetworkInterfaces::new(&bytes).collect::<Vec<_>>(), list);
+        assert!(to_bytes(&[]).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! Options of `smbscope load`, and their conversion to types of `smbscope_load`.
 
 mod client;
+pub mod migrate;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -30,6 +31,10 @@ use crate::options::{duration, positive, size};
 /// number that the server handles without overload (defined in docs/method/overload.md).
 ///
 /// The users' files must exist: create them with `smbscope load prepare`.
+///
+/// --workload migrate moves bulk data instead, as a live migration or a backup does: one session, few
+/// streams of large blocks, over the channels that the server's interfaces offer (docs/guide/migrate.md).
+/// It needs no files and ends when all data is moved.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
@@ -43,6 +48,10 @@ Examples:
 
   smbscope load prepare --lab --workload bulk-copy --users 1
   smbscope load --lab --workload bulk-copy --matrix
+
+  smbscope load //fs.example/vm --user 'LAB\\admin' --workload migrate --size 55GiB --verify --out move/
+  smbscope load --lab --workload migrate --channels 4 --direction both
+  smbscope load //10.0.0.2/vm --user admin --workload migrate --channels 10.0.0.2,10.1.0.2x4
 
   smbscope load //fs.example/home --user 'LAB\\user{:05}' --password-file secret --users 500
   smbscope load //fs.example/home --users-file users.txt --users 8000 --shard 3/8 \\
@@ -89,7 +98,7 @@ pub struct What {
     /// Requests in flight when reading and writing whole files [default: set by the workload].
     #[arg(long, value_name = "N")]
     pub depth: Option<u16>,
-    /// Size of large files (bulk-copy), for example 256MiB [default: set by the workload].
+    /// Size of large files (bulk-copy, migrate), for example 256MiB [default: set by the workload].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
 }
@@ -111,6 +120,8 @@ pub struct Run {
     pub record: Record,
     #[command(flatten)]
     pub matrix: Matrix,
+    #[command(flatten)]
+    pub bulk: migrate::Bulk,
 }
 
 /// Number of users and schedule.

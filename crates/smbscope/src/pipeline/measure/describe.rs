@@ -31,8 +31,7 @@ pub struct About {
 pub fn describe(plan: &RunPlan, host: &Host) -> RunDescription {
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let About { workload, workload_text, seed, scale, user_names, line } = &plan.about;
-    let digest = Sha256::digest(workload_text);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = digest(workload_text);
     let built_in = BUILT_IN.iter().any(|(name, _)| name == workload);
     let setting = |name: &str, value: String| Setting { name: name.to_owned(), value };
     let mut settings = Vec::new();
@@ -87,8 +86,13 @@ pub fn describe(plan: &RunPlan, host: &Host) -> RunDescription {
     description
 }
 
+/// SHA-256 of a workload's text.
+pub fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The properties of this machine.
-fn machine(description: &mut RunDescription) {
+pub fn machine(description: &mut RunDescription) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     description.hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
     description.kernel =

@@ -2,10 +2,12 @@
 //!
 //! Only what a client needs to log on, open, read, write and close: no compound replies with
 //! padding of their own, no contexts except those of NEGOTIATE. MS-SMB2 sections 2.2.2, 2.2.4,
-//! 2.2.6, 2.2.10, 2.2.14, 2.2.16, 2.2.20, 2.2.22.
+//! 2.2.6, 2.2.10, 2.2.14, 2.2.16, 2.2.20, 2.2.22,
+//! 2.2.32.
 
 use super::{Body, Writer};
 use crate::smb2::create::OplockLevel;
+use crate::smb2::fsctl::Fsctl;
 use crate::smb2::negotiate::{Capabilities, SecurityMode};
 use crate::smb2::session::SessionFlags;
 use crate::smb2::{Command, Dialect, FileId};
@@ -231,11 +233,37 @@ impl Body for QueryInfoReply<'_> {
     }
 }
 
+/// IOCTL succeeded.
+#[derive(Clone, Copy, Debug)]
+pub struct IoctlReply<'a> {
+    /// The function.
+    pub code: Fsctl,
+    /// Its output.
+    pub output: &'a [u8],
+}
+
+impl Body for IoctlReply<'_> {
+    const COMMAND: Command = Command::IOCTL;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u32(49);
+        out.u32(self.code.0);
+        out.file_id(FileId::ANY);
+        out.u32(112);
+        out.u32(0);
+        out.u32(112);
+        out.u32(self.output.len() as u32);
+        out.u64(0);
+        out.bytes(self.output);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::message;
     use super::*;
     use crate::smb2::create::CreateResponse;
+    use crate::smb2::ioctl::IoctlResponse;
     use crate::smb2::negotiate::NegotiateResponse;
     use crate::smb2::read::ReadResponse;
     use crate::smb2::session::SessionSetupResponse;
@@ -262,5 +290,9 @@ mod tests {
         assert_eq!(CreateResponse(&bytes).end_of_file(), Some(9));
         let bytes = message(&ReadReply { data: b"data" });
         assert_eq!(ReadResponse(&bytes).data_length(), Some(4));
+        let code = Fsctl::QUERY_NETWORK_INTERFACE_INFO;
+        let bytes = message(&IoctlReply { code, output: b"output" });
+        let view = IoctlResponse(&bytes);
+        assert_eq!((view.ctl_code(), view.output()), (Some(code), Some(&b"output"[..])));
     }
 }

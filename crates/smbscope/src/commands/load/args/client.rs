@@ -11,6 +11,7 @@ use smbscope_tables::quantity::parse_distance;
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 
+use super::migrate::Channels;
 use crate::exit::Failure;
 use crate::options::duration;
 
@@ -30,9 +31,11 @@ pub struct Client {
     /// then required: aes-128-ccm, aes-128-gcm, aes-256-ccm, aes-256-gcm.
     #[arg(long, value_name = "MODE", default_value = "auto", value_parser = encryption)]
     pub encryption: EncryptionChoice,
-    /// TCP connections per user (SMB3 multichannel).
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
-    pub channels: u16,
+    /// TCP connections per user (SMB3 multichannel): a number; with --workload migrate also auto (those
+    /// that the server's list of interfaces offers) or addresses with a number each:
+    /// 10.0.0.2,10.1.0.2x4 [default: 1; auto with --workload migrate].
+    #[arg(long, value_name = "N|auto|LIST", value_parser = Channels::parse)]
+    pub channels: Option<Channels>,
     /// Credits that the client tries to hold on each connection.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8192))]
     pub credits: u16,
@@ -147,8 +150,26 @@ fn encryption(text: &str) -> Result<EncryptionChoice, String> {
 }
 
 impl Client {
+    /// Likewise for a session whose channels are chosen elsewhere.
+    pub fn config_of_one(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
+        self.settings(kerberos, 1)
+    }
+
     /// The client's settings; `kerberos` says how to get tickets for logons.
     pub fn config(&self, kerberos: Option<Arc<Kerberos>>) -> anyhow::Result<Config> {
+        let channels = match self.channels {
+            None => 1,
+            Some(Channels::Count(count)) => count,
+            Some(Channels::Auto | Channels::Listed(_)) => {
+                return Err(Failure::usage(
+                    "--channels: auto and addresses need --workload migrate; give a number from 1 to 32",
+                ));
+            }
+        };
+        self.settings(kerberos, channels)
+    }
+
+    fn settings(&self, kerberos: Option<Arc<Kerberos>>, channels: u16) -> anyhow::Result<Config> {
         let compounds = self.compounds.choice().unwrap_or_default();
         let mut config = Config { kerberos, compounds, ..Config::default() };
         if !self.dialect.is_empty() {
@@ -193,7 +214,7 @@ impl Client {
         }
         config.leases = !self.no_leases;
         config.durable = self.durable;
-        config.channels = self.channels;
+        config.channels = channels;
         config.credits = self.credits;
         // At 200,000 km/s the round trip takes 10 ns per metre.
         let distance = Duration::from_nanos(self.distance.unwrap_or(0).saturating_mul(10));
