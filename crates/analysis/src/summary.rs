@@ -30,9 +30,12 @@ use arrow::error::ArrowError;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{Counter, Scenario, Step};
 use smbscope_tables::slice::Slice;
-use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Session, Tree};
+use smbscope_tables::tables::{
+    Connection, Coverage, Handle, NetRoundTrip, NetTest, ServerEvent, Session, Tree,
+};
 
 pub use crate::logged::Logged;
+pub use crate::net::{Beside, Net, PathProblem};
 pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
@@ -42,6 +45,7 @@ pub use server::data::*;
 pub use slowest::filter;
 
 use crate::logged::LoggedTally;
+use crate::net::{Moved, NetTally};
 use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
 use chains::{Begins, ChainTally};
@@ -125,6 +129,7 @@ pub struct Summary {
     changes: Words,
     sessions: Sessions,
     logged: LoggedTally,
+    net: NetTally,
     mechanisms: Words,
     trees: Trees,
     handles: HandleTally,
@@ -169,6 +174,7 @@ impl Summary {
             changes: Words::default(),
             sessions: Sessions::default(),
             logged: LoggedTally::default(),
+            net: NetTally::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
             handles: HandleTally::new(FINE),
@@ -189,6 +195,7 @@ impl Summary {
     /// Adds connections.
     pub fn connections(&mut self, rows: &[Connection]) {
         self.links.connections(rows);
+        self.net.connections(rows);
     }
 
     /// Adds opens.
@@ -199,6 +206,16 @@ impl Summary {
     /// Adds events that a server or client logged on its own.
     pub fn logged(&mut self, rows: &[ServerEvent]) {
         self.logged.add(rows);
+    }
+
+    /// Adds phases of a test of the network without SMB.
+    pub fn net_tests(&mut self, rows: &[NetTest]) {
+        self.net.tests(rows);
+    }
+
+    /// Adds round trips of a test of the network.
+    pub fn net_round_trips(&mut self, rows: &[NetRoundTrip]) {
+        self.net.round_trips(rows);
     }
 
     /// Adds sessions.
@@ -247,6 +264,7 @@ impl Summary {
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.series.reach(row.time));
         self.load.counters(rows);
+        self.net.counters(rows);
     }
 
     fn seen(&mut self, at: Option<i64>) {
@@ -282,6 +300,11 @@ impl Summary {
         let share = |number: u32| shares.name(number).map(str::to_owned);
         let listed = self.options.paths_listed;
         let series = self.series.finish();
+        let moved = series
+            .bins
+            .iter()
+            .map(|bin| Moved { read_bytes: bin.read_bytes, written_bytes: bin.written_bytes });
+        let net = self.net.finish(series.bin_ns, &moved.collect::<Vec<_>>());
         // Connections have the operations of a load run that do not count, too.
         let of_all = whole.busy_ns.saturating_add(self.load.left_out_busy_ns);
         let of_all = Whole { busy_ns: of_all, ..whole };
@@ -311,6 +334,7 @@ impl Summary {
                 ..self.protection
             },
             logged: self.logged.finish(),
+            net,
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),

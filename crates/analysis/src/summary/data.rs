@@ -47,6 +47,8 @@ pub struct Report {
     pub server: Option<super::server::data::Server>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// The network without SMB; null without such a test.
+    pub net: Option<crate::net::Net>,
 }
 
 /// Counters and times of a group of operations.
