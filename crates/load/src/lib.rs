@@ -1,9 +1,9 @@
 //! Simulated users against a real SMB server.
 //!
 //! Owns: workloads as data, the users' files, the open-loop schedule, the capacity search, the recorder
-//! of a run, the calibration of cryptography, and the test of the network without SMB. It does not own the SMB client (`client`), the
-//! private Samba (`lab`), counters (`counters`), the rows (`tables`), their storage (`store`) nor their
-//! presentation (`report`).
+//! of a run, the calibration of cryptography, and the test of the network without SMB (`net`). It does
+//! not own the SMB client (`client`), the private Samba (`lab`), counters (`counters`), the rows
+//! (`tables`), their storage (`store`) nor their presentation (`report`).
 
 #[cfg(target_os = "linux")]
 pub mod calibrate;

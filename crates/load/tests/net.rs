@@ -141,7 +141,7 @@ fn a_listener_ends_after_one_test() {
 #[test]
 fn a_sender_that_leaves_ends_the_test() {
     let (address, _, serving) = listen();
-    // Nobody with the token comes: only the time ends the wait.
+    // No sender with the token comes: only the time ends the wait.
     let stranger = TcpStream::connect(address).unwrap();
     drop(stranger);
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -258,19 +258,15 @@ impl Drop for Iperf3 {
 
 #[test]
 fn an_unmodified_iperf3_server_takes_the_test() {
-    for together in [false, true] {
+    let time = Length::DurationNs(1_000_000_000);
+    for (together, length) in [(false, time), (true, time), (false, Length::Bytes(20_000_000))] {
         let Some(server) = Iperf3::start() else {
             smbscope_testing::skip!("iperf3 is not installed");
             return;
         };
         let target = Target { host: "127.0.0.1".into(), port: server.1 };
-        let spec = Spec {
-            streams: 2,
-            together,
-            length: Length::DurationNs(1_000_000_000),
-            interval_ns: 250_000_000,
-            ..Spec::default()
-        };
+        let spec =
+            Spec { streams: 2, together, length, interval_ns: 250_000_000, ..Spec::default() };
         let outcome = iperf3::run(&target, &spec, "r", &mut Quiet).unwrap();
         let list: Vec<_> = outcome.tests.iter().map(|row| (row.phase, &*row.direction)).collect();
         let second = if together { 1 } else { 2 };

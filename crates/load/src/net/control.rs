@@ -1,5 +1,5 @@
 //! The control connection: messages with a length and an HMAC over direction, number and text, so that
-//! nobody on the path can add, change, repeat or reorder one.
+//! a message that was added, changed, repeated or reordered on the path is refused.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -18,7 +18,7 @@ const PROOF_BYTES: usize = 32;
 /// Cuts received bytes into messages.
 pub(super) struct Framer {
     key: Key,
-    /// Who sends these messages.
+    /// The side that sends these messages.
     from: Side,
     number: u64,
     buffer: Vec<u8>,

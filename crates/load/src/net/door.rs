@@ -1,7 +1,7 @@
-//! Who may enter: accepts connections of the one test and refuses all others.
+//! The way in: accepts connections of the one test and refuses all others.
 //!
 //! One thread follows all handshakes with buffers of fixed size, so a connection that says nothing
-//! holds up nobody. At most [`PENDING_MAX`] handshakes are open: one more replaces the oldest of the
+//! does not delay another one. At most [`PENDING_MAX`] handshakes are open: one more replaces the oldest of the
 //! address that has the most. Wrong proofs and silent connections are counted.
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -106,7 +106,7 @@ impl Door {
         }
     }
 
-    /// Challenges those who wait outside; not more at once than have room.
+    /// Accepts and challenges waiting connections; not more at once than have room.
     fn accept(&mut self) -> Result<(), NetError> {
         for _ in 0..PENDING_MAX {
             let (mut stream, from) = match self.listener.accept() {

@@ -39,7 +39,7 @@ pub enum NetError {
     )]
     Busy(String),
     /// No sender came.
-    #[error("nobody connected with the token within {0} s")]
+    #[error("no sender with the token connected within {0} s")]
     NoSender(u64),
     /// Reading or writing failed.
     #[error("the connection to {0} failed: {1}")]
@@ -66,7 +66,7 @@ pub enum NetError {
         "{0}: the iperf3 server denies access: it serves another test, or requires a user, which smbscope cannot be"
     )]
     Iperf3Busy(String),
-    /// Stopped by the user.
+    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
     /// No randomness, threads or sockets.

@@ -8,7 +8,7 @@
 use super::cpu::CpuUse;
 
 /// A part of the pace from which on the pace was the limit.
-const PACE_SHARE: f64 = 0.97;
+const PACE_SHARE: f64 = 0.95;
 /// A part of a CPU, or of all, from which on it was the limit.
 const CPU_SHARE: f64 = 0.9;
 const MACHINE_SHARE: f64 = 0.95;

@@ -131,7 +131,7 @@ impl Running {
         let (mut moved, mut moved_at) = (0, Duration::ZERO);
         loop {
             let now = self.shared.go.elapsed();
-            if now >= end {
+            if now >= end || (ends == Ends::WithTime && self.has_all(spec)) {
                 self.shared.stop.store(true, Ordering::Relaxed);
             }
             let mut intervals = Vec::new();
@@ -147,7 +147,7 @@ impl Running {
             }
             let ended = self.threads.iter().all(|(_, thread)| thread.is_finished());
             if ended {
-                let is_drained = ends == Ends::WithTime
+                let is_drained = (ends == Ends::WithTime && end != Duration::MAX)
                     || self.sampled.iter().all(|one| !one.sends || one.is_drained());
                 if is_drained {
                     intervals.extend(self.sample(self.shared.go.elapsed(), ends));
@@ -167,7 +167,17 @@ impl Running {
         }
     }
 
-    /// Samples of the streams that this side sends, and of the others where nobody else reports them.
+    /// Whether a number of bytes was sent and received. An iperf3 server does not end its streams then.
+    fn has_all(&self, spec: &Spec) -> bool {
+        let Length::Bytes(bytes) = spec.length else { return false };
+        let received = self.sampled.iter().filter(|one| !one.sends);
+        let counts = received.map(|one| one.count.load(Ordering::Relaxed));
+        let received: Option<u64> = counts.fold(None, |sum, one| Some(sum.unwrap_or(0) + one));
+        received.is_none_or(|received| received >= bytes)
+            && self.threads.iter().all(|(sends, thread)| !sends || thread.is_finished())
+    }
+
+    /// Samples of the streams that this side sends, and of the others where the other side does not report them.
     fn sample(&mut self, now: Duration, ends: Ends) -> Vec<Interval> {
         let now = nanoseconds(now);
         // The kernel may have found a smaller MTU on the way.

@@ -3,6 +3,7 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod net;
 mod processors;
 #[path = "../sample/mod.rs"]
 mod sample;

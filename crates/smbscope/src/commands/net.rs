@@ -1,6 +1,6 @@
 //! `smbscope net`: the network without SMB, between two machines.
 //!
-//! Owns the options and what is said while a test runs. The test is `smbscope_load::net`, the result is
+//! Owns the options and the messages while a test runs. The test is `smbscope_load::net`, the result is
 //! shown like a report.
 
 pub mod args;
