@@ -1,6 +1,8 @@
 //! The test of the network over loopback: both sides in one process, strangers at the door, and an
 //! unmodified iperf3 server where one is installed.
 #![cfg(target_os = "linux")]
+// A test may panic.
+#![allow(clippy::unwrap_used)]
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

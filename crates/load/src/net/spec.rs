@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn what_is_out_of_range_is_refused_with_its_option() {
         assert!(Spec::default().check().is_ok());
-        let wrong: [(&str, fn(&mut Spec)); 9] = [
+        type Change = fn(&mut Spec);
+        let wrong: [(&str, Change); 9] = [
             ("--direction", |spec| spec.directions.clear()),
             ("--together", |spec| (spec.together, spec.directions) = (true, vec![Direction::Send])),
             ("--streams", |spec| spec.streams = 129),
