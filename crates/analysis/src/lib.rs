@@ -100,6 +100,7 @@ mod evidence;
 pub mod explain;
 pub mod live;
 mod logged;
+pub mod net;
 pub mod predict;
 pub mod processors;
 mod rows;

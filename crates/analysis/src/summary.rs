@@ -31,10 +31,12 @@ use smbscope_tables::description::RunDescription;
 use smbscope_tables::run::{Counter, Scenario, Step};
 use smbscope_tables::slice::Slice;
 use smbscope_tables::tables::{
-    Channel, Connection, Coverage, Handle, Interface, ServerEvent, Session, Tree,
+    Channel, Connection, Coverage, Handle, Interface, NetRoundTrip, NetTest, ServerEvent, Session,
+    Tree,
 };
 
 pub use crate::logged::Logged;
+pub use crate::net::{Beside, Net, PathProblem};
 pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
@@ -45,6 +47,7 @@ pub use slowest::filter;
 
 use crate::channels::Timeline;
 use crate::logged::LoggedTally;
+use crate::net::{Moved, NetTally};
 use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
 use chains::{Begins, ChainTally};
@@ -128,6 +131,7 @@ pub struct Summary {
     changes: Words,
     sessions: Sessions,
     logged: LoggedTally,
+    net: NetTally,
     mechanisms: Words,
     trees: Trees,
     handles: HandleTally,
@@ -173,6 +177,7 @@ impl Summary {
             changes: Words::default(),
             sessions: Sessions::default(),
             logged: LoggedTally::default(),
+            net: NetTally::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
             handles: HandleTally::new(FINE),
@@ -194,6 +199,7 @@ impl Summary {
     /// Adds connections.
     pub fn connections(&mut self, rows: &[Connection]) {
         self.links.connections(rows);
+        self.net.connections(rows);
     }
 
     /// Adds what channels carried.
@@ -214,6 +220,16 @@ impl Summary {
     /// Adds events that a server or client logged on its own.
     pub fn logged(&mut self, rows: &[ServerEvent]) {
         self.logged.add(rows);
+    }
+
+    /// Adds phases of a test of the network without SMB.
+    pub fn net_tests(&mut self, rows: &[NetTest]) {
+        self.net.tests(rows);
+    }
+
+    /// Adds round trips of a test of the network.
+    pub fn net_round_trips(&mut self, rows: &[NetRoundTrip]) {
+        self.net.round_trips(rows);
     }
 
     /// Adds sessions.
@@ -263,6 +279,7 @@ impl Summary {
         rows.iter().for_each(|row| self.series.reach(row.time));
         self.load.counters(rows);
         self.timeline.counters(rows);
+        self.net.counters(rows);
     }
 
     fn seen(&mut self, at: Option<i64>) {
@@ -298,6 +315,11 @@ impl Summary {
         let share = |number: u32| shares.name(number).map(str::to_owned);
         let listed = self.options.paths_listed;
         let series = self.series.finish();
+        let moved = series
+            .bins
+            .iter()
+            .map(|bin| Moved { read_bytes: bin.read_bytes, written_bytes: bin.written_bytes });
+        let net = self.net.finish(series.bin_ns, &moved.collect::<Vec<_>>());
         // Connections have the operations of a load run that do not count, too.
         let of_all = whole.busy_ns.saturating_add(self.load.left_out_busy_ns);
         let of_all = Whole { busy_ns: of_all, ..whole };
@@ -328,6 +350,7 @@ impl Summary {
             },
             channels: self.timeline.finish(),
             logged: self.logged.finish(),
+            net,
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use smbscope_tables::column::{ColumnSpec, Unit};
-use smbscope_tables::tables::{Connection, Coverage, Trace};
+use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest, Trace};
 use smbscope_tables::{Table, renamed};
 
 use catalogue::{channels, cores, findings, forecast, load, processors, server, summary, why};
@@ -88,6 +88,18 @@ pub fn objects() -> &'static [Object] {
             "One TCP connection that carried SMB.",
             Connection::specs(),
         ));
+        objects.push(table(
+            Table::NetTests,
+            "net_test",
+            "One direction of one phase of a test of the network.",
+            NetTest::specs(),
+        ));
+        objects.push(table(
+            Table::NetRoundTrips,
+            "net_round_trip",
+            "Round trips of one kind and size.",
+            NetRoundTrip::specs(),
+        ));
         objects
     })
 }
@@ -122,7 +134,7 @@ fn table(of: Table, name: &'static str, help: &'static str, specs: Vec<ColumnSpe
             (Unit::Nanoseconds, _) => Format::Duration,
             (Unit::Time, _) => Format::Time,
             (Unit::None, arrow::datatypes::DataType::Boolean) => Format::Flag,
-            (Unit::None, kind) if kind.is_integer() => Format::Number,
+            (Unit::None, kind) if kind.is_numeric() => Format::Number,
             (Unit::None, _) => Format::Text,
         },
         presence: match spec.nullable {

@@ -61,6 +61,21 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// A rate in bits per second, with three digits.
+pub fn bits(per_second: f64) -> String {
+    const UNITS: [(f64, &str); 4] =
+        [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+    let unit = UNITS.iter().find(|(size, _)| per_second.abs() >= *size);
+    let (size, unit) = unit.copied().unwrap_or((1.0, "bit/s"));
+    let value = per_second / size;
+    let decimals = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    format!("{} {unit}", fixed(value, decimals))
+}
+
 /// A plain number with at most two decimals.
 pub fn number(value: f64) -> String {
     match value.abs() {

@@ -10,6 +10,7 @@ mod forecast;
 mod latency;
 mod load;
 mod logged;
+mod net;
 mod paths;
 mod portions;
 mod run;
@@ -23,6 +24,7 @@ use crate::document::{Block, Document, Section};
 use crate::verdict;
 
 pub(crate) use forecast::forecast;
+pub(crate) use net::problem;
 
 /// Sections that a page folds: what one looks up.
 const FOLDED: [&str; 7] =
@@ -72,6 +74,13 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     // Of a recording without operations there is only what was read, which is not folded then.
     if report.totals.tally.operations == 0 && report.load.is_none() {
         let mut sections: Vec<_> = logged::logged(&report.logged).into_iter().collect();
+        if let Some(net) = &report.net {
+            sections.push(net::net(net));
+            // Nothing was captured that could be covered.
+            if report.coverage.is_empty() {
+                return sections;
+            }
+        }
         sections.push(Section { id: "recording", ..coverage::coverage(report) });
         return sections;
     }
@@ -82,6 +91,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     sections.push(latency::overview(report));
     sections.extend(findings::findings(report, meta));
     sections.extend(logged::logged(&report.logged));
+    sections.extend(report.net.as_ref().map(net::net));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));
     sections.extend(report.load.as_ref().map(load::scenarios));
     sections.extend(report.channels.as_ref().map(channels::channels));

@@ -8,13 +8,14 @@ mod tiles;
 pub(crate) use tiles::{Tile, tiles};
 
 use smbscope_analysis::explain::{Confidence, Diagnosis};
-use smbscope_analysis::summary::{Answer, Load, Report, StatusClass, StepRow};
+use smbscope_analysis::summary::{Answer, Load, Net, Report, StatusClass, StepRow};
 use smbscope_tables::tables::Coverage;
 
 use crate::Meta;
 use crate::bottleneck::bottleneck;
 use crate::format;
 use crate::pages::findings::{headline, owner, saved};
+use crate::sections::problem;
 
 /// Whether the sentence is good news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,24 @@ fn duration(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".to_owned(), format::duration)
 }
 
+/// What the path carries, without SMB.
+fn of_net(net: &Net) -> Verdict {
+    let mut sentences = net.tests.iter().map(|test| {
+        format!(
+            "{} from {} to {}, limited by the {}",
+            format::bits(test.bits_per_second),
+            test.sender,
+            test.receiver,
+            test.limit
+        )
+    });
+    let first = sentences.next().unwrap_or_else(|| "Only round trips were measured".to_owned());
+    let mut reasons: Vec<_> = sentences.take(3).map(|more| format!("{more}.")).collect();
+    reasons.extend(net.problems.iter().map(problem));
+    let tone = if net.problems.is_empty() { Tone::Good } else { Tone::Watch };
+    Verdict { tone, sentence: format!("Without SMB: {first}"), reasons }
+}
+
 fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
     let tally = &report.totals.tally;
     if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
@@ -79,6 +98,9 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             sentence: format!("{} ({times})", logged.title),
             reasons: vec![format!("{}: {}.", upper(logged.side), logged.remedy)],
         };
+    }
+    if let (0, Some(net)) = (tally.operations, &report.net) {
+        return of_net(net);
     }
     if tally.operations == 0 {
         return Verdict {

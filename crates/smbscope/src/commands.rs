@@ -13,6 +13,7 @@ pub mod lab;
 mod live;
 pub mod load;
 mod man;
+pub mod net;
 #[cfg(not(feature = "sql"))]
 mod no_sql;
 mod ops;
@@ -48,6 +49,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.verbosity),
         Command::Wan(args) => wan::run(args, cli.verbosity),
+        Command::Net(args) => net::run(args, cli.verbosity),
         Command::Schema(args) => schema::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

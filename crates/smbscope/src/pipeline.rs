@@ -13,6 +13,7 @@
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
+//! - [`net`]: a test of the network without SMB: its folder, what it takes from a recording, SMB next to it
 //! - [`workload`]: what is shown of a workload
 
 pub mod compare;
@@ -20,6 +21,7 @@ pub mod diagnose;
 pub mod export;
 pub mod forecast;
 pub mod measure;
+pub mod net;
 pub mod pass;
 pub mod period;
 pub mod processors;

@@ -238,6 +238,16 @@ impl Source {
             })
     }
 
+    /// Whether any input is a dataset with rows of this table.
+    pub fn has_rows(&self, table: Table) -> bool {
+        self.inputs.iter().any(|input| match input {
+            Input::Dataset(dataset) => {
+                dataset.manifest().is_some_and(|manifest| manifest.rows(table.name()) > 0)
+            }
+            _ => false,
+        })
+    }
+
     /// Whether any input is a trace of processors, or has one.
     pub fn has_traces(&self) -> bool {
         self.inputs.iter().any(|input| match input {

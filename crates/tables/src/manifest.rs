@@ -52,6 +52,8 @@ pub enum Kind {
     Load,
     /// A running server was recorded.
     Record,
+    /// The network was measured without SMB (`smbscope net send`).
+    Net,
     /// A kind that this version does not know.
     #[serde(other)]
     Other,

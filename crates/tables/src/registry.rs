@@ -17,8 +17,8 @@ use crate::anonymize::Tokenizer;
 use crate::operation::Operation;
 use crate::tables::{
     Channel, Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interface, Interrupt,
-    InterruptTotal, Power, Referral, Sample, Scenario, ServerEvent, Session, Slice, StackFrame,
-    Step, Switch, Trace, Tree,
+    InterruptTotal, NetInterval, NetRoundTrip, NetTest, Power, Referral, Sample, Scenario,
+    ServerEvent, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
 };
 
 macro_rules! carried {
@@ -198,6 +198,12 @@ registry! {
         "Code of the kernel, of drivers and of programs in memory.";
     ServerEvents: rows of ServerEvent, time Some("time"), pass 5,
         "What Windows' SMB server and client logged on their own: slow operations, refused and lost connections.";
+    NetTests: rows of NetTest, time Some("started_at"), pass 5,
+        "What a path carries by TCP alone, by phase and direction (`smbscope net send`).";
+    NetIntervals: rows of NetInterval, time Some("time"), pass 5,
+        "TCP streams of these tests, interval by interval.";
+    NetRoundTrips: rows of NetRoundTrip, time Some("time"), pass 5,
+        "Round trips of messages as large as SMB's, without SMB.";
     Traces: rows of Trace, time Some("started_at"), pass 5,
         "What traces of processors contain, lost and do not show.";
     Coverage: one of Coverage, time Some("started_at"), pass 6,

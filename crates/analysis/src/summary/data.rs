@@ -49,6 +49,8 @@ pub struct Report {
     pub channels: Option<crate::channels::Channels>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// The network without SMB; null without such a test.
+    pub net: Option<crate::net::Net>,
 }
 
 /// Counters and times of a group of operations.

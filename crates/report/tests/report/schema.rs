@@ -124,7 +124,10 @@ pub fn check_in(objects: &[Object], value: &Value, name: &str, place: &str) {
 #[test]
 fn units_stand_in_the_keys() {
     for object in
-        objects().iter().filter(|object| !matches!(object.name, "coverage" | "connection"))
+        // Rows of tables have the names of their columns.
+        objects().iter().filter(|object| {
+            !matches!(object.name, "coverage" | "connection" | "net_test" | "net_round_trip")
+        })
     {
         for field in &object.fields {
             let end = match field.format {

@@ -4,6 +4,7 @@
 //! is rendered by `smbscope_report`.
 
 pub mod args;
+mod of_net;
 mod of_traces;
 
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArra
 use smbscope_analysis::compare::{
     By, Change, Comparison, Effect, Measured, Options, Row, RowKind, Unit,
 };
+
+use smbscope_store::Table;
 
 use smbscope_report::{comparison_html, comparison_text, comparison_warnings};
 
@@ -41,6 +44,9 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
+    if a.has_rows(Table::NetTests) || b.has_rows(Table::NetTests) {
+        return of_net::run(args, tokenizer, verbosity);
+    }
     if a.is_trace() || b.is_trace() {
         let mut sources = vec![(args.a.clone(), a), (args.b.clone(), b)];
         for input in &args.more {

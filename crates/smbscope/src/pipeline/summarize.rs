@@ -41,6 +41,8 @@ impl Analysis for Summary {
             Table::Trees,
             Table::Handles,
             Table::ServerEvents,
+            Table::NetTests,
+            Table::NetRoundTrips,
             Table::Coverage,
         ]
     }
@@ -64,6 +66,8 @@ impl Analysis for Summary {
             Part::Handles(rows) => self.handles(rows),
             Part::Coverage(row) => self.coverage(row),
             Part::ServerEvents(rows) => self.logged(rows),
+            Part::NetTests(rows) => self.net_tests(rows),
+            Part::NetRoundTrips(rows) => self.net_round_trips(rows),
             Part::Steps(rows) => self.steps(rows),
             Part::Scenarios(rows) => self.scenarios(rows),
             Part::Counters(rows) => self.counters(rows),

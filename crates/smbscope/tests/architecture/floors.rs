@@ -84,7 +84,7 @@ const FLOORS: &[Floors] = &[
         parent: "",
         floors: &[
             &["evidence", "logged", "rows"],
-            &["channels", "stats"],
+            &["channels", "net", "stats"],
             &["compare", "live", "predict", "processors", "summary"],
             &["explain"],
         ],

@@ -10,7 +10,7 @@ fn help_texts() {
     {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
-    for command in ["compare", "explain", "predict", "record", "top", "load", "wan"] {
+    for command in ["compare", "explain", "predict", "record", "top", "load", "net", "wan"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["prepare", "clean", "workloads"] {
@@ -18,6 +18,9 @@ fn help_texts() {
     }
     insta::assert_snapshot!("predict_calibrate", answer(["predict", "calibrate", "--help"]));
     insta::assert_snapshot!("plan_cores", answer(["plan", "cores", "--help"]));
+    for command in ["listen", "send"] {
+        insta::assert_snapshot!(format!("net_{command}"), answer(["net", command, "--help"]));
+    }
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
@@ -36,6 +39,9 @@ fn every_command_has_an_example() {
         "load clean",
         "load workloads",
         "load workloads show",
+        "net",
+        "net listen",
+        "net send",
         "wan",
         "report",
         "explain",

@@ -21,6 +21,8 @@ mod load_capacity;
 mod load_run;
 #[cfg(target_os = "linux")]
 mod load_trouble;
+#[cfg(target_os = "linux")]
+mod net;
 #[cfg(not(feature = "sql"))]
 mod no_sql;
 mod ops;

@@ -40,6 +40,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("server", "Server", Object("server"), Nullable, "Slices of the server's time; null if no operation has any."),
         ("channels", "Channels", Object("channels"), Nullable, "Timelines of sessions over several connections; null if there are none and no interfaces were offered."),
         ("logged", "Logged by Windows", List("logged"), Always, "What Windows' SMB server and client logged on their own, the most costly kinds first."),
+        ("net", "The network without SMB", Object("net"), Nullable, "What the path carries by TCP alone; null without a test (smbscope net send)."),
         ("forecast", "What a change would bring", Object("forecast"), Optional, "The predicted effect of the requested changes."),
     ]),
     ("selection", "The part of the inputs that met the filter options.", &[], &[
@@ -48,6 +49,30 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations_all", "Of", Count, Nullable, "Operations of the inputs, or seen when they were recorded; null if a recording was not completed."),
     ]),
     super::findings::LOGGED,
+    ("net", "A test of the network without SMB, alone and next to SMB.", &[], &[
+        ("tests", "Tests", List("net_test"), Always, "Phases and directions."),
+        ("round_trips", "Round trips", List("net_round_trip"), Always, "Round trips of messages as large as SMB's."),
+        ("left_out", "Left out", Count, Always, "Rows past the limit on their number."),
+        ("beside", "SMB and the network", List("net_beside"), Always, "SMB next to the network, by direction; empty without SMB."),
+        ("smb_client_cpu_per_gb_ns", "SMB client's CPU per GB", Duration, Nullable, "CPU time of the SMB client's machine for each GB (10^9 bytes) of file data; null without its counters."),
+        ("smb_server_cpu_per_gb_ns", "SMB server's CPU per GB", Duration, Nullable, "CPU time of the SMB server's machine for each GB of file data; null without its counters."),
+        ("problems", "Packet sizes", List("net_problem"), Always, "MTU and segments that do not fit."),
+    ]),
+    ("net_beside", "One direction of SMB and of the network.", &[], &[
+        ("operation", "Direction", Text, Always, "read or write."),
+        ("smb_bits_per_second", "SMB", Number, Always, "Mean rate of the windows in which SMB moved at least half as much as in its busiest one, bits per second."),
+        ("smb_windows", "n", Count, Always, "These windows."),
+        ("smb_window_ns", "Window", Duration, Always, "Length of a window."),
+        ("raw_bits_per_second", "TCP alone", Number, Always, "Rate of the test in the same direction, bits per second."),
+        ("ratio", "SMB's part", Share, Always, "SMB's rate as a part of the rate without SMB."),
+        ("limit", "Limit", Text, Always, "network (or the sending or receiving machine): SMB carries at least 85 % of what TCP alone does; smb: less; unknown: the test was paced."),
+        ("raw_limit", "Limit of TCP alone", Text, Always, "What limited the test: network, sender, receiver, pace or unknown."),
+    ]),
+    ("net_problem", "Packet sizes that do not fit each other.", &[], &[
+        ("kind", "Problem", Text, Always, "mtu_differs, segments_differ or segment_too_small."),
+        ("first_bytes", "First", Bytes, Always, "The larger MTU or segment; of segment_too_small the MTU."),
+        ("second_bytes", "Second", Bytes, Always, "The smaller MTU or segment; of segment_too_small the segment."),
+    ]),
     ("input", "One file or folder that was read.", &[], &[
         ("name", "Input", Code, Always, "Name of the file or folder."),
     ]),

@@ -1,0 +1,384 @@
+//! The network without SMB next to SMB: what a test of the path found (`smbscope net send`), what SMB
+//! moved over the same path, and which of the two is the limit. docs/method/net.md defines the terms.
+
+pub mod like;
+
+use hashbrown::{HashMap, HashSet};
+use serde::Serialize;
+use smbscope_tables::tables::{Connection, Counter, NetRoundTrip, NetTest};
+
+/// Rows of tests and of round trips that are kept.
+const ROWS_MAX: usize = 256;
+/// Servers that are remembered.
+const SERVERS_MAX: usize = 10_000;
+/// Processors of one machine.
+const CPUS_MAX: usize = 4096;
+/// From this part of the raw rate on, SMB has what the path carries.
+pub const NETWORK_SHARE: f64 = 0.85;
+/// Windows of at least this length are compared.
+const WINDOW_NS: i64 = 1_000_000_000;
+/// A window with at least this part of the busiest one's bytes belongs to the plateau.
+const PLATEAU_SHARE: f64 = 0.5;
+
+/// What a test of the network says, alone and next to SMB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Net {
+    /// Phases and directions.
+    pub tests: Vec<NetTest>,
+    /// Round trips of messages as large as SMB's.
+    pub round_trips: Vec<NetRoundTrip>,
+    /// Rows past the limit.
+    pub left_out: u64,
+    /// SMB next to it, by direction; empty without SMB.
+    pub beside: Vec<Beside>,
+    /// CPU time of the SMB client's machine for each GB; null without counters.
+    pub smb_client_cpu_per_gb_ns: Option<i64>,
+    /// CPU time of the SMB server's machine for each GB.
+    pub smb_server_cpu_per_gb_ns: Option<i64>,
+    /// MTU and segments that do not fit.
+    pub problems: Vec<PathProblem>,
+}
+
+/// One direction of SMB and of the network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Beside {
+    /// read or write.
+    pub operation: String,
+    /// What SMB moved on its plateau.
+    pub smb_bits_per_second: f64,
+    /// Windows of the plateau.
+    pub smb_windows: u64,
+    /// Length of a window.
+    pub smb_window_ns: i64,
+    /// What the path carried without SMB.
+    pub raw_bits_per_second: f64,
+    /// SMB's part of it.
+    pub ratio: f64,
+    /// network, smb, sender, receiver or unknown.
+    pub limit: String,
+    /// What limited the raw rate.
+    pub raw_limit: String,
+}
+
+/// Something about packet sizes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PathProblem {
+    /// mtu_differs, segment_too_small or segments_differ.
+    pub kind: String,
+    /// The sender's and the receiver's value, or MTU and segment.
+    pub first_bytes: u64,
+    /// See `first_bytes`.
+    pub second_bytes: u64,
+}
+
+/// One window of SMB.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+}
+
+/// CPU time of one source of counters.
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    last: Option<i64>,
+    /// Sum over the machine, as a part of all its processors.
+    busy_ns: f64,
+    processors: HashSet<String>,
+}
+
+/// Collects the rows.
+#[derive(Clone, Debug, Default)]
+pub struct NetTally {
+    net: Net,
+    servers: HashSet<String>,
+    cpus: HashMap<String, Cpu>,
+}
+
+impl NetTally {
+    /// Adds phases.
+    pub fn tests(&mut self, rows: &[NetTest]) {
+        for row in rows {
+            match self.net.tests.len() < ROWS_MAX {
+                true => self.net.tests.push(row.clone()),
+                false => self.net.left_out += 1,
+            }
+        }
+    }
+
+    /// Adds round trips.
+    pub fn round_trips(&mut self, rows: &[NetRoundTrip]) {
+        for row in rows {
+            match self.net.round_trips.len() < ROWS_MAX {
+                true => self.net.round_trips.push(row.clone()),
+                false => self.net.left_out += 1,
+            }
+        }
+    }
+
+    /// Adds connections of SMB: which addresses are servers.
+    pub fn connections(&mut self, rows: &[Connection]) {
+        for row in rows {
+            if self.servers.len() < SERVERS_MAX && !self.servers.contains(&row.server) {
+                self.servers.insert(row.server.clone());
+            }
+        }
+    }
+
+    /// Adds counters of a load run.
+    pub fn counters(&mut self, rows: &[Counter]) {
+        for row in rows.iter().filter(|row| row.name == "cpu_percent") {
+            let cpu = self.cpus.entry(row.source.clone()).or_default();
+            match &row.instance {
+                Some(name) if cpu.processors.len() < CPUS_MAX => {
+                    if !cpu.processors.contains(name) {
+                        cpu.processors.insert(name.clone());
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let length = cpu.last.map_or(0, |last| row.time.saturating_sub(last).max(0));
+                    cpu.busy_ns += row.value.clamp(0.0, 100.0) / 100.0 * length as f64;
+                    cpu.last = Some(row.time);
+                }
+            }
+        }
+    }
+
+    /// Whether a test was among the rows.
+    pub fn has_tests(&self) -> bool {
+        !self.net.tests.is_empty() || !self.net.round_trips.is_empty()
+    }
+
+    /// The result without SMB; `None` without a test.
+    pub fn finish_alone(self) -> Option<Net> {
+        self.finish(0, &[])
+    }
+
+    /// The result; `None` without a test. `bins` are SMB's bytes over time, in windows of `bin_ns`.
+    pub(crate) fn finish(mut self, bin_ns: i64, bins: &[Moved]) -> Option<Net> {
+        self.has_tests().then_some(())?;
+        let bytes: u64 =
+            bins.iter().map(|bin| bin.read_bytes.saturating_add(bin.written_bytes)).sum();
+        self.net.smb_client_cpu_per_gb_ns = self.cpu_per_gb(&["client"], bytes);
+        self.net.smb_server_cpu_per_gb_ns = self.cpu_per_gb(&["server", "metrics"], bytes);
+        for (operation, of) in [
+            ("read", (|bin| bin.read_bytes) as fn(&Moved) -> u64),
+            ("write", |bin| bin.written_bytes),
+        ] {
+            let Some((rate, windows, window_ns)) = plateau(bin_ns, bins, of) else { continue };
+            let Some(test) = self.test_of(operation) else { continue };
+            let raw = test.bits_per_second;
+            let ratio = if raw > 0.0 { rate / raw } else { 0.0 };
+            let limit = match (ratio >= NETWORK_SHARE, &*test.limit) {
+                (false, _) if raw > 0.0 => "smb",
+                (true, limit @ ("sender" | "receiver")) => limit,
+                // A paced test does not show what the path could carry.
+                (true, "network") => "network",
+                (true, "unknown") => "network",
+                _ => "unknown",
+            };
+            let beside = Beside {
+                operation: operation.to_owned(),
+                smb_bits_per_second: rate,
+                smb_windows: windows,
+                smb_window_ns: window_ns,
+                raw_bits_per_second: raw,
+                ratio,
+                limit: limit.to_owned(),
+                raw_limit: test.limit.clone(),
+            };
+            self.net.beside.push(beside);
+        }
+        self.net.problems = problems(&self.net.tests);
+        Some(self.net)
+    }
+
+    fn cpu_per_gb(&self, sources: &[&str], bytes: u64) -> Option<i64> {
+        let cpu = sources.iter().find_map(|source| self.cpus.get(*source))?;
+        let processors = cpu.processors.len().max(1) as f64;
+        let is_known = bytes > 0 && cpu.busy_ns > 0.0;
+        is_known.then(|| (cpu.busy_ns * processors / (bytes as f64 / 1e9)) as i64)
+    }
+
+    /// The test of the direction in which an operation's data goes. Tests run on the client, unless the
+    /// machine that ran them is an SMB server of the same recording.
+    fn test_of(&self, operation: &str) -> Option<&NetTest> {
+        let is_of = |test: &&NetTest| {
+            let runs_test = if test.direction == "send" { &test.sender } else { &test.receiver };
+            let other = if test.direction == "send" { &test.receiver } else { &test.sender };
+            let on_server = self.servers.contains(runs_test) && !self.servers.contains(other);
+            let sends = test.direction == "send";
+            (operation == "write") == (sends != on_server)
+        };
+        let tests = self.net.tests.iter().filter(is_of);
+        // Alone rather than together with the other direction, and unpaced rather than paced.
+        tests.max_by(|a, b| {
+            let key = |test: &NetTest| (test.pace_bits_per_second.is_none(), !test.together);
+            key(a).cmp(&key(b)).then(a.bits_per_second.total_cmp(&b.bits_per_second))
+        })
+    }
+}
+
+/// The mean rate of the windows that moved at least half as much as the busiest one, their number and
+/// their length.
+fn plateau(bin_ns: i64, bins: &[Moved], of: fn(&Moved) -> u64) -> Option<(f64, u64, i64)> {
+    (bin_ns > 0).then_some(())?;
+    let together = usize::try_from((WINDOW_NS + bin_ns - 1) / bin_ns).unwrap_or(1).max(1);
+    let window_ns = bin_ns.saturating_mul(i64::try_from(together).unwrap_or(1));
+    let sums: Vec<u64> =
+        bins.chunks(together).map(|bins| bins.iter().map(of).sum::<u64>()).collect();
+    let most = sums.iter().copied().max().filter(|most| *most > 0)?;
+    let belongs = |sum: &&u64| **sum as f64 >= PLATEAU_SHARE * most as f64;
+    let (sum, count) =
+        sums.iter().filter(belongs).fold((0u64, 0u64), |(sum, count), one| (sum + one, count + 1));
+    let seconds = window_ns as f64 / 1e9 * count as f64;
+    Some((sum as f64 * 8.0 / seconds, count, window_ns))
+}
+
+/// What is wrong with packet sizes, once for each kind.
+fn problems(tests: &[NetTest]) -> Vec<PathProblem> {
+    /// Headers of IPv6 and TCP with its usual options.
+    const HEADERS_MAX: u64 = 40 + 20 + 40;
+    /// With larger MTUs, half of the receive window limits segments, not the path (`tcp_bound_to_half_wnd`).
+    const LOOPBACK_MTU: u64 = 32_768;
+    let mut list: Vec<PathProblem> = Vec::new();
+    let mut add = |kind: &str, first_bytes: u64, second_bytes: u64| {
+        let problem = PathProblem { kind: kind.to_owned(), first_bytes, second_bytes };
+        if !list.contains(&problem) {
+            list.push(problem);
+        }
+    };
+    for test in tests {
+        if let (Some(sender), Some(receiver)) = (test.sender_mtu, test.receiver_mtu)
+            && sender != receiver
+        {
+            add("mtu_differs", sender.max(receiver), sender.min(receiver));
+        }
+        if let (Some(sender), Some(receiver)) = (test.sender_mss, test.receiver_mss)
+            && sender.abs_diff(receiver) > 12
+            && test.sender_mtu.is_none_or(|mtu| mtu < LOOPBACK_MTU)
+        {
+            add("segments_differ", sender.max(receiver), sender.min(receiver));
+        }
+        for (mtu, mss) in
+            [(test.sender_mtu, test.sender_mss), (test.receiver_mtu, test.receiver_mss)]
+        {
+            if let (Some(mtu), Some(mss)) = (mtu, mss)
+                && mtu < LOOPBACK_MTU
+                && mss + HEADERS_MAX < mtu
+            {
+                add("segment_too_small", mtu, mss);
+            }
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(direction: &str, bits_per_second: f64, limit: &str) -> NetTest {
+        let (sender, receiver) =
+            if direction == "send" { ("10.0.0.1", "10.0.0.2") } else { ("10.0.0.2", "10.0.0.1") };
+        NetTest {
+            direction: direction.into(),
+            bits_per_second,
+            limit: limit.into(),
+            sender: sender.into(),
+            receiver: receiver.into(),
+            ..NetTest::default()
+        }
+    }
+
+    fn bins(written_bytes: &[u64]) -> Vec<Moved> {
+        written_bytes
+            .iter()
+            .map(|written_bytes| Moved { read_bytes: 0, written_bytes: *written_bytes })
+            .collect()
+    }
+
+    #[test]
+    fn the_plateau_leaves_out_ramp_and_pauses() {
+        // Ten bins of 100 ms are one window.
+        let mut bytes = vec![0; 10];
+        bytes.extend([100; 20]);
+        bytes.extend([10; 10]);
+        let found = plateau(100_000_000, &bins(&bytes), |bin| bin.written_bytes).unwrap();
+        assert_eq!(found, (8000.0, 2, 1_000_000_000));
+        assert_eq!(plateau(1, &bins(&[0]), |bin| bin.written_bytes), None);
+        assert_eq!(plateau(0, &bins(&[5]), |bin| bin.written_bytes), None);
+    }
+
+    #[test]
+    fn smb_near_the_raw_rate_is_limited_by_the_network_and_else_limits_itself() {
+        let limit = |raw: f64, raw_limit: &str| {
+            let mut tally = NetTally::default();
+            tally.tests(&[test("send", raw, raw_limit), test("receive", 1e12, "network")]);
+            let net = tally.finish(1_000_000_000, &bins(&[1000, 1000, 1000])).unwrap();
+            let [beside] = &net.beside[..] else { panic!("{net:?}") };
+            assert_eq!((beside.operation.as_str(), beside.smb_windows), ("write", 3));
+            beside.limit.clone()
+        };
+        assert_eq!(limit(8000.0, "network"), "network");
+        assert_eq!(limit(9500.0, "receiver"), "smb");
+        assert_eq!(limit(9000.0, "receiver"), "receiver");
+        assert_eq!(limit(16_000.0, "network"), "smb");
+        assert_eq!(limit(8000.0, "pace"), "unknown");
+    }
+
+    #[test]
+    fn a_test_that_ran_on_the_server_is_turned_around() {
+        let mut tally = NetTally::default();
+        tally.tests(&[test("send", 16_000.0, "network"), test("receive", 8000.0, "network")]);
+        tally.connections(&[Connection { server: "10.0.0.1".into(), ..Connection::default() }]);
+        let net = tally.finish(1_000_000_000, &bins(&[1000])).unwrap();
+        assert_eq!(net.beside[0].raw_bits_per_second, 8000.0);
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_all_processors_for_each_gb() {
+        let mut tally = NetTally::default();
+        tally.tests(&[test("send", 1.0, "network")]);
+        let row = |time, instance: Option<&str>, value| Counter {
+            time,
+            source: "client".into(),
+            name: "cpu_percent".into(),
+            instance: instance.map(str::to_owned),
+            value,
+            ..Counter::default()
+        };
+        let rows = [
+            row(0, Some("cpu0"), 50.0),
+            row(0, Some("cpu1"), 50.0),
+            row(0, None, 50.0),
+            row(1_000_000_000, None, 50.0),
+        ];
+        tally.counters(&rows);
+        let net = tally.finish(1_000_000_000, &bins(&[500_000_000])).unwrap();
+        assert_eq!(net.smb_client_cpu_per_gb_ns, Some(2_000_000_000));
+        assert_eq!(net.smb_server_cpu_per_gb_ns, None);
+    }
+
+    #[test]
+    fn packet_sizes_that_do_not_fit_are_problems() {
+        let sizes = |sender, receiver, mss| NetTest {
+            sender_mtu: Some(sender),
+            receiver_mtu: Some(receiver),
+            sender_mss: Some(mss),
+            receiver_mss: Some(mss),
+            ..NetTest::default()
+        };
+        assert_eq!(problems(&[sizes(1500, 1500, 1448)]), []);
+        assert_eq!(problems(&[sizes(65_536, 65_536, 32_741)]), []);
+        let kinds = |test| problems(&[test]).into_iter().map(|one| one.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(sizes(9000, 1500, 1448)), ["mtu_differs", "segment_too_small"]);
+        assert_eq!(kinds(sizes(1500, 1500, 1200)), ["segment_too_small"]);
+    }
+
+    #[test]
+    fn without_a_test_there_is_nothing() {
+        assert_eq!(NetTally::default().finish(1, &bins(&[5])), None);
+    }
+}
