@@ -45,11 +45,12 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Connection, Coverage, ServerEvent, Step};
+use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Step, Tree};
 
 pub use data::*;
 pub use operation::COLUMNS;
 
+use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
@@ -59,7 +60,6 @@ use change::Change;
 use channels::Channels;
 use connections::Connections;
 use counters::Counters;
-use durability::Durability;
 use findings::credit_starvation::CreditStarvation;
 use findings::delayed_acknowledgement::DelayedAcknowledgement;
 use findings::fixed_timer::FixedTimer;
@@ -108,7 +108,7 @@ pub struct Explain {
     transfer_rates: TransferRates,
     credit_starvation: CreditStarvation,
     stragglers: Stragglers,
-    durability: Durability,
+    durability: DurabilityTally,
     sample: Option<ReplaySample>,
     lookups: Lookups,
     server_time: ServerTime,
@@ -165,6 +165,16 @@ impl Explain {
         }
     }
 
+    /// Adds trees, before or after their operations: what is continuously available.
+    pub fn trees(&mut self, rows: &[Tree]) {
+        self.durability.trees(rows);
+    }
+
+    /// Adds opens, before or after their operations: which handles are persistent.
+    pub fn handles(&mut self, rows: &[Handle]) {
+        self.durability.handles(rows);
+    }
+
     /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
@@ -200,6 +210,7 @@ impl Explain {
             Some(sample) => sample.add(batch)?,
             None => 0..0,
         };
+        self.durability.operations(batch)?;
         let mut rows = Rows::of(batch)?;
         let mut recordings = Resolved::new(rows.columns.recording.keys());
         let mut servers = Resolved::new(rows.columns.server.keys());
@@ -288,7 +299,6 @@ impl Explain {
         self.transfer_rates.see(op);
         self.credit_starvation.see(op);
         self.stragglers.see(op);
-        self.durability.see(op);
         self.lookups.see(op);
         self.server_time.see(op);
         self.signing.see(op);
@@ -306,7 +316,7 @@ impl Explain {
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
         let decisions = self.signing.notes(&self.connections);
         let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
-        let mut notes = self.notes(&signing_cost);
+        let mut notes = self.notes(&signing_cost)?;
         notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -395,7 +405,8 @@ impl Explain {
         self.logged.add(rows);
     }
 
-    fn notes(&self, signing_cost: &SigningCost) -> Vec<Note> {
+    fn notes(&mut self, signing_cost: &SigningCost) -> Result<Vec<Note>, ArrowError> {
+        let durability = std::mem::take(&mut self.durability).finish();
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -436,10 +447,10 @@ impl Explain {
                 )
             ),
         );
-        self.durability.notes(&mut note);
+        durability::notes(durability.as_ref(), self.sample.as_mut(), &mut note)?;
         self.connections.notes(self.smb1 > 0, &mut note);
         self.channels.notes(&self.connections, &mut note);
-        notes
+        Ok(notes)
     }
 }
 

@@ -33,7 +33,6 @@ use smbscope_tables::slice::Slice;
 use smbscope_tables::tables::{Connection, Coverage, Handle, ServerEvent, Session, Tree};
 
 pub use crate::logged::Logged;
-pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
 pub use load::data::*;
@@ -41,6 +40,7 @@ pub use load::{Counted, LoadSoFar};
 pub use server::data::*;
 pub use slowest::filter;
 
+use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::stats::latency::{Grain, Latency};
 use cells::Cells;
@@ -55,6 +55,15 @@ use sizes::SizeTally;
 use slowest::Slowest;
 use status::StatusTally;
 use tally::{CommandTally, Dimension, Whole};
+
+/// The columns of the operations table that a summary reads; others need not be decoded.
+pub fn columns() -> Vec<&'static str> {
+    let mut all: Vec<_> =
+        crate::rows::columns::COLUMNS.iter().chain(crate::durability::COLUMNS).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 /// Resolution of the distributions of commands.
 const FINE: Grain = Grain::Fine;
@@ -125,6 +134,7 @@ pub struct Summary {
     changes: Words,
     sessions: Sessions,
     logged: LoggedTally,
+    durability: DurabilityTally,
     mechanisms: Words,
     trees: Trees,
     handles: HandleTally,
@@ -169,6 +179,7 @@ impl Summary {
             changes: Words::default(),
             sessions: Sessions::default(),
             logged: LoggedTally::default(),
+            durability: DurabilityTally::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
             handles: HandleTally::new(FINE),
@@ -183,6 +194,7 @@ impl Summary {
     /// Adds operations. Columns are found by name; those that are absent read as null. Fails only
     /// on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        self.durability.operations(batch)?;
         rows::add(self, batch)
     }
 
@@ -193,6 +205,7 @@ impl Summary {
 
     /// Adds opens.
     pub fn handles(&mut self, rows: &[Handle]) {
+        self.durability.handles(rows);
         self.handles.handles(&mut self.series, rows);
     }
 
@@ -213,6 +226,7 @@ impl Summary {
 
     /// Adds connected shares.
     pub fn trees(&mut self, rows: &[Tree]) {
+        self.durability.trees(rows);
         links::trees(&mut self.trees, rows);
     }
 
@@ -311,6 +325,7 @@ impl Summary {
                 ..self.protection
             },
             logged: self.logged.finish(),
+            durability: self.durability.finish(),
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),

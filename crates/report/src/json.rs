@@ -8,7 +8,8 @@ use smbscope_analysis::explain::{About, Confidence, Trouble};
 use smbscope_analysis::summary::Bottleneck;
 
 use crate::fields::{
-    Field, Format, Object, Presence, explain_objects, objects, processors_objects, why_objects,
+    Field, Format, Object, Presence, explain_objects, objects, processors_objects,
+    replication_objects, why_objects,
 };
 use crate::{Meta, Report};
 
@@ -77,6 +78,11 @@ pub fn why_schema() -> Value {
 /// The schema of what `smbscope report` gives of a trace of processors.
 pub fn processors_schema() -> Value {
     schema_of("processors", processors_objects())
+}
+
+/// The schema of what `smbscope plan replication --format json` gives.
+pub fn replication_schema() -> Value {
+    schema_of("replication", replication_objects())
 }
 
 /// The schema of a document whose first object is the whole.

@@ -286,7 +286,7 @@ Examples:
   smbscope schema --format json | jq '.tables[].name'")]
 pub struct Schema {
     /// Table to describe, or `report` for the JSON Schema of `smbscope report --format json`
-    /// (`processors` for that of traces) [default: all tables].
+    /// (`processors` for that of traces, `replication` for that of `plan replication`) [default: all tables].
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
     /// Output format.

@@ -47,6 +47,8 @@ pub struct Report {
     pub server: Option<super::server::data::Server>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// Which acknowledged writes were stable; null without a write to a file.
+    pub durability: Option<crate::durability::Durability>,
 }
 
 /// Counters and times of a group of operations.

@@ -6,6 +6,7 @@
 pub mod diagnosis;
 pub mod forecast;
 pub mod load;
+pub mod replication;
 pub mod server;
 pub mod why;
 

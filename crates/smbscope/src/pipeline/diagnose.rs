@@ -21,6 +21,8 @@ impl Analysis for Explain {
             Table::Counters,
             Table::Steps,
             Table::Operations,
+            Table::Trees,
+            Table::Handles,
             Table::ServerEvents,
         ]
     }
@@ -33,6 +35,8 @@ impl Analysis for Explain {
         match part {
             Part::Operations(batch) => self.operations(batch)?,
             Part::Connections(rows) => self.connections(rows),
+            Part::Trees(rows) => self.trees(rows),
+            Part::Handles(rows) => self.handles(rows),
             Part::ServerEvents(rows) => self.logged(rows),
             Part::Steps(rows) => self.steps(rows),
             Part::Counters(rows) => self.counters(rows),

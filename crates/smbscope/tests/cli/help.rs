@@ -18,6 +18,7 @@ fn help_texts() {
     }
     insta::assert_snapshot!("predict_calibrate", answer(["predict", "calibrate", "--help"]));
     insta::assert_snapshot!("plan_cores", answer(["plan", "cores", "--help"]));
+    insta::assert_snapshot!("plan_replication", answer(["plan", "replication", "--help"]));
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
@@ -43,6 +44,7 @@ fn every_command_has_an_example() {
         "predict",
         "predict calibrate",
         "plan cores",
+        "plan replication",
         "top",
         "ops",
         "query",
