@@ -119,7 +119,7 @@ def main():
         value in ("1", "True") for (values,) in tshark(capture, port, condition, field) for value in values.split(","))
     request = "smb2.flags.response==0"
     same("write-through writes", found["write_through_writes"],
-         count(f"smb2.cmd==9 && {request}", "smb2.write_flags.write_through"))
+         count(f"smb2.cmd==9 && {request}", "smb2.write.flags.write_through"))
     flushes = sum(commands.split(",").count("7") for (commands,) in tshark(capture, port, f"smb2.cmd==7 && {request}", "smb2.cmd"))
     same("Flushes", found["flushes"], flushes)
     through = count(f"smb2.cmd==5 && {request}", "smb.nt.create_options.write_through")

@@ -4,7 +4,7 @@
     replica.py ADDRESS PORT LOG
 
 takes them and notes in LOG what it has and when; slowfs.py (copy=ADDRESS:PORT sent_log=LOG) sends them, later, or with
-sync=1 before a flush is answered. A frame is a length (4 bytes) and so many bytes of data; a length with the highest bit
+sync=1 before a flush is answered. A frame is a length (4 bytes) and that many bytes of data; a length with the highest bit
 set is a flush instead: the rest of it is the time in microseconds that the second server's log takes, after which the
 server answers with one byte. `lacks` and `windows` compute from the logs what the second server did not have, and
 what was written. Lines of a log: time in ns (CLOCK_REALTIME, both are on one machine), bytes in all.
@@ -64,19 +64,23 @@ def take(address, port, log):
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         due = queue.SimpleQueue()
         threading.Thread(target=answer, args=(link, due), daemon=True).start()
-        data, left = b"", 0
+        data, left, length = b"", 0, 0
         while more := link.recv(1 << 20):
             data += more
             while data:
                 if left:
                     here = min(left, len(data))
-                    data, left, total = data[here:], left - here, total + here
-                    print(time.time_ns(), total, file=told, flush=True)
+                    data, left = data[here:], left - here
+                    # A part of a write is of no use.
+                    if not left:
+                        total += length
+                        print(time.time_ns(), total, file=told, flush=True)
                 elif len(data) >= 4:
                     (left,), data = struct.unpack("!I", data[:4]), data[4:]
                     if left & FLUSH:
                         due.put(time.perf_counter() + (left & ~FLUSH) / 1e6)
                         left = 0
+                    length = left
                 else:
                     break
 
@@ -133,7 +137,7 @@ def risk(written, received, begin, end):
 
 
 def windows(written, begin, end, seconds):
-    """Most bytes that were written within so many whole seconds between two times."""
+    """Most bytes that were written within that many whole seconds between two times."""
     writes, sent = read(written)
     total = lambda time: at(writes, sent, time)
     last = int((end - begin) / 1e9 - seconds)

@@ -288,13 +288,13 @@ class Lab:
             raise SystemExit(f"windows differ, with a buffer of {buffer} bytes: {windows}")
         return windows["client"]
 
-    def load(self, run, *words):
-        """Runs the users; gives the run's folder."""
+    def load(self, run, *words, around=("10s", "15s")):
+        """Runs the users, with these times before and after the measured one; gives the run's folder."""
         out = self.bench.path(run)
         args = self.bench.args
         self.bench.call(
-            "load", f"--lab={self.dir}", *self.files, "--warm-up", "10s", "--duration", f"{args.seconds}s",
-            "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
+            "load", f"--lab={self.dir}", *self.files, "--warm-up", around[0], "--duration", f"{args.seconds}s",
+            "--cool-down", around[1], "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
         return out
 
     def search(self, *words):
@@ -669,7 +669,8 @@ def second_server(bench, rtt, rate, space, had):
 def replicas(bench):
     """The same writes and Flushes with a second server behind lines of several round trips: synchronous (each Flush waits
     for the bytes and the second log, over the line), then asynchronous (with one outage of 4 s). Predicted by `plan
-    replication` from a run without a second server, recorded just before each."""
+    replication` from a run recorded just before each, whose copies go to a second server on this machine and delay nothing
+    but the writes by what emulating them takes."""
     rate, space, outage, log = "100mbit", "ssreplica", 4, 0.003
     trips = ["0.2ms", "1ms", "2ms", "5ms", "10ms", "20ms"]
     workload = bench.path("saves.toml")
@@ -677,9 +678,11 @@ def replicas(bench):
         file.write(SAVES.format(through=""))
     scale, bench.args.scale = bench.args.scale, "1"
     few, bench.args.users = bench.args.users, min(bench.args.users, 8)
-    seconds = min(bench.args.seconds, 30)
-    short = ["--warm-up", "3s", "--duration", f"{seconds}s", "--cool-down", "3s"]
+    seconds = bench.args.seconds
+    short = {"around": ("3s", "3s")}
     lines, points = [], []
+    # After the warm-up, before the outage.
+    quiet_s = 3 + seconds - outage - 1
 
     try:
         with Lab(bench, load=["--workload", workload], folder="/dev/shm") as lab:
@@ -692,7 +695,7 @@ def replicas(bench):
                     stopped = []
                     if not options:
                         def stop():
-                            time.sleep(3 + seconds / 2)
+                            time.sleep(quiet_s)
                             stopped.append(time.time_ns())
                             second.send_signal(signal.SIGSTOP)
                             time.sleep(outage)
@@ -700,7 +703,7 @@ def replicas(bench):
                             second.send_signal(signal.SIGCONT)
                         thread = threading.Thread(target=stop)
                         thread.start()
-                    run = lab.load(name, *short)
+                    run = lab.load(name, **short)
                     if not options:
                         thread.join()
                         time.sleep(1)
@@ -710,15 +713,21 @@ def replicas(bench):
                 return run, sent, had, stopped, ping_s
 
             for trip in trips:
-                lab.slow_down(0.0, log=log)
-                run = lab.load(f"replicas-{trip}-baseline", *short)
+                near = [bench.path(f"replicas-{trip}-near-{end}") for end in ("sent", "had")]
+                here = "127.0.0.1", "4461"
+                second = subprocess.Popen([sys.executable, os.path.abspath(replica.__file__), *here, near[1]])
+                time.sleep(0.5)
+                lab.slow_down(0.0, log=log, copy=":".join(here), sent_log=near[0])
+                run = lab.load(f"replicas-{trip}-baseline", **short)
                 lab.speed_up()
+                second.kill()
+                second.wait()
                 sync_run, *_, sync_ping_s = made(f"replicas-{trip}-sync", trip, sync=1)
                 async_run, sent, had, stopped, ping_s = made(f"replicas-{trip}-async", trip)
                 # A link delays a little more than requested: what a ping takes is what is given.
                 given = f"{1e6 * sync_ping_s:.0f}us"
-                plan = json.loads(bench.call("plan", "replication", run, "--rtt", given, "--bandwidth", rate,
-                                             "--outage", f"{outage}s", "--format", "json"))["lines"][0]
+                words = ["plan", "replication", run, "--rtt", given, "--bandwidth", rate, "--format", "json"]
+                plan = json.loads(bench.call(*words))["lines"][0]
                 measured = bench.measured(sync_run)
                 for group, of in (("commands", "Write"), ("commands", "Flush"), ("scenarios", "Save")):
                     row = next(one for one in plan["sync"][group] if one["name"] == of)
@@ -727,9 +736,10 @@ def replicas(bench):
                         predicted_s, real_s = row["after"][f"{figure}_ns"] / 1e9, real[f"before_{figure}_seconds"]
                         points.append((trip, f"sync, {of} {figure}", row["before"][f"{figure}_ns"] / 1e9, predicted_s, real_s, "ms", 1e3))
                 quiet = stopped[0]
-                begin = quiet - int(seconds / 2 * 1e9) + 1_000_000_000
-                plan = json.loads(bench.call("plan", "replication", run, "--rtt", f"{1e6 * ping_s:.0f}us", "--bandwidth", rate,
-                                             "--outage", f"{outage}s", "--format", "json"))["lines"][0]
+                begin = quiet - int((quiet_s - 3) * 1e9)
+                link = ["--rtt", f"{1e6 * ping_s:.0f}us", "--bandwidth", rate, "--outage", f"{outage}s", "--format", "json"]
+                period = ["--from", "3s", "--to", f"{quiet_s}s"]
+                plan = json.loads(bench.call("plan", "replication", run, *link, *period))["lines"][0]
                 found, risk = replica.risk(sent, had, begin, quiet), plan["at_risk"]
                 for name, key, unit, factor in (("mean", "mean_bytes", "kB", 1e-3), ("p99", "p99_bytes", "kB", 1e-3),
                                                 ("max", "max_bytes", "kB", 1e-3), ("behind", "max_ns", "ms", 1e3)):
@@ -737,7 +747,7 @@ def replicas(bench):
                     what = "recovery point, worst" if name == "behind" else f"at risk, {name}"
                     points.append((trip, f"async, {what}", None, value, found[name], unit, factor))
                 # The worst moment of the made run; and what was really missing at the end of the outage.
-                needed = replica.windows(sent, begin, stopped[1], outage)
+                needed = replica.windows(sent, begin, quiet, outage)
                 points.append((trip, f"log for {outage} s, worst", None, plan["outage"]["log_bytes"], needed, "kB", 1e-3))
                 missing = replica.risk(sent, had, stopped[0], stopped[1])["max"]
                 written = replica.windows(sent, stopped[0], stopped[1], (stopped[1] - stopped[0]) / 1e9)

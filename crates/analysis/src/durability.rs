@@ -334,7 +334,7 @@ impl DurabilityTally {
         let now = self.now;
         let open = self.opened(columns, row, handle);
         open.tally.writes += 1;
-        open.tally.bytes = open.tally.bytes.saturating_add(bytes);
+        open.tally.written_bytes = open.tally.written_bytes.saturating_add(bytes);
         let is_unbuffered = is_unbuffered || open.is_unbuffered;
         open.unbuffered_writes += u64::from(is_unbuffered);
         open.through_writes += u64::from(flag);
@@ -352,7 +352,7 @@ impl DurabilityTally {
         }
         let sums = &mut self.sums;
         sums.writes += 1;
-        sums.bytes = sums.bytes.saturating_add(bytes);
+        sums.written_bytes = sums.written_bytes.saturating_add(bytes);
         sums.write_through_writes += u64::from(flag);
         sums.write_through_open_writes += u64::from(is_through);
         sums.unbuffered_writes += u64::from(is_unbuffered);
@@ -577,7 +577,9 @@ fn groups(levels: &mut Levels, sums: &[(OpenTally, bool, bool)]) -> Vec<Durabili
         .collect();
     rows.sort_by(|a, b| {
         let order = b.most_bytes.cmp(&a.most_bytes);
-        order.then_with(|| b.tally.bytes.cmp(&a.tally.bytes)).then_with(|| a.name.cmp(&b.name))
+        order
+            .then_with(|| b.tally.written_bytes.cmp(&a.tally.written_bytes))
+            .then_with(|| a.name.cmp(&b.name))
     });
     rows
 }
@@ -590,7 +592,7 @@ impl Open {
             () if self.through_writes == all => Way::WriteThroughFlag,
             () if self.is_available => Way::Available,
             () if self.tally.unflushed_bytes == 0 => Way::Flushed,
-            () if self.tally.unflushed_bytes < self.tally.bytes => Way::Partly,
+            () if self.tally.unflushed_bytes < self.tally.written_bytes => Way::Partly,
             () if self.unbuffered_writes == all => Way::Unbuffered,
             () => Way::Nothing,
         }

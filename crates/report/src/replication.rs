@@ -217,10 +217,8 @@ fn tiles(forecast: &ReplicationForecast) -> Vec<Tile> {
 
 fn load(forecast: &ReplicationForecast) -> Section {
     let of = "link_load";
-    type Number = fn(&LineForecast) -> Cell;
     let optional = |value: Option<f64>| value.map_or(Cell::Empty, bits);
     let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Number);
-    let _: Option<Number> = None;
     let columns = vec![
         Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
         column(of, "mean_bits", 0, |row: &LineForecast| bits(row.load.mean_bits)),
@@ -238,9 +236,11 @@ fn load(forecast: &ReplicationForecast) -> Section {
     ];
     let busiest = vec![
         column("busy_second", "at_ns", 0, |row: &BusySecond| Cell::Time(row.at_ns)),
-        column("busy_second", "bytes", 0, |row: &BusySecond| Cell::Bytes(row.bytes)),
+        column("busy_second", "written_bytes", 0, |row: &BusySecond| {
+            Cell::Bytes(row.written_bytes)
+        }),
         Column::new(heading("Rate", None, true, 0), |row: &BusySecond| {
-            bits(row.bytes as f64 * 8.0)
+            bits(row.written_bytes as f64 * 8.0)
         }),
     ];
     let mut blocks = vec![
@@ -551,28 +551,23 @@ fn log(forecast: &ReplicationForecast) -> Section {
 }
 
 fn checks(plan: &ReplicationPlan) -> Section {
-    let columns = || {
-        vec![
-            column("check", "outcome", 0, |row: &Check| {
-                Cell::Text(
-                    match row.outcome {
-                        Outcome::Met => "met",
-                        Outcome::NotMet => "not met",
-                        Outcome::ToBeMade => "to be made",
-                    }
-                    .to_owned(),
-                )
-            }),
-            column("check", "what", 0, |row: &Check| Cell::Text(row.what.clone())),
-            column("check", "because", 0, |row: &Check| Cell::Text(row.because.clone())),
-        ]
-    };
     let mut blocks = Vec::new();
+    let shown = |check: &Check| {
+        let outcome = match check.outcome {
+            Outcome::Met => "met",
+            Outcome::NotMet => "not met",
+            Outcome::ToBeMade => "to be made",
+        };
+        Block::Note(format!("[{outcome}] {}: {}.", check.what, check.because))
+    };
+    let is_made = |check: &&Check| check.outcome != Outcome::ToBeMade;
     for (line, checks) in plan.forecast.lines.iter().zip(&plan.checks) {
-        let mut table = Table::new(format!("{}: checks", name(line)), "", checks, columns());
-        table.in_text = 20;
-        blocks.push(Block::Table(table));
+        blocks.push(Block::Note(format!("Link of {}", name(line))));
+        blocks.extend(checks.iter().filter(is_made).map(shown));
     }
+    // They are the same for each link.
+    let last = plan.checks.last().into_iter().flatten();
+    blocks.extend(last.filter(|check| !is_made(check)).map(shown));
     blocks.push(Block::Note(format!("The checks that remain, in one command: {TEST_SR_TOPOLOGY}")));
     if let Some(report) = &plan.test_report {
         let troubles = report.troubles().len();

@@ -63,7 +63,7 @@ pub struct OpenTally {
     /// Acknowledged writes.
     pub writes: u64,
     /// Bytes of these.
-    pub bytes: u64,
+    pub written_bytes: u64,
     /// Bytes that were acknowledged before they were stable, for however short a time.
     pub acknowledged_bytes: u64,
     /// Bytes that nothing had made stable when the open or the recording ended.
@@ -74,7 +74,7 @@ impl OpenTally {
     pub(super) fn add(&mut self, other: &OpenTally) {
         self.opens += other.opens;
         self.writes += other.writes;
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
         self.acknowledged_bytes = self.acknowledged_bytes.saturating_add(other.acknowledged_bytes);
         self.unflushed_bytes = self.unflushed_bytes.saturating_add(other.unflushed_bytes);
     }
@@ -131,7 +131,7 @@ pub struct Durability {
     /// Acknowledged writes to files.
     pub writes: u64,
     /// Bytes of these.
-    pub bytes: u64,
+    pub written_bytes: u64,
     /// Writes that request write-through by their own flag.
     pub write_through_writes: u64,
     /// Writes on opens that request it.

@@ -95,7 +95,7 @@ fn data_is_at_risk_until_its_flush_or_for_the_window() {
         (WRITE, 3, 60.0, PLAIN),
     ];
     let found = found(&acts, "sql\\sales.mdf");
-    assert_eq!((found.writes, found.bytes), (5, 500 * KB));
+    assert_eq!((found.writes, found.written_bytes), (5, 500 * KB));
     assert_eq!((found.most_bytes, found.most_at_ns), (300 * KB, Some(2 * S)));
     assert_eq!((found.flushes, found.idle_flushes), (2, 1));
     // From the first write to the Flush.
@@ -221,7 +221,9 @@ fn any_operations_add_up() {
             sum.add(&row.tally);
             sum
         });
-        assert_eq!((all.bytes, all.writes), (found.bytes, found.writes));
-        assert!(all.unflushed_bytes <= all.acknowledged_bytes && found.most_bytes <= all.bytes);
+        assert_eq!((all.written_bytes, all.writes), (found.written_bytes, found.writes));
+        assert!(
+            all.unflushed_bytes <= all.acknowledged_bytes && found.most_bytes <= all.written_bytes
+        );
     }
 }

@@ -70,8 +70,9 @@ fn cost_words(cost: Option<&Gain>) -> String {
             )
         }
         None => format!(
-            "What write-through would cost is not known: the recording has no Flush or write-through write to learn \
-             it from. With one, smbscope predict --change {change} computes it"
+            "What write-through would cost is not known: of the operations that are replayed, fewer than ten are a Flush \
+             after writes, or a write-through write with the server's flush slice, which show it. smbscope predict \
+             --change {change} computes it from a recording with more of them"
         ),
     }
 }

@@ -190,7 +190,7 @@ pub struct ReplicationForecast {
     pub goal: Option<GoalForecast>,
 }
 
-/// What is asked about each link.
+/// Questions about each link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Questions {
     pub outage_ns: Option<i64>,

@@ -40,7 +40,7 @@ pub struct WriteLoad {
 pub struct BusySecond {
     /// Its begin, ns since 1970.
     pub at_ns: i64,
-    pub bytes: u64,
+    pub written_bytes: u64,
 }
 
 /// A load on a link without any delay.
@@ -188,8 +188,10 @@ impl WriteLoad {
         let mut places: Vec<_> = (0..self.seconds.len()).collect();
         places.sort_by(|a, b| self.seconds[*b].cmp(&self.seconds[*a]).then(a.cmp(b)));
         places.truncate(count);
-        let row =
-            |place: usize| BusySecond { at_ns: self.at_ns(place), bytes: self.seconds[place] };
+        let row = |place: usize| BusySecond {
+            at_ns: self.at_ns(place),
+            written_bytes: self.seconds[place],
+        };
         places.into_iter().filter(|place| self.seconds[*place] > 0).map(row).collect()
     }
 
@@ -412,7 +414,7 @@ mod tests {
     fn the_busiest_seconds_against_a_link() {
         let load = load(&[1, 9, 2, 0, 8]);
         let busiest = load.busiest(2);
-        assert_eq!(busiest[0], BusySecond { at_ns: 101 * S, bytes: 9 * MB });
+        assert_eq!(busiest[0], BusySecond { at_ns: 101 * S, written_bytes: 9 * MB });
         assert_eq!(busiest[1].at_ns, 104 * S);
         let link = load.against(Some(5e6));
         assert_eq!((link.mean_bits, link.p50_bits, link.max_bits), (32e6, 16e6, 72e6));

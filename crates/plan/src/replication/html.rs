@@ -90,6 +90,9 @@ impl Reader {
             }
             self.tag(&name, is_end);
         }
+        if !rest.starts_with('<') {
+            self.text(rest);
+        }
         self.end_row();
     }
 

@@ -30,7 +30,7 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
     };
     let until = &found.until_flush;
     let rows = vec![
-        fact(of, "writes", Cell::Count(found.writes)).noted(format::bytes(found.bytes)),
+        fact(of, "writes", Cell::Count(found.writes)).noted(format::bytes(found.written_bytes)),
         fact(of, "write_through_writes", Cell::Count(found.write_through_writes)),
         fact(of, "write_through_open_writes", Cell::Count(found.write_through_open_writes)),
         fact(of, "unbuffered_writes", Cell::Count(found.unbuffered_writes)),
@@ -155,7 +155,7 @@ fn tally<'a, T: 'a>(of: &str, part: impl Fn(&T) -> &OpenTally + Copy + 'a) -> Ve
     vec![
         column(of, "opens", 1, move |row: &T| Cell::Count(part(row).opens)),
         column(of, "writes", 2, move |row: &T| Cell::Count(part(row).writes)),
-        column(of, "bytes", 1, move |row: &T| Cell::Bytes(part(row).bytes)),
+        column(of, "written_bytes", 1, move |row: &T| Cell::Bytes(part(row).written_bytes)),
         column(of, "acknowledged_bytes", 1, move |row: &T| {
             Cell::Bytes(part(row).acknowledged_bytes)
         }),

@@ -278,7 +278,7 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
 /// A write and a Flush that a Samba answered, with a second server at two distances.
 #[test]
 fn a_second_server_is_planned_from_a_capture() {
-    let capture = super::fixture("compound-chains.pcapng");
+    let capture = super::fixture("replay.pcapng");
     let plan = |more: &[&str]| {
         let common = ["plan", "replication", &capture, "--rtt", "1ms"];
         answer(common.iter().chain(more).copied())
@@ -322,7 +322,7 @@ fn a_second_server_is_planned_from_a_capture() {
 
 #[test]
 fn a_second_server_needs_a_link_and_a_goal_that_exists() {
-    let capture = super::fixture("compound-chains.pcapng");
+    let capture = super::fixture("replay.pcapng");
     let plan = |more: &[&str]| {
         let common = ["plan", "replication", &capture];
         complaint(2, common.iter().chain(more).copied())

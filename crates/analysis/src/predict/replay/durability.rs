@@ -11,9 +11,10 @@ use smbscope_tables::slice::Kind;
 use super::Map;
 use super::behind::Behind;
 use super::blocks::{Fit, STREAMS_MAX};
-use super::network::Calendar;
+use super::network::{Calendar, SEGMENT_BYTES};
 use super::request::{Request, duration, times};
 use super::role::Role;
+use super::tcp::HEADERS_BYTES;
 use crate::predict::plan::{Direction, Plan, Replication};
 use crate::stats::latency::{Grain, Latency, Sample};
 
@@ -232,8 +233,10 @@ impl Durability {
         is_stable: bool,
         dirty: u64,
     ) -> i64 {
-        let ns =
-            |bytes: u64| to.bandwidth_bits.map_or(0, |bits| (bytes as f64 * 8e9 / bits) as i64);
+        let ns = |bytes: u64| {
+            let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
+            to.bandwidth_bits.map_or(0, |bits| ((bytes as f64 + headers) * 8e9 / bits) as i64)
+        };
         if to.is_sync {
             // Data that need not be stable is sent too, and occupies the link.
             let waited = self.line.take(then, ns(bytes));

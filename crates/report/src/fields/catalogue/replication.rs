@@ -27,7 +27,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("busy_second", "A second with its writes.", &[], &[
         ("at_ns", "At", Time, Always, "Its begin."),
-        ("bytes", "Written", Bytes, Always, "Bytes written in it."),
+        ("written_bytes", "Written", Bytes, Always, "Bytes written in it."),
     ]),
     ("log_hold", "A log while the link is down.", &[], &[
         ("log_bytes", "Log", Bytes, Always, "Its size."),

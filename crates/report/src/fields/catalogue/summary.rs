@@ -44,7 +44,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("durability", "Which acknowledged writes were stable, as the wire shows it. Whether the server keeps its promises is not visible.", &[], &[
         ("writes", "Writes", Count, Always, "Acknowledged writes to files."),
-        ("bytes", "Written", Bytes, Always, "Bytes of these."),
+        ("written_bytes", "Written", Bytes, Always, "Bytes of these."),
         ("write_through_writes", "Write-through writes", Count, Always, "Writes that request stable storage by their own flag."),
         ("write_through_open_writes", "Writes on write-through opens", Count, Always, "Writes on opens that request it for all."),
         ("unbuffered_writes", "Unbuffered writes", Count, Always, "Writes that bypass the server's cache, by flag or by open; that alone makes no disk's own cache stable."),
@@ -69,7 +69,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("durability_opens", "Opens with at least one acknowledged write.", &[], &[
         ("opens", "Opens", Count, Always, "Opens with at least one acknowledged write."),
         ("writes", "Writes", Count, Always, "Their acknowledged writes."),
-        ("bytes", "Written", Bytes, Always, "Bytes of these."),
+        ("written_bytes", "Written", Bytes, Always, "Bytes of these."),
         ("acknowledged_bytes", "Not stable when acknowledged", Bytes, Always, "Bytes that were acknowledged before they were stable, for however short a time."),
         ("unflushed_bytes", "Never made stable", Bytes, Always, "Bytes that nothing had made stable when the open or the recording ended."),
     ]),
