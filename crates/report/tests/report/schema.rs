@@ -7,8 +7,9 @@ use smbscope_report::fields::{
     why_objects,
 };
 use smbscope_report::{
-    ReplicationPlan, explain_schema, json, processors_json, processors_schema, replication_html,
-    replication_json, replication_schema, replication_text, schema, why_json, why_schema,
+    ReplicationPlan, Report, TextLook, explain_schema, json, processors_json, processors_schema,
+    replication_html, replication_json, replication_schema, replication_text, schema, why_json,
+    why_schema,
 };
 
 use super::sample::diagnosis::diagnosis;
@@ -89,6 +90,20 @@ fn a_plan_says_what_waits_and_what_is_at_risk() {
         );
     }
     assert!(!replication_html(&plan).contains("<script>alert"));
+}
+
+#[test]
+fn durability_has_exactly_the_fields_and_a_section() {
+    let found = super::sample::replication::durability();
+    check(&serde_json::to_value(&found).unwrap(), "durability", "$");
+    assert!(!found.files.is_empty() && !found.series_bytes.is_empty());
+    assert_eq!((found.writes, found.flushes, found.ways.len()), (300, 99, 2));
+    let report = Report { durability: Some(found), ..sample::report(12) };
+    let text = smbscope_report::text(&report, &meta(), TextLook { width: 100, all: true });
+    assert!(text.contains("DURABILITY") && text.contains("Flush before Close"), "{text}");
+    assert!(
+        smbscope_report::html(&report, &meta()).contains("Which acknowledged writes were stable")
+    );
 }
 
 #[test]

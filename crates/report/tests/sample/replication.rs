@@ -1,5 +1,6 @@
 //! A plan of a second server from made writes, some of which are flushed.
 
+use smbscope_analysis::durability::{Durability, DurabilityTally};
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{Baseline, Prediction, Replay};
 use smbscope_analysis::replication::Line;
@@ -41,6 +42,7 @@ fn batch() -> arrow::array::RecordBatch {
         row.set_command(code::command(2, if is_flush { 7 } else { 9 }));
         row.set_handle(number / 40);
         row.set_share(names.share.intern(if number < 200 { "\\\\server\\sql" } else { HOSTILE }));
+        row.set_path(names.path.intern(HOSTILE));
         row.set_extension(names.extension.intern(if number < 200 { "mdf" } else { "docx" }));
         if !is_flush {
             row.set_transferred_bytes(64 << 10);
@@ -69,6 +71,14 @@ fn replay(line: Line, is_sync: bool, is_on_arrival: bool) -> Prediction {
     }]);
     replay.operations(&batch()).unwrap();
     replay.finish()
+}
+
+/// Which of these writes were stable.
+pub fn durability() -> Durability {
+    let mut tally = DurabilityTally::default();
+    // Without the last Flush.
+    tally.operations(&batch().slice(0, 399)).unwrap();
+    tally.finish().unwrap()
 }
 
 /// The plan; always the same.
