@@ -17,6 +17,7 @@
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
+# make verify-durability  ways of writing to a private Samba against tshark (needs root; a minute)
 # make verify-rss   hash and processor of each connection against a virtio adapter with RSS, in QEMU (needs root; a minute)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make test-servers load runs against ksmbd and captures of the kernel's SMB client, in QEMU (two minutes, warm)
@@ -33,7 +34,7 @@ FUZZ_SECONDS ?= 3
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-rss bench \
+.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-durability verify-rss bench \
 	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -101,6 +102,9 @@ verify-findings: build
 verify-cpu: build
 	scripts/setup.sh bench
 	$(SMBSCOPE_PYTHON) tests/live/cpu.py --smbscope $(SMBSCOPE)
+
+verify-durability: build
+	python3 tests/live/durability.py --smbscope $(SMBSCOPE)
 
 verify-rss:
 	cargo test --locked -p smbscope-plan --test steering --no-run --message-format=json | \

@@ -2,12 +2,13 @@
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
     slowfs.py FOLDER MOUNTPOINT SECONDS [log=SECONDS] [distance=SECONDS] [disk=SECONDS] [misses=SHARE]
-              [copy=ADDRESS:PORT sent_log=FILE]
+              [copy=ADDRESS:PORT sent_log=FILE [sync=1]]
 
 Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a
 flush of what was written takes its time instead, one of nothing none, and with a distance it is over when a second
 device, so far away (both ways), has done the same. With a disk, the given share of reads takes its time. With
-a copy, what is written is sent to a second server later, and noted (replica.py). Nothing is cached, so that
+a copy, what is written is sent to a second server later, and noted (replica.py); with sync=1 a flush of what was
+written waits until that server's log has it, too. Nothing is cached, so that
 every call of the server comes here. Needs libfuse 3 and the Python package mfusepy.
 """
 
@@ -52,13 +53,13 @@ def slow(call):
 class Slow(fuse.Operations):
     use_ns = True
 
-    def __init__(self, folder, seconds, log=None, distance=0.0, disk=0.0, misses=0.0, copy=None):
+    def __init__(self, folder, seconds, log=None, distance=0.0, disk=0.0, misses=0.0, copy=None, sync=0.0):
         self.folder, self.seconds, self.disk, self.misses = folder, seconds, disk, misses
         self.chance = random.Random(1)
         # The local one and the second one begin together; the second one's answer comes later.
         self.log = None if log is None else max(log, distance + log)
         self.written = set()
-        self.copy = copy
+        self.copy, self.sync = copy, bool(sync)
 
     def at(self, path):
         return os.path.join(self.folder, path.lstrip("/"))
@@ -82,6 +83,8 @@ class Slow(fuse.Operations):
         return 0
 
     def fsync(self, path, datasync, fh):
+        if self.sync and path in self.written:
+            self.copy.flush(self.log)
         return os.fsync(fh)
 
     def getattr(self, path, fh=None):

@@ -23,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import replica
@@ -287,13 +288,13 @@ class Lab:
             raise SystemExit(f"windows differ, with a buffer of {buffer} bytes: {windows}")
         return windows["client"]
 
-    def load(self, run, *words):
-        """Runs the users; gives the run's folder."""
+    def load(self, run, *words, around=("10s", "15s")):
+        """Runs the users, with these times before and after the measured one; gives the run's folder."""
         out = self.bench.path(run)
         args = self.bench.args
         self.bench.call(
-            "load", f"--lab={self.dir}", *self.files, "--warm-up", "10s", "--duration", f"{args.seconds}s",
-            "--cool-down", "15s", "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
+            "load", f"--lab={self.dir}", *self.files, "--warm-up", around[0], "--duration", f"{args.seconds}s",
+            "--cool-down", around[1], "--out", out, "--force", *words, namespace=self.client, cpu=self.cpus[1])
         return out
 
     def search(self, *words):
@@ -626,6 +627,143 @@ def behind(bench):
         scale = 1e3 if unit == "kB" else 1
         bench.notes.append(f"The second server lacks {name}: predicted {one / scale:,.3g} {unit}, measured {real / scale:,.3g} "
                            f"({100 * (one / real - 1):+.1f} %).")
+
+
+def second_server(bench, rtt, rate, space, had):
+    """A line of its own network namespaces with a second server behind it; gives what ends both, and a word for
+    slowfs.py."""
+    place = "10.46.0.2", 4460
+    line = subprocess.Popen(
+        [bench.smbscope, "wan", "--netns", space, "--subnet", "10.46.0.0/24", "--rtt", rtt, "--rate", rate],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    second = None
+
+    def end():
+        line.send_signal(signal.SIGINT)
+        line.wait()
+        if second:
+            second.kill()
+            second.wait()
+
+    enter = lambda end: ["nsenter", f"--net=/run/netns/{space}-{end}"]
+    try:
+        ping = [*enter("client"), sys.executable, "-c", PING, place[0]]
+        until = time.time() + 20
+        while (pinged := subprocess.run(ping, capture_output=True, text=True, check=False)).returncode:
+            if line.poll() is not None or time.time() > until:
+                raise SystemExit("the line to the second server does not come up: smbscope wan --netns")
+            time.sleep(0.2)
+        for side in ("client", "server"):
+            # Replication keeps its connection warm.
+            subprocess.run([*enter(side), "sysctl", "-qw", "net.ipv4.tcp_slow_start_after_idle=0"], check=True)
+        script = os.path.abspath(replica.__file__)
+        second = subprocess.Popen([*enter("server"), sys.executable, script, *map(str, place), had])
+        time.sleep(0.5)
+    except BaseException:
+        end()
+        raise
+    return end, second, f"{place[0]}:{place[1]}", float(pinged.stdout) / 1e6
+
+
+@case
+def replicas(bench):
+    """The same writes and Flushes with a second server behind lines of several round trips: synchronous (each Flush waits
+    for the bytes and the second log, over the line), then asynchronous (with one outage of 4 s). Predicted by `plan
+    replication` from a run recorded just before each, whose copies go to a second server on this machine and delay nothing
+    but the writes by what emulating them takes."""
+    rate, space, outage, log = "100mbit", "ssreplica", 4, 0.003
+    trips = ["0.2ms", "1ms", "2ms", "5ms", "10ms", "20ms"]
+    workload = bench.path("saves.toml")
+    with open(workload, "w") as file:
+        file.write(SAVES.format(through=""))
+    scale, bench.args.scale = bench.args.scale, "1"
+    few, bench.args.users = bench.args.users, min(bench.args.users, 8)
+    seconds = bench.args.seconds
+    short = {"around": ("3s", "3s")}
+    lines, points = [], []
+    # After the warm-up, before the outage.
+    quiet_s = 3 + seconds - outage - 1
+
+    try:
+        with Lab(bench, load=["--workload", workload], folder="/dev/shm") as lab:
+            def made(name, trip, **options):
+                """A run with a second server; gives the run, the logs, the begin of the load, and the line's round trip."""
+                sent, had = bench.path(f"{name}-sent"), bench.path(f"{name}-had")
+                end, second, place, ping_s = second_server(bench, trip, rate, space, had)
+                try:
+                    lab.slow_down(0.0, f"{space}-client", log=log, copy=place, sent_log=sent, **options)
+                    stopped = []
+                    if not options:
+                        def stop():
+                            time.sleep(quiet_s)
+                            stopped.append(time.time_ns())
+                            second.send_signal(signal.SIGSTOP)
+                            time.sleep(outage)
+                            stopped.append(time.time_ns())
+                            second.send_signal(signal.SIGCONT)
+                        thread = threading.Thread(target=stop)
+                        thread.start()
+                    run = lab.load(name, **short)
+                    if not options:
+                        thread.join()
+                        time.sleep(1)
+                finally:
+                    lab.speed_up()
+                    end()
+                return run, sent, had, stopped, ping_s
+
+            for trip in trips:
+                near = [bench.path(f"replicas-{trip}-near-{end}") for end in ("sent", "had")]
+                here = "127.0.0.1", "4461"
+                second = subprocess.Popen([sys.executable, os.path.abspath(replica.__file__), *here, near[1]])
+                time.sleep(0.5)
+                lab.slow_down(0.0, log=log, copy=":".join(here), sent_log=near[0])
+                run = lab.load(f"replicas-{trip}-baseline", **short)
+                lab.speed_up()
+                second.kill()
+                second.wait()
+                sync_run, *_, sync_ping_s = made(f"replicas-{trip}-sync", trip, sync=1)
+                async_run, sent, had, stopped, ping_s = made(f"replicas-{trip}-async", trip)
+                # A link delays a little more than requested: what a ping takes is what is given.
+                given = f"{1e6 * sync_ping_s:.0f}us"
+                words = ["plan", "replication", run, "--rtt", given, "--bandwidth", rate, "--format", "json"]
+                plan = json.loads(bench.call(*words))["lines"][0]
+                measured = bench.measured(sync_run)
+                for group, of in (("commands", "Write"), ("commands", "Flush"), ("scenarios", "Save")):
+                    row = next(one for one in plan["sync"][group] if one["name"] == of)
+                    real = next(one for one in measured if of in (one["of"], one["name"]))
+                    for figure in ("p50", "p95"):
+                        predicted_s, real_s = row["after"][f"{figure}_ns"] / 1e9, real[f"before_{figure}_seconds"]
+                        points.append((trip, f"sync, {of} {figure}", row["before"][f"{figure}_ns"] / 1e9, predicted_s, real_s, "ms", 1e3))
+                quiet = stopped[0]
+                begin = quiet - int((quiet_s - 3) * 1e9)
+                link = ["--rtt", f"{1e6 * ping_s:.0f}us", "--bandwidth", rate, "--outage", f"{outage}s", "--format", "json"]
+                period = ["--from", "3s", "--to", f"{quiet_s}s"]
+                plan = json.loads(bench.call("plan", "replication", run, *link, *period))["lines"][0]
+                found, risk = replica.risk(sent, had, begin, quiet), plan["at_risk"]
+                for name, key, unit, factor in (("mean", "mean_bytes", "kB", 1e-3), ("p99", "p99_bytes", "kB", 1e-3),
+                                                ("max", "max_bytes", "kB", 1e-3), ("behind", "max_ns", "ms", 1e3)):
+                    value = risk[key] / 1e9 if name == "behind" else risk[key]
+                    what = "recovery point, worst" if name == "behind" else f"at risk, {name}"
+                    points.append((trip, f"async, {what}", None, value, found[name], unit, factor))
+                # The worst moment of the made run; and what was really missing at the end of the outage.
+                needed = replica.windows(sent, begin, quiet, outage)
+                points.append((trip, f"log for {outage} s, worst", None, plan["outage"]["log_bytes"], needed, "kB", 1e-3))
+                missing = replica.risk(sent, had, stopped[0], stopped[1])["max"]
+                written = replica.windows(sent, stopped[0], stopped[1], (stopped[1] - stopped[0]) / 1e9)
+                lines.append(f"| {trip} | {1e3 * ping_s:.2f} ms | {written / 1e3:,.0f} kB | {missing / 1e3:,.0f} kB |")
+                bench.say(lines[-1])
+                for point in points[-11:]:
+                    bench.say("replicas: {} {}: predicted {:.3f}, measured {:.3f}: {:+.1f} %".format(
+                        point[0], point[1], point[3] * point[6], point[4] * point[6], 100 * (point[3] / point[4] - 1)))
+    finally:
+        bench.args.scale, bench.args.users = scale, few
+    table = ["", "| round trip | what | today | predicted | measured | error |", "|---|---|---|---|---|---|"]
+    for trip, what, before, predicted, real, unit, factor in points:
+        show = lambda value: "" if value is None else f"{value * factor:,.2f} {unit}"
+        table.append(f"| {trip} | {what} | {show(before)} | {show(predicted)} | {show(real)} | {100 * (predicted / real - 1):+.1f} % |")
+    bench.notes.append("\n".join(table))
+    bench.notes.append("\n".join(["", "| round trip | ping | written in the outage | missing at its end |", "|---|---|---|---|", *lines]))
 
 
 TURNS = 3

@@ -1,6 +1,6 @@
 //! Prints processor nanoseconds per row of `Summary::operations` over synthetic metadata traffic.
 
-use smbscope_analysis::summary::{COLUMNS, Options, Summary};
+use smbscope_analysis::summary::{Options, Summary, columns};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::{Operation, schema};
@@ -16,7 +16,8 @@ fn cpu_ns() -> u64 {
 
 fn main() {
     let schema = schema();
-    let places: Vec<usize> = COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
+    let places: Vec<usize> =
+        columns().iter().filter_map(|name| schema.index_of(name).ok()).collect();
     let Ok(mut builder) = OperationBuilder::new(Some(&places)) else {
         return;
     };

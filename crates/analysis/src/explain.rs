@@ -45,12 +45,15 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
-use smbscope_tables::tables::{Channel, Connection, Coverage, Interface, ServerEvent, Step};
+use smbscope_tables::tables::{
+    Channel, Connection, Coverage, Handle, Interface, ServerEvent, Step, Tree,
+};
 
 pub use data::*;
 pub use operation::COLUMNS;
 
 use crate::channels::Timeline;
+use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
@@ -60,7 +63,6 @@ use change::Change;
 use channels::Channels;
 use connections::Connections;
 use counters::Counters;
-use durability::Durability;
 use findings::credit_starvation::CreditStarvation;
 use findings::delayed_acknowledgement::DelayedAcknowledgement;
 use findings::fixed_timer::FixedTimer;
@@ -109,7 +111,7 @@ pub struct Explain {
     transfer_rates: TransferRates,
     credit_starvation: CreditStarvation,
     stragglers: Stragglers,
-    durability: Durability,
+    durability: DurabilityTally,
     sample: Option<ReplaySample>,
     lookups: Lookups,
     server_time: ServerTime,
@@ -167,6 +169,16 @@ impl Explain {
         }
     }
 
+    /// Adds trees, before or after their operations: what is continuously available.
+    pub fn trees(&mut self, rows: &[Tree]) {
+        self.durability.trees(rows);
+    }
+
+    /// Adds opens, before or after their operations: which handles are persistent.
+    pub fn handles(&mut self, rows: &[Handle]) {
+        self.durability.handles(rows);
+    }
+
     /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
@@ -213,6 +225,7 @@ impl Explain {
             Some(sample) => sample.add(batch)?,
             None => 0..0,
         };
+        self.durability.operations(batch)?;
         let mut rows = Rows::of(batch)?;
         let mut recordings = Resolved::new(rows.columns.recording.keys());
         let mut servers = Resolved::new(rows.columns.server.keys());
@@ -301,7 +314,6 @@ impl Explain {
         self.transfer_rates.see(op);
         self.credit_starvation.see(op);
         self.stragglers.see(op);
-        self.durability.see(op);
         self.lookups.see(op);
         self.server_time.see(op);
         self.signing.see(op);
@@ -321,7 +333,7 @@ impl Explain {
         let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
         let timeline = std::mem::take(&mut self.timeline);
         let channels = timeline.finish().map_or_else(Vec::new, |all| all.findings);
-        let mut notes = self.notes(&signing_cost, &channels);
+        let mut notes = self.notes(&signing_cost, &channels)?;
         notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -410,7 +422,12 @@ impl Explain {
         self.logged.add(rows);
     }
 
-    fn notes(&self, signing_cost: &SigningCost, channels: &[ChannelFinding]) -> Vec<Note> {
+    fn notes(
+        &mut self,
+        signing_cost: &SigningCost,
+        channels: &[ChannelFinding],
+    ) -> Result<Vec<Note>, ArrowError> {
+        let durability = std::mem::take(&mut self.durability).finish();
         let mut notes = Vec::new();
         let mut note = |is_worth: bool, about: About, what: String| {
             if is_worth {
@@ -451,10 +468,10 @@ impl Explain {
                 )
             ),
         );
-        self.durability.notes(&mut note);
+        durability::notes(durability.as_ref(), self.sample.as_mut(), &mut note)?;
         self.connections.notes(self.smb1 > 0, &mut note);
         self.channels.notes(&self.connections, channels, &mut note);
-        notes
+        Ok(notes)
     }
 }
 

@@ -17,9 +17,11 @@
 //! | module | question | in | out |
 //! |---|---|---|---|
 //! | [`summary`] | Where does the time go? | [`summary::Summary`] | [`summary::Report`] |
+//! | [`durability`] | Which acknowledged writes were stable? | [`durability::DurabilityTally`] | [`durability::Durability`] |
 //! | [`live`] | What happens now? | [`live::Live`] | [`live::Snapshot`] |
 //! | [`compare`] | How do two recordings differ, and is the difference significant? | [`compare::Side`] | [`compare::Comparison`] |
 //! | [`predict`] | What would a change bring? | [`predict::replay::Replay`] | [`predict::replay::Prediction`] |
+//! | [`replication`] | What would a second server cost and need? | [`replication::load::WriteLoad`], replays | [`replication::forecast::ReplicationForecast`] |
 //! | [`processors`] | Which interrupts hold the processors? | [`processors::Processors`] | [`processors::Report`] |
 //! | [`channels`] | Since when did each connection carry what? | [`channels::Timeline`] | [`channels::Channels`] |
 //! | [`explain`] | What makes it slow, and what helps? | [`explain::Explain`] | [`explain::Diagnosis`] |
@@ -90,12 +92,13 @@
 //! # Floors
 //!
 //! A module uses lower floors only; a test of the workspace asserts that. `rows` (how to read a
-//! batch) and `evidence` (what findings consist of) are below `stats` (distributions, means, tests), then come [`summary`], [`compare`],
-//! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] on top: it replays a recording to
+//! batch) and `evidence` (what findings consist of) are below `stats` (distributions, means, tests), then comes [`durability`], then [`summary`], [`compare`],
+//! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] and [`replication`] on top: they use replays. `explain` replays a recording to
 //! compute what a remedy would gain.
 
 pub mod channels;
 pub mod compare;
+pub mod durability;
 mod evidence;
 pub mod explain;
 pub mod live;
@@ -103,6 +106,7 @@ mod logged;
 pub mod net;
 pub mod predict;
 pub mod processors;
+pub mod replication;
 mod rows;
 mod stats;
 pub mod summary;

@@ -7,3 +7,4 @@ pub(crate) mod latency;
 pub(crate) mod mean;
 pub(crate) mod slope;
 pub(crate) mod student;
+pub(crate) mod weighted;

@@ -46,6 +46,7 @@ pub use server::data::*;
 pub use slowest::filter;
 
 use crate::channels::Timeline;
+use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::net::{Moved, NetTally};
 use crate::stats::latency::{Grain, Latency};
@@ -61,6 +62,15 @@ use sizes::SizeTally;
 use slowest::Slowest;
 use status::StatusTally;
 use tally::{CommandTally, Dimension, Whole};
+
+/// The columns of the operations table that a summary reads; others need not be decoded.
+pub fn columns() -> Vec<&'static str> {
+    let mut all: Vec<_> =
+        crate::rows::columns::COLUMNS.iter().chain(crate::durability::COLUMNS).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 /// Resolution of the distributions of commands.
 const FINE: Grain = Grain::Fine;
@@ -132,6 +142,7 @@ pub struct Summary {
     sessions: Sessions,
     logged: LoggedTally,
     net: NetTally,
+    durability: DurabilityTally,
     mechanisms: Words,
     trees: Trees,
     handles: HandleTally,
@@ -178,6 +189,7 @@ impl Summary {
             sessions: Sessions::default(),
             logged: LoggedTally::default(),
             net: NetTally::default(),
+            durability: DurabilityTally::default(),
             mechanisms: Words::default(),
             trees: Trees::default(),
             handles: HandleTally::new(FINE),
@@ -193,6 +205,7 @@ impl Summary {
     /// Adds operations. Columns are found by name; those that are absent read as null. Fails only
     /// on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        self.durability.operations(batch)?;
         rows::add(self, batch)
     }
 
@@ -214,6 +227,7 @@ impl Summary {
 
     /// Adds opens.
     pub fn handles(&mut self, rows: &[Handle]) {
+        self.durability.handles(rows);
         self.handles.handles(&mut self.series, rows);
     }
 
@@ -244,6 +258,7 @@ impl Summary {
 
     /// Adds connected shares.
     pub fn trees(&mut self, rows: &[Tree]) {
+        self.durability.trees(rows);
         links::trees(&mut self.trees, rows);
     }
 
@@ -351,6 +366,7 @@ impl Summary {
             channels: self.timeline.finish(),
             logged: self.logged.finish(),
             net,
+            durability: self.durability.finish(),
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },
             trees: self.trees,
             handles: self.handles.finish(),

@@ -236,7 +236,8 @@ fn a_larger_block_is_made_stable_once_and_a_smaller_one_piece_by_piece() {
     assert_eq!(alone, 16 * 3 * MS);
     assert_eq!(more(Change::WriteBlock(BLOCK / 2)), 2 * alone);
     // They wait for a second server equally often.
-    let replication = Replication { is_sync: true, rtt_ns: 5 * MS, bandwidth_bits: None };
+    let replication =
+        Replication { is_sync: true, is_on_arrival: false, rtt_ns: 5 * MS, bandwidth_bits: None };
     let both = [Change::WriteBlock(1 << 20), through];
     let replicated = predict(&rows, &[&both[..], &[Change::Replication(replication)]].concat());
     assert_eq!(longer(&replicated) - longer(&predict(&rows, &both)), 13 * 5 * MS);

@@ -1,6 +1,8 @@
 //! What one would do about a slow file server, as commands with their undo. It reads settings and topology, and writes
 //! nothing.
 //!
-//! Owns the planners, one module each: [`cores`] spreads the receive work of network adapters over processors.
+//! Owns the planners, one module each: [`cores`] spreads the receive work of network adapters over processors,
+//! [`replication`] has the checks of a second server that holds the same data.
 
 pub mod cores;
+pub mod replication;

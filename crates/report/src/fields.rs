@@ -15,7 +15,9 @@ use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest, Trace};
 use smbscope_tables::{Table, renamed};
 
-use catalogue::{channels, cores, findings, forecast, load, processors, server, summary, why};
+use catalogue::{
+    channels, cores, findings, forecast, load, processors, replication, server, summary, why,
+};
 use spec::made;
 
 pub use spec::{Field, Format, Object, Presence};
@@ -61,6 +63,12 @@ pub fn processors_objects() -> &'static [Object] {
         ));
         objects
     })
+}
+
+/// The objects of the plan of a second server; the first is the plan itself.
+pub fn replication_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| replication::OBJECTS.iter().map(made).collect())
 }
 
 /// All objects; the first is the report itself.
@@ -110,7 +118,7 @@ pub fn field(object: &str, name: &str) -> &'static Field {
     static UNKNOWN: Field =
         Field { name: "", title: "?", format: Format::Text, presence: Presence::Always, help: "" };
     let index = INDEX.get_or_init(|| {
-        let all = objects().iter().chain(processors_objects());
+        let all = objects().iter().chain(processors_objects()).chain(replication_objects());
         all.flat_map(|object| object.fields.iter().map(|field| ((object.name, field.name), field)))
             .collect()
     });

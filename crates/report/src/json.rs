@@ -9,7 +9,7 @@ use smbscope_analysis::summary::Bottleneck;
 
 use crate::fields::{
     Field, Format, Object, Presence, cores_objects, explain_objects, objects, processors_objects,
-    why_objects,
+    replication_objects, why_objects,
 };
 use crate::{Meta, Report};
 
@@ -94,6 +94,11 @@ pub fn cores_schema() -> Value {
         schema["$defs"][object]["properties"][field]["enum"] = json!(values);
     }
     schema
+}
+
+/// The schema of what `smbscope plan replication --format json` gives.
+pub fn replication_schema() -> Value {
+    schema_of("replication", replication_objects())
 }
 
 /// The schema of a document whose first object is the whole.

@@ -18,6 +18,7 @@ mod json;
 pub mod pages;
 mod prediction;
 mod processors;
+mod replication;
 mod sections;
 mod selection;
 pub mod table;
@@ -30,7 +31,9 @@ pub use clock::Clock;
 pub use comparison::comparison_html;
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
-pub use json::{cores_schema, explain_schema, json, processors_schema, schema, why_schema};
+pub use json::{
+    cores_schema, explain_schema, json, processors_schema, replication_schema, schema, why_schema,
+};
 pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::cores::{CoresPlan, cores_html, cores_json, cores_text};
 pub use pages::findings::{FINDINGS_SHOWN, Look, explain_text};
@@ -41,6 +44,7 @@ pub use processors::{
     processors_comparison_text, processors_explain_json, processors_explain_text, processors_html,
     processors_json, processors_text,
 };
+pub use replication::{ReplicationPlan, replication_html, replication_json, replication_text};
 pub use selection::Selection;
 use smbscope_analysis::explain::Diagnosis;
 pub use smbscope_analysis::summary::Report;

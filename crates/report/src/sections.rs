@@ -5,6 +5,7 @@ mod channels;
 mod connections;
 mod counters;
 mod coverage;
+mod durability;
 mod findings;
 mod forecast;
 mod latency;
@@ -103,6 +104,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
         work::groups(report),
         latency::slowest(report),
         latency::errors(report),
+        durability::durability(report, meta),
         work::sizes(report),
         connections::compounds(report),
         connections::protection(report),

@@ -10,6 +10,7 @@
 //! - [`processors`]: where the time of processors goes, for `report` of a trace
 //! - [`why`]: what one operation waited for
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
+//! - [`replication`]: what a second server would cost, by several replays in one pass
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
@@ -27,6 +28,7 @@ pub mod period;
 pub mod processors;
 pub mod received;
 pub mod record;
+pub mod replication;
 pub mod summarize;
 pub mod why;
 pub mod workload;

@@ -51,7 +51,12 @@ fn replay_columns() -> impl Iterator<Item = &'static str> {
 
 /// The columns that a diagnosis with gains reads.
 pub(super) fn all_columns() -> Vec<&'static str> {
-    let mut all: Vec<_> = super::COLUMNS.iter().copied().chain(replay_columns()).collect();
+    let mut all: Vec<_> = super::COLUMNS
+        .iter()
+        .chain(crate::durability::COLUMNS)
+        .copied()
+        .chain(replay_columns())
+        .collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -165,6 +170,16 @@ impl ReplaySample {
             }
         }
         Ok(())
+    }
+
+    /// What a change would bring; none where the sample lacks what it needs.
+    pub(super) fn gain_of(&mut self, change: Change) -> Result<Option<Gain>, ArrowError> {
+        let today = self.today()?;
+        if unanswered(&[change], today).is_some() {
+            return Ok(None);
+        }
+        let baseline = today.baseline.clone();
+        self.gain(change, baseline)
     }
 
     fn gain(&self, change: Change, baseline: Baseline) -> Result<Option<Gain>, ArrowError> {

@@ -68,6 +68,8 @@ pub struct Plan {
 pub struct Replication {
     /// Whether a reply waits until this server has the data that must be stable.
     pub is_sync: bool,
+    /// Whether the second server answers when it has the data in memory, before its log has it (DRBD's protocol B).
+    pub is_on_arrival: bool,
     /// Round trip between the servers, ns.
     pub rtt_ns: i64,
     /// Rate of the link between them, bit/s; none without a limit.

@@ -17,6 +17,7 @@
 //! ended, as every source provides them. Memory grows with the number of connections and of executions of
 //! scenarios, not with the number of operations.
 
+mod behind;
 mod blocks;
 mod cache_hits;
 mod caches;
@@ -30,6 +31,7 @@ mod network;
 mod opens;
 mod protection;
 mod recorded;
+mod replicas;
 mod request;
 mod response;
 mod role;
@@ -59,6 +61,7 @@ pub use network::CHANNELS_MAX;
 use network::{ConnectionFacts, TcpConnection};
 pub use opens::Opens;
 pub use protection::ProtectionEffect;
+pub use replicas::{ReplicaTimes, Replicas};
 use request::{Request, point};
 pub use rows::columns;
 use tally::{Names, Tally};
@@ -115,6 +118,7 @@ pub struct Replay {
     protected: ProtectionEffect,
     tally: Tally,
     gathering: Option<detail::DetailCollector>,
+    replicas: Option<replicas::ReplicaCollector>,
 }
 
 /// How much less time an operation takes, ns, and how long its connection was busy with it, ns.
@@ -144,6 +148,7 @@ impl Replay {
             protected: ProtectionEffect::default(),
             baseline,
             lines: network::ClientLinks::new(&plan),
+            replicas: plan.replication.map(|_| replicas::ReplicaCollector::default()),
             plan,
             recordings: Names::default(),
             scenarios: Names::default(),
@@ -260,10 +265,12 @@ impl Replay {
         let (breaks, late) = caches.map_or((0, 0), |caches| (caches.breaks, caches.late_closes));
         let close = self.tally.command("Close");
         self.tally.more(close, late as i64);
+        let replicas = self.replicas.take().map(|all| all.finish(&self.tally.names.0));
         let gathering = self.gathering.take();
         let detail = gathering.map(|all| all.finish(&self.tally.names.0, &self.scenarios.0));
         let mut prediction = self.tally.finish(&self.scenarios.0, rtt, self.executions_left_out);
         prediction.detail = detail;
+        prediction.replicas = replicas;
         prediction.spared_busy_ns = spared_busy_ns;
         let answered = prediction.sent.iter().map(|one| one.before - one.after).sum();
         let creates = caches.map_or(0, |caches| caches.known);

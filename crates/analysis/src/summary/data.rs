@@ -51,6 +51,8 @@ pub struct Report {
     pub logged: Vec<Logged>,
     /// The network without SMB; null without such a test.
     pub net: Option<crate::net::Net>,
+    /// Which acknowledged writes were stable; null without a write to a file.
+    pub durability: Option<crate::durability::Durability>,
 }
 
 /// Counters and times of a group of operations.

@@ -59,3 +59,31 @@ fn notes_backups_that_were_not_flushed() {
     assert!(!copy("backup\\full.vbk", &[act(FLUSH, 1, "backup\\full.vbk")]));
     assert!(!copy("letter.docx", &[]));
 }
+
+#[test]
+fn the_note_has_the_cost_of_write_through_where_it_can_be_computed() {
+    let large = |row: &mut Operation| row.set_transferred_bytes(2 << 20);
+    let slow_flush = Act { server_ns: 30 * MS, ..act(FLUSH, 2, "other.bin") };
+    let mut acts = vec![act(CREATE, 1, "vm.vhdx")];
+    for _ in 0..20 {
+        acts.push(Act { set: large, ..act(WRITE, 1, "vm.vhdx") });
+        acts.push(Act { set: |row| row.set_transferred_bytes(4096), ..act(WRITE, 2, "other.bin") });
+        acts.push(slow_flush.clone());
+    }
+    let words = |acts: &[Act]| {
+        let notes = explain(acts).notes;
+        let stable = notes.into_iter().filter(|note| note.about == About::NotStable);
+        stable.map(|note| note.what).collect::<Vec<_>>().join("\n")
+    };
+    let with = words(&acts);
+    assert!(with.contains("1 of 1 open of virtual disks ended with"), "{with}");
+    assert!(with.contains("smbscope predict --change write-through=on"), "{with}");
+    assert!(with.contains("clients would wait"), "{with}");
+    for setting in
+        ["-UseWriteThrough", "/writethrough", "strict sync", "sync always", "O_SYNC", "cache="]
+    {
+        assert!(with.contains(setting), "{setting}: {with}");
+    }
+    acts.retain(|act| act.command != FLUSH);
+    assert!(words(&acts).contains("is not known"));
+}

@@ -100,8 +100,11 @@ fn flushes_and_logons_are_not_the_file_system() {
     let diagnosis = explain(&flushes);
     assert!(found(&diagnosis, Trouble::SlowFlush).is_some());
     assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
-    let through =
-        Act { server_ns: 5 * MS, set: |row| row.set_write_through(true), ..act(WRITE, 1, "a") };
+    let set: fn(&mut Operation) = |row| {
+        row.set_write_through(true);
+        row.set_transferred_bytes(4096);
+    };
+    let through = Act { server_ns: 5 * MS, set, ..act(WRITE, 1, "a") };
     let diagnosis = explain(&vec![through; 20]);
     assert!(found(&diagnosis, Trouble::SlowFlush).is_some());
     assert!(diagnosis.notes.iter().any(|note| note.about == About::WriteThrough));

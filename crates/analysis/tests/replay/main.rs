@@ -105,7 +105,7 @@ fn connection() -> Connection {
 }
 
 fn replication(is_sync: bool) -> Replication {
-    Replication { is_sync, rtt_ns: 5 * MS, bandwidth_bits: Some(8e6) }
+    Replication { is_sync, is_on_arrival: false, rtt_ns: 5 * MS, bandwidth_bits: Some(8e6) }
 }
 
 /// Commands one after the other on one open, a tenth of a millisecond between them.

@@ -1,7 +1,7 @@
 //! What the server does differently: stable writes, a second server, directory leases; and what is not known of it.
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_analysis::predict::plan::Plan;
+use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{Baseline, Cached, Prediction, Replay};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
@@ -123,6 +123,26 @@ fn a_stable_write_takes_as_long_as_a_flush() {
     assert!((0..MS).contains(&risk.writing_ns) && risk.lasted_ns > 8 * MS, "{risk:?}");
     // Half a round trip, and both at the link's rate.
     assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
+}
+
+#[test]
+fn an_answer_on_receipt_hides_the_local_log() {
+    // Two writes and a Flush that took 3 ms.
+    let mut rows = chain(&[CREATE, WRITE, WRITE, FLUSH, CLOSE]);
+    for row in &mut rows {
+        row.set_transferred_bytes(4096);
+        row.set_flush_ns(3 * MS);
+    }
+    let waits = |rtt_ns: i64, is_on_arrival: bool| {
+        let line = Replication { is_on_arrival, rtt_ns, bandwidth_bits: None, ..replication(true) };
+        let replicas = predict(&rows, &[], &[Change::Replication(line)]).replicas.unwrap();
+        assert_eq!(replicas.shares.len(), 1);
+        let flush = replicas.commands.iter().find(|row| row.name == "Flush").unwrap();
+        (flush.waiting, flush.added.max_ns)
+    };
+    assert_eq!(waits(5 * MS, false), (1, Some(5 * MS)));
+    assert_eq!(waits(5 * MS, true), (1, Some(2 * MS)));
+    assert_eq!(waits(2 * MS, true), (0, Some(0)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(super) mod findings;
 pub(super) mod forecast;
 pub(super) mod load;
 pub(super) mod processors;
+pub(super) mod replication;
 pub(crate) mod server;
 pub(super) mod summary;
 pub(super) mod why;

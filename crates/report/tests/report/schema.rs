@@ -3,10 +3,13 @@
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
 use smbscope_report::fields::{
-    Format, Object, Presence, explain_objects, objects, processors_objects, why_objects,
+    Format, Object, Presence, explain_objects, objects, processors_objects, replication_objects,
+    why_objects,
 };
 use smbscope_report::{
-    explain_schema, json, processors_json, processors_schema, schema, why_json, why_schema,
+    ReplicationPlan, Report, TextLook, explain_schema, json, processors_json, processors_schema,
+    replication_html, replication_json, replication_schema, replication_text, schema, why_json,
+    why_schema,
 };
 
 use super::sample::diagnosis::diagnosis;
@@ -39,6 +42,68 @@ fn a_report_of_a_trace_is_of_its_published_schema() {
         let value = processors_json(&report, &meta()).unwrap();
         check_in(processors_objects(), &value, "processors", "$");
     }
+}
+
+#[test]
+fn a_plan_of_a_second_server_is_of_its_published_schema() {
+    published("replication", &replication_schema());
+    for plan in [super::sample::replication::plan(), ReplicationPlan::default()] {
+        let value = replication_json(&plan).unwrap();
+        check_in(replication_objects(), &value, "replication", "$");
+        assert!(replication_html(&plan).contains("smbscope plan replication"));
+        assert!(!replication_text(&plan, 100).is_empty());
+    }
+}
+
+/// The figures of a plan that can be computed by hand: each Flush waits for a round trip and for its data.
+#[test]
+fn a_plan_says_what_waits_and_what_is_at_risk() {
+    let plan = super::sample::replication::plan();
+    let line = &plan.forecast.lines[0];
+    let flush = line.sync.commands.iter().find(|row| row.name == "Flush").unwrap();
+    let added = flush.added.unwrap();
+    assert_eq!((flush.waiting, added.n), (Some(100), 100));
+    assert!(added.p50_ns.unwrap().abs_diff(1_000_000) < 20_000, "{added:?}");
+    // A receipt is there while the local Flush of 2 ms still lasts.
+    let received = line.received.commands.iter().find(|row| row.name == "Flush").unwrap();
+    assert_eq!(received.waiting, Some(0));
+    let names = |rows: &[smbscope_analysis::replication::forecast::WaitRow]| {
+        rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&line.sync.applications), ["database", "office"]);
+    assert_eq!(plan.forecast.written_bytes, 300 * 65_536);
+    // 15 writes a second: 7.9 Mbit/s, which 1 Mbit/s does not carry.
+    let slow = &plan.forecast.lines[1];
+    assert!(slow.load.times_mean.unwrap() < 0.2 && slow.initial_copy.unwrap().loaded_ns.is_none());
+    let risk = line.at_risk.unwrap();
+    assert_eq!(risk.max_bytes, 65_536);
+    let text = replication_text(&plan, 100);
+    for line in [
+        "Flush p99 < 10ms is kept up to a round trip of 7.00 ms",
+        "Test-SRTopology -SourceComputerName",
+        "The link cannot carry the writes",
+        "Failed <script>",
+    ] {
+        assert!(
+            line == "The link cannot carry the writes" || text.contains(line),
+            "{line}:\n{text}"
+        );
+    }
+    assert!(!replication_html(&plan).contains("<script>alert"));
+}
+
+#[test]
+fn durability_has_exactly_the_fields_and_a_section() {
+    let found = super::sample::replication::durability();
+    check(&serde_json::to_value(&found).unwrap(), "durability", "$");
+    assert!(!found.files.is_empty() && !found.series_bytes.is_empty());
+    assert_eq!((found.writes, found.flushes, found.ways.len()), (300, 99, 2));
+    let report = Report { durability: Some(found), ..sample::report(12) };
+    let text = smbscope_report::text(&report, &meta(), TextLook { width: 100, all: true });
+    assert!(text.contains("DURABILITY") && text.contains("Flush before Close"), "{text}");
+    assert!(
+        smbscope_report::html(&report, &meta()).contains("Which acknowledged writes were stable")
+    );
 }
 
 #[test]

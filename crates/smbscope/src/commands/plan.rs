@@ -1,6 +1,7 @@
-//! `smbscope plan`: what one would do about it, as commands with their undo. Nothing is executed.
+//! `smbscope plan`: what one would do about it, as commands with their undo, or as checks. Nothing is executed.
 
 mod cores;
+mod replication;
 
 use clap::Subcommand;
 
@@ -19,11 +20,13 @@ pub struct Plan {
 #[derive(Debug, Subcommand)]
 pub enum What {
     Cores(cores::Cores),
+    Replication(replication::ReplicationArgs),
 }
 
 /// Runs `smbscope plan`.
 pub fn run(args: &Plan, verbosity: Verbosity) -> anyhow::Result<()> {
     match &args.what {
         What::Cores(args) => cores::run(args, verbosity),
+        What::Replication(args) => replication::run(args, verbosity),
     }
 }

@@ -19,12 +19,15 @@ const PROCESSORS: &str = "processors";
 
 /// The name of the schema of the JSON of `plan cores`.
 const CORES: &str = "cores";
+/// The name of the schema of the JSON that `plan replication` gives.
+const REPLICATION: &str = "replication";
 
 /// Prints one table or all, or a JSON Schema of a report.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
     let mut output = Output::stdout();
     let schema = match args.table.as_deref() {
         Some(REPORT) => Some(smbscope_report::schema()),
+        Some(REPLICATION) => Some(smbscope_report::replication_schema()),
         Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
         Some(CORES) => Some(smbscope_report::cores_schema()),
         _ => None,
@@ -38,7 +41,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}, {CORES}",
+                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}, {CORES}, {REPLICATION}",
                 names.join(", ")
             ))
         })?],

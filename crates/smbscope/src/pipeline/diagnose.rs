@@ -23,6 +23,8 @@ impl Analysis for Explain {
             Table::Interfaces,
             Table::Steps,
             Table::Operations,
+            Table::Trees,
+            Table::Handles,
             Table::ServerEvents,
         ]
     }
@@ -35,6 +37,8 @@ impl Analysis for Explain {
         match part {
             Part::Operations(batch) => self.operations(batch)?,
             Part::Connections(rows) => self.connections(rows),
+            Part::Trees(rows) => self.trees(rows),
+            Part::Handles(rows) => self.handles(rows),
             Part::ServerEvents(rows) => self.logged(rows),
             Part::Steps(rows) => self.steps(rows),
             Part::Channels(rows) => self.timeline(rows),

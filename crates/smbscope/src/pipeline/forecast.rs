@@ -126,7 +126,7 @@ fn select_step(
 
 /// What must be known before the first operation.
 #[derive(Default)]
-struct Context {
+pub(super) struct Context {
     connections: Vec<Connection>,
     /// Of continuously available shares.
     trees: Vec<Tree>,
@@ -138,6 +138,15 @@ struct Context {
 }
 
 impl Context {
+    /// A replay that knows what must be known.
+    pub(super) fn begin(&self, plan: &Plan, baseline: Baseline) -> Replay {
+        let mut replay = Replay::new(plan.clone(), baseline);
+        replay.connections(&self.connections);
+        replay.trees(&self.trees);
+        self.unpaced.iter().for_each(|recording| replay.unpaced(recording));
+        replay
+    }
+
     /// All of the recording through a replay.
     fn replay(
         &self,
@@ -147,10 +156,7 @@ impl Context {
         in_detail: bool,
         monitor: &dyn Monitor,
     ) -> anyhow::Result<Prediction> {
-        let mut replay = Replay::new(plan.clone(), baseline);
-        replay.connections(&self.connections);
-        replay.trees(&self.trees);
-        self.unpaced.iter().for_each(|recording| replay.unpaced(recording));
+        let mut replay = self.begin(plan, baseline);
         if in_detail {
             replay = replay.in_detail();
         }

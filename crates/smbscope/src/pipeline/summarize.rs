@@ -1,7 +1,7 @@
 //! Where the time goes: a pass that ends in the summary that a report shows.
 
 use smbscope_analysis::explain::{Diagnosis, Explain};
-use smbscope_analysis::summary::{COLUMNS, Options, Report, Summary};
+use smbscope_analysis::summary::{Options, Report, Summary, columns};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::description::RunDescription;
@@ -48,7 +48,7 @@ impl Analysis for Summary {
     }
 
     fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.to_vec()
+        columns()
     }
 
     fn run(&mut self, run: &RunDescription, is_complete: bool) {

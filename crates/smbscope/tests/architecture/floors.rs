@@ -85,8 +85,11 @@ const FLOORS: &[Floors] = &[
         floors: &[
             &["evidence", "logged", "rows"],
             &["channels", "net", "stats"],
+            // Part of the summary and of the diagnosis.
+            &["durability"],
             &["compare", "live", "predict", "processors", "summary"],
-            &["explain"],
+            // Both use replays.
+            &["explain", "replication"],
         ],
     },
 ];

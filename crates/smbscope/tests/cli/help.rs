@@ -21,6 +21,7 @@ fn help_texts() {
     for command in ["listen", "send"] {
         insta::assert_snapshot!(format!("net_{command}"), answer(["net", command, "--help"]));
     }
+    insta::assert_snapshot!("plan_replication", answer(["plan", "replication", "--help"]));
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
         insta::assert_snapshot!(format!("lab_{command}"), answer(["lab", command, "--help"]));
@@ -49,6 +50,7 @@ fn every_command_has_an_example() {
         "predict",
         "predict calibrate",
         "plan cores",
+        "plan replication",
         "top",
         "ops",
         "query",

@@ -309,3 +309,68 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
     );
     assert!(text.contains("The busiest receives 92 % of the time before"), "{text}");
 }
+
+/// A write and a Flush that a Samba answered, with a second server at two distances.
+#[test]
+fn a_second_server_is_planned_from_a_capture() {
+    let capture = super::fixture("replay.pcapng");
+    let plan = |more: &[&str]| {
+        let common = ["plan", "replication", &capture, "--rtt", "1ms"];
+        answer(common.iter().chain(more).copied())
+    };
+    let text = plan(&[
+        "--rtt",
+        "20ms",
+        "--bandwidth",
+        "1gbit",
+        "--outage",
+        "1h",
+        "--goal",
+        "all p99 < 10ms",
+    ]);
+    for line in [
+        "Asynchronous copies",
+        "Test-SRTopology -SourceComputerName",
+        "all p99 < 10ms",
+        "to be made",
+        "not met",
+    ] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+    let value: serde_json::Value =
+        serde_json::from_str(&plan(&["--distance", "30km", "--format", "json"])).unwrap();
+    let lines = value["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(
+        (lines[0]["rtt_ns"].as_i64(), lines[1]["rtt_ns"].as_i64()),
+        (Some(1_000_000), Some(300_000))
+    );
+    assert_eq!(value["writes"], 1);
+    let (_guard, dir) = folder();
+    let report =
+        written(&dir, "report.html", "<h2>Tests</h2><table><tr><td>Log volume<td>Failed</table>");
+    let page = dir.join("plan.html");
+    let given = [report.to_str().unwrap(), page.to_str().unwrap()];
+    assert_eq!(plan(&["--test-report", given[0], "--html", given[1]]), "");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Log volume"));
+}
+
+#[test]
+fn a_second_server_needs_a_link_and_a_goal_that_exists() {
+    let capture = super::fixture("replay.pcapng");
+    let plan = |more: &[&str]| {
+        let common = ["plan", "replication", &capture];
+        complaint(2, common.iter().chain(more).copied())
+    };
+    assert!(plan(&[]).contains("--rtt"));
+    assert!(plan(&["--rtt", "1ms", "--goal", "Write"]).contains("for example"));
+    let unknown = plan(&["--rtt", "1ms", "--goal", "Dance p99 < 1ms"]);
+    assert!(unknown.contains("Write") && unknown.contains("all"), "{unknown}");
+    let many: Vec<_> = (0..13).flat_map(|_| ["--rtt", "1ms"]).collect();
+    assert!(plan(&many).contains("at most 12"));
+    let (_guard, dir) = folder();
+    let report = written(&dir, "report.html", "nothing");
+    assert!(
+        plan(&["--rtt", "1ms", "--test-report", report.to_str().unwrap()]).contains("has no table")
+    );
+}

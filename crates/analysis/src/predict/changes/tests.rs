@@ -53,7 +53,7 @@ fn an_error_says_what_is_wrong_and_gives_an_example() {
         ("depth=0", "not a number"),
         ("channels=99", "from 1 to 32"),
         ("compound=maybe", "neither on nor off"),
-        ("replication=rtt=5ms", "neither sync nor async"),
+        ("replication=rtt=5ms", "none of sync, received and async"),
         ("replication=sync", "round trip"),
         ("replication=sync,rtt=5ms,color=red", "color=red"),
     ] {
@@ -64,7 +64,12 @@ fn an_error_says_what_is_wrong_and_gives_an_example() {
 
 #[test]
 fn sentences_contain_the_value() {
-    let replication = Replication { is_sync: true, rtt_ns: 5_000_000, bandwidth_bits: Some(1e9) };
+    let replication = Replication {
+        is_sync: true,
+        is_on_arrival: false,
+        rtt_ns: 5_000_000,
+        bandwidth_bits: Some(1e9),
+    };
     for (change, wanted) in [
         (Change::Rtt(0.02), "is 20.0 ms"),
         (Change::Distance(2795.0), "2,795 km"),

@@ -9,6 +9,7 @@ use super::durability::{AtRisk, StableCosts};
 use super::network::TcpConnection;
 use super::opens::Opens;
 use super::protection::ProtectionEffect;
+use super::replicas::Replicas;
 use crate::predict::Z_95;
 use crate::stats::latency::Distribution;
 
@@ -142,6 +143,8 @@ pub struct Prediction {
     pub protected: ProtectionEffect,
     /// Data that an asynchronous second server does not have yet.
     pub at_risk: Option<AtRisk>,
+    /// How much longer writes and Flushes take with a second server.
+    pub replicas: Option<Replicas>,
     /// The parts of operations, if requested.
     pub detail: Option<Detail>,
 }

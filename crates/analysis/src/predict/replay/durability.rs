@@ -6,15 +6,15 @@
 //! With a second server, the reply to a stable operation waits until that server has the data too: longer
 //! by the round trip and the transfer than for the local log alone, if both logs are equally fast.
 
-use std::collections::BTreeMap;
-
 use smbscope_tables::slice::Kind;
 
 use super::Map;
+use super::behind::Behind;
 use super::blocks::{Fit, STREAMS_MAX};
-use super::network::Calendar;
+use super::network::{Calendar, SEGMENT_BYTES};
 use super::request::{Request, duration, times};
 use super::role::Role;
+use super::tcp::HEADERS_BYTES;
 use crate::predict::plan::{Direction, Plan, Replication};
 use crate::stats::latency::{Grain, Latency, Sample};
 
@@ -59,8 +59,16 @@ pub struct AtRisk {
     pub most: u64,
     /// Mean amount in flight over that time, bytes.
     pub mean: f64,
-    /// Longest time that data was in flight, ns.
+    /// Longest time that data was in flight, ns: the worst recovery point.
     pub longest_ns: i64,
+    /// Amount in flight that is not exceeded during half of that time, and during 99 % of it, bytes.
+    pub bytes_p50: u64,
+    /// See [`AtRisk::bytes_p50`].
+    pub bytes_p99: u64,
+    /// How old the oldest data in flight is during half of that time at most, and during 99 % of it, ns.
+    pub recovery_ns_p50: i64,
+    /// See [`AtRisk::recovery_ns_p50`].
+    pub recovery_ns_p99: i64,
 }
 
 /// One open.
@@ -101,7 +109,7 @@ pub(super) struct Durability {
     has_slices: bool,
     /// The link between the servers.
     line: Calendar,
-    in_flight: InFlight,
+    behind: Behind,
     byte_ns: f64,
     first: Option<i64>,
     last: i64,
@@ -200,8 +208,18 @@ impl Durability {
             }
         }
         if let Some(replication) = plan.replication {
-            extra.replica_ns =
+            let replica_ns =
                 self.replicate(&replication, (then, requests), bytes, is_stable_after, dirty.1);
+            // An answer that does not wait for the second log can come while the first one is still written.
+            let own_ns = match (is_write, slice_ns) {
+                (_, ns @ 1..) => ns,
+                (true, _) => 0,
+                (false, _) => local_ns,
+            };
+            extra.replica_ns = match replication.is_on_arrival {
+                true => (replica_ns - own_ns).max(0),
+                false => replica_ns,
+            };
         }
         extra
     }
@@ -215,8 +233,10 @@ impl Durability {
         is_stable: bool,
         dirty: u64,
     ) -> i64 {
-        let ns =
-            |bytes: u64| to.bandwidth_bits.map_or(0, |bits| (bytes as f64 * 8e9 / bits) as i64);
+        let ns = |bytes: u64| {
+            let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
+            to.bandwidth_bits.map_or(0, |bits| ((bytes as f64 + headers) * 8e9 / bits) as i64)
+        };
         if to.is_sync {
             // Data that need not be stable is sent too, and occupies the link.
             let waited = self.line.take(then, ns(bytes));
@@ -234,7 +254,7 @@ impl Durability {
         }
         let took = self.line.take(then, ns(bytes)) + ns(bytes) + to.rtt_ns / 2;
         let arrives = then.saturating_add(took);
-        self.in_flight.add(then, arrives, bytes);
+        self.behind.add(then, arrives, bytes);
         let risk = &mut self.at_risk;
         risk.written = risk.written.saturating_add(bytes);
         risk.longest_ns = risk.longest_ns.max(took);
@@ -270,72 +290,16 @@ impl Durability {
         let first = self.first?;
         let lasted_ns = self.last.saturating_sub(first);
         let mean = if lasted_ns > 0 { self.byte_ns / lasted_ns as f64 } else { 0.0 };
-        Some(AtRisk { lasted_ns, mean, most: self.in_flight.most(), ..self.at_risk })
-    }
-}
-
-/// How many bytes are on their way to the second server, millisecond by millisecond: operations come in the order in
-/// which they were written down, by each of a run's threads a second's at once.
-#[derive(Default)]
-struct InFlight {
-    /// By how much it changes, of the last minute.
-    changes: BTreeMap<i64, i64>,
-    /// Before that.
-    bytes: i64,
-    most: i64,
-}
-
-impl InFlight {
-    const SLOT_NS: i64 = 1_000_000;
-    const KEPT: i64 = 60_000;
-
-    fn add(&mut self, sent: i64, arrives: i64, bytes: u64) {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let slot = sent.div_euclid(Self::SLOT_NS);
-        let arrived = arrives.div_euclid(Self::SLOT_NS) + 1;
-        for (slot, change) in [(slot, bytes), (arrived, -bytes)] {
-            let sum = self.changes.entry(slot).or_default();
-            *sum = sum.saturating_add(change);
-        }
-        while let Some(first) = self.changes.first_entry()
-            && *first.key() < slot - Self::KEPT
-        {
-            self.bytes = self.bytes.saturating_add(first.remove());
-            self.most = self.most.max(self.bytes);
-        }
-    }
-
-    fn most(&self) -> u64 {
-        let sums = self.changes.values().scan(self.bytes, |bytes, change| {
-            *bytes = bytes.saturating_add(*change);
-            Some(*bytes)
-        });
-        self.most.max(sums.max().unwrap_or(0)).cast_unsigned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A thread's writes of one second are flushed together; one flush also covers the writes of the other threads.
-    #[test]
-    fn what_is_under_way_does_not_hang_on_the_order_of_the_rows() {
-        const MS: i64 = 1_000_000;
-        // Two threads, each with 8 kB in transit for 5 ms of every 10.
-        let of = |thread: i64| (0..100).map(move |turn| (10 * turn + 2 * thread) * MS);
-        let most = |rows: Vec<i64>| {
-            let mut in_flight = InFlight::default();
-            rows.into_iter().for_each(|sent| in_flight.add(sent, sent + 5 * MS, 8_000));
-            in_flight.most()
-        };
-        let one_after_the_other: Vec<i64> = of(0).chain(of(1)).collect();
-        let mut in_time = one_after_the_other.clone();
-        in_time.sort_unstable();
-        assert_eq!(most(in_time), 16_000);
-        assert_eq!(most(one_after_the_other), 16_000);
-        assert_eq!(most(of(1).chain(of(0)).collect()), 16_000);
-        // Long ago, and a line that never brings it.
-        assert_eq!(most(vec![i64::MIN / 2, 0, i64::MAX - 5 * MS]), 8_000);
+        let found = self.behind.finish();
+        Some(AtRisk {
+            lasted_ns,
+            mean,
+            most: found.most,
+            bytes_p50: found.bytes[0],
+            bytes_p99: found.bytes[1],
+            recovery_ns_p50: found.age_ns[0],
+            recovery_ns_p99: found.age_ns[1],
+            ..self.at_risk
+        })
     }
 }

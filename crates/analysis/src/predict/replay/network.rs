@@ -12,7 +12,7 @@ use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
 /// Payload of a segment on Ethernet, with TCP's time stamps.
-const SEGMENT_BYTES: f64 = 1448.0;
+pub(super) const SEGMENT_BYTES: f64 = 1448.0;
 /// TCP's time stamps, which an announced segment size does not account for.
 const STAMPS_BYTES: u64 = 12;
 /// Larger segments are those of a loopback device, which no real network carries.

@@ -170,6 +170,9 @@ pub(super) struct Request {
     pub(super) is_through: bool,
     pub(super) is_signed: bool,
     pub(super) is_encrypted: bool,
+    /// The numbers of its share and application, where they are read.
+    pub(super) share: u32,
+    pub(super) application: u8,
     /// Number of operations in it.
     pub(super) members: u64,
     /// How many of them the client's cache answers.

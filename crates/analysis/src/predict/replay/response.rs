@@ -121,6 +121,9 @@ impl Replay {
             if let Some(collector) = &mut self.gathering {
                 collector.add(request, *start, time);
             }
+            if let Some(collector) = &mut self.replicas {
+                collector.add(request, time);
+            }
             if request.lead_answered && is_sent {
                 self.tally.more(request.command, -1);
             }

@@ -16,6 +16,7 @@ use smbscope_tables::slice::Kind;
 use super::client::Client;
 use super::lookups::{self, Lookups};
 use super::network::TcpConnection;
+use super::replicas::{self, ReplicaColumns};
 use super::request::{MESSAGE_MAX_BYTES, Request, duration, point};
 use super::role::Role;
 use super::{Replay, Saving};
@@ -51,7 +52,8 @@ crate::rows::columns::columns! {
 /// The columns of the operations table that a replay reads; others need not be decoded.
 pub fn columns(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let lookups = if plan.cache.is_some() { lookups::COLUMNS } else { &[] };
-    COLUMNS.iter().chain(SLICES.iter()).chain(lookups).copied()
+    let replicas = if plan.replication.is_some() { replicas::COLUMNS } else { &[] };
+    COLUMNS.iter().chain(SLICES.iter()).chain(lookups).chain(replicas).copied()
 }
 
 /// The columns of the disjoint parts of the server's time.
@@ -66,6 +68,8 @@ struct RowKeys {
     recording: u32,
     command: u32,
     spared: Saving,
+    /// Numbers of its share and application.
+    group: (u32, u8),
 }
 
 impl Replay {
@@ -91,6 +95,10 @@ impl Replay {
             Some(_) => Some(Lookups::of(batch)?),
             None => None,
         };
+        let mut groups = match &self.replicas {
+            Some(_) => Some(ReplicaColumns::of(batch)?),
+            None => None,
+        };
         let mut recordings = Resolved::new(columns.recording.keys());
         let mut commands = Resolved::new(columns.command.keys());
         for row in 0..batch.num_rows() {
@@ -109,7 +117,11 @@ impl Replay {
             };
             let lookups = lookups.as_mut();
             let spared = spared.get(row).copied().unwrap_or_default();
-            let of = RowKeys { row, recording, command, spared };
+            let group = match (&mut groups, &mut self.replicas) {
+                (Some(groups), Some(collector)) => groups.keys(row, collector),
+                _ => (0, 0),
+            };
+            let of = RowKeys { row, recording, command, spared, group };
             self.operation(&columns, &slices, lookups, of);
         }
         Ok(())
@@ -122,7 +134,7 @@ impl Replay {
         lookups: Option<&mut Lookups>,
         of: RowKeys,
     ) {
-        let RowKeys { row, recording, command, spared } = of;
+        let RowKeys { row, recording, command, spared, group } = of;
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
@@ -220,6 +232,8 @@ impl Replay {
                 || self.is_available(columns, row, recording),
             is_signed: columns.signed.is_set(row),
             is_encrypted: columns.encrypted.is_set(row),
+            share: group.0,
+            application: group.1,
             members: columns.compound_size.get(row).map_or(1, u64::from).max(1),
             answered: u64::from(answered),
             lead_answered: answered,

@@ -1,0 +1,171 @@
+//! The checks, each with its outcome.
+
+use serde::Serialize;
+
+use super::{BANDWIDTH_LEAST_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MOST_NS};
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was made here, and is met.
+    Met,
+    /// It was made here, and is not met.
+    NotMet,
+    /// It cannot be made from here.
+    ToBeMade,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What is required.
+    pub what: String,
+    pub outcome: Outcome,
+    /// What was found, or how to find out.
+    pub because: String,
+}
+
+/// What is known of the link, the log and the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Round trip, ns.
+    pub rtt_ns: i64,
+    /// Rate, bit/s; none if it is not given.
+    pub bandwidth_bits: Option<f64>,
+    /// Mean rate of writes, and that of the busiest minute or second, bit/s.
+    pub mean_bits: f64,
+    pub busiest_bits: f64,
+    /// The log, if its size is given; and what an outage needs, if one is given, bytes.
+    pub log_bytes: Option<u64>,
+    pub needed_log_bytes: Option<u64>,
+}
+
+/// All checks of a link.
+pub fn checks(facts: &Facts) -> Vec<Check> {
+    let mut checks = vec![round_trip(facts)];
+    checks.extend(rates(facts));
+    checks.extend(log(facts));
+    let to_be_made = [
+        (
+            "the log is on faster storage than the data",
+            "Test-SRTopology measures both; on Linux: fio --rw=write --sync=1 on each",
+        ),
+        (
+            "sectors of data volumes, and of log volumes, have equal sizes on both servers",
+            "Get-Disk | Format-Table Number, LogicalSectorSize, PhysicalSectorSize; on Linux: lsblk -o NAME,LOG-SEC,PHY-SEC",
+        ),
+        (
+            "both data volumes have the same size, and the log volumes have free space for the log",
+            "Get-Volume, Get-Partition; on Linux: lsblk -b",
+        ),
+        (
+            "the firewall lets TCP ports 445 and 5985 pass in both directions, and 5445 for SMB Direct; DRBD: the port of its \
+             resource, 7788 by custom",
+            "Test-NetConnection DESTINATION -Port 445; on Linux: nc -zv DESTINATION 7788",
+        ),
+        (
+            "both servers have 2 GB of memory and two cores, and their volumes are GPT, NTFS or ReFS",
+            "Test-SRTopology checks them",
+        ),
+    ];
+    checks.extend(to_be_made.map(|(what, how)| Check {
+        what: what.to_owned(),
+        outcome: Outcome::ToBeMade,
+        because: how.to_owned(),
+    }));
+    checks
+}
+
+fn check(what: String, is_met: bool, because: String) -> Check {
+    let outcome = if is_met { Outcome::Met } else { Outcome::NotMet };
+    Check { what, outcome, because }
+}
+
+fn round_trip(facts: &Facts) -> Check {
+    check(
+        format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MOST_NS / 1_000_000),
+        facts.rtt_ns <= SYNC_RTT_MOST_NS,
+        format!("it is {:.3} ms, as given", facts.rtt_ns as f64 / 1e6),
+    )
+}
+
+fn rates(facts: &Facts) -> Vec<Check> {
+    let megabits = |bits: f64| format!("{:.1} Mbit/s", bits / 1e6);
+    let Some(bits) = facts.bandwidth_bits else {
+        return vec![Check {
+            what: "the link carries the writes".to_owned(),
+            outcome: Outcome::ToBeMade,
+            because: format!(
+                "give --bandwidth; the writes are {} on average and {} when they are busiest",
+                megabits(facts.mean_bits),
+                megabits(facts.busiest_bits)
+            ),
+        }];
+    };
+    let given = megabits(bits);
+    vec![
+        check(
+            "the link carries the writes on average".to_owned(),
+            bits > facts.mean_bits,
+            format!("it carries {given}, the writes are {}", megabits(facts.mean_bits)),
+        ),
+        check(
+            "synchronous copies: the link carries the busiest minute".to_owned(),
+            bits > facts.busiest_bits,
+            format!("it carries {given}, the writes are {}", megabits(facts.busiest_bits)),
+        ),
+        check(
+            format!("the link has the recommended {}", megabits(BANDWIDTH_LEAST_BITS)),
+            bits >= BANDWIDTH_LEAST_BITS,
+            format!("it carries {given}, as given"),
+        ),
+    ]
+}
+
+fn log(facts: &Facts) -> Option<Check> {
+    let needed = facts.needed_log_bytes?;
+    let size = facts.log_bytes.unwrap_or(LOG_DEFAULT_BYTES);
+    let name =
+        if facts.log_bytes.is_some() { "the given size" } else { "Storage Replica's default" };
+    let gigabytes = |bytes: u64| format!("{:.2} GB", bytes as f64 / 1e9);
+    Some(check(
+        "the log holds all writes of the outage".to_owned(),
+        size >= needed,
+        format!("it has {} ({name}), the outage needs {}", gigabytes(size), gigabytes(needed)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(facts: &Facts, what: &str) -> Option<Outcome> {
+        let all = checks(facts);
+        all.iter().find(|check| check.what.contains(what)).map(|check| check.outcome)
+    }
+
+    #[test]
+    fn what_is_known_is_decided_and_the_rest_is_listed() {
+        let near = Facts {
+            rtt_ns: 1_000_000,
+            bandwidth_bits: Some(1e9),
+            mean_bits: 1e8,
+            busiest_bits: 2e9,
+            needed_log_bytes: Some(9 << 30),
+            ..Facts::default()
+        };
+        assert_eq!(outcome(&near, "round trip"), Some(Outcome::Met));
+        assert_eq!(outcome(&near, "on average"), Some(Outcome::Met));
+        assert_eq!(outcome(&near, "busiest minute"), Some(Outcome::NotMet));
+        assert_eq!(outcome(&near, "recommended"), Some(Outcome::Met));
+        assert_eq!(outcome(&near, "outage"), Some(Outcome::NotMet));
+        assert_eq!(outcome(&near, "faster storage"), Some(Outcome::ToBeMade));
+        let larger = Facts { log_bytes: Some(9 << 30), ..near };
+        assert_eq!(outcome(&larger, "outage"), Some(Outcome::Met));
+        let far = Facts { rtt_ns: 5_000_001, bandwidth_bits: None, needed_log_bytes: None, ..near };
+        assert_eq!(outcome(&far, "round trip"), Some(Outcome::NotMet));
+        assert_eq!(outcome(&far, "carries the writes"), Some(Outcome::ToBeMade));
+        assert_eq!(outcome(&far, "outage"), None);
+    }
+}

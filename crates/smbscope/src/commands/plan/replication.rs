@@ -1,0 +1,216 @@
+//! `smbscope plan replication`: what a second server that holds the same data would cost and need.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use smbscope_analysis::replication::Line;
+use smbscope_analysis::replication::forecast::{LineForecast, Questions};
+use smbscope_analysis::replication::goal::Goal;
+use smbscope_plan::replication::checks::{Check, Facts, checks};
+use smbscope_plan::replication::html::{HtmlTables, tables};
+use smbscope_report::{ReplicationPlan, replication_html, replication_json, replication_text};
+use smbscope_tables::quantity::{parse_distance, parse_rate};
+
+use crate::exit::Failure;
+use crate::filter_options::{FilterOptions, refuse_nothing};
+use crate::format::TextFormat;
+use crate::options::{Anonymize, Reading, Verbosity, duration, input_name, size};
+use crate::output::Output;
+use crate::pipeline::replication::{Request, plan};
+use crate::terminal;
+
+/// Columns of a plan that does not go to a terminal.
+const WIDTH: usize = 100;
+/// Links in one plan: each is replayed three times.
+const LINES_MAX: usize = 12;
+/// The longest report of Test-SRTopology that is read.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
+/// Light travels this far in fibre in a second, m.
+const FIBRE_M_S: f64 = 200_000_000.0;
+
+/// Plan a second server that holds the same data: its cost, its log, and what is at risk.
+///
+/// From recordings (captures, datasets, run folders) of the server as it is. The recorded operations are replayed with a
+/// second server behind each given link: what must be stable (a Flush, a write-through write, a continuously available share)
+/// waits for a synchronous copy; an asynchronous one lacks the last data instead. Shows the added time by command,
+/// share, application and scenario as percentiles, the busiest seconds against the link, the log while the link is down, the
+/// first copy with the load competing, data at risk with the recovery point, and the longest round trip that a goal allows.
+///
+/// The same arithmetic holds for Windows' Storage Replica (synchronous and asynchronous), DRBD (protocols C, B and A) and
+/// snapshots that a file system sends (--interval). The checks of Test-SRTopology are made where a recording and the link
+/// decide them, and listed with their command where not.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  smbscope plan replication run/ --rtt 1ms --bandwidth 1gbit
+  smbscope plan replication monday.pcapng --distance 30km --bandwidth 10gbit --goal 'Write p99 < 10ms'
+  smbscope plan replication week/ --rtt 0.2ms --rtt 5ms --rtt 20ms --bandwidth 1gbit --html replica.html
+  smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --outage 1h --log-size 8GiB --data-size 4TiB
+  smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --interval 15m
+  smbscope plan replication week/ --rtt 5ms --bandwidth 1gbit --test-report TestSrTopologyReport.html
+  smbscope plan replication run/ --rtt 5ms --format json | jq '.lines[0].at_risk'")]
+pub struct ReplicationArgs {
+    /// Capture files, datasets or run folders, or `-` for a capture on standard input.
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// Round trip between the servers; can be given several times.
+    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present = "distance", help_heading = "Link")]
+    pub rtt: Vec<Duration>,
+    /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be given several times.
+    #[arg(long, value_name = "DISTANCE", value_parser = distance, help_heading = "Link")]
+    pub distance: Vec<Duration>,
+    /// Rate of the link between the servers: 1gbit [default: no limit]; can be given several times, each for every
+    /// round trip.
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Link")]
+    pub bandwidth: Vec<u64>,
+    /// How long the link is down: the log that this needs, and how long catching up takes.
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Questions")]
+    pub outage: Option<Duration>,
+    /// Size of the log: how long it holds while the link is down.
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Questions")]
+    pub log_size: Option<u64>,
+    /// Size of all data: how long the first copy takes.
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Questions")]
+    pub data_size: Option<u64>,
+    /// Interval of snapshots that a file system sends.
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Questions")]
+    pub interval: Option<Duration>,
+    /// A command's or scenario's time that synchronous copies must keep: the longest round trip is searched for.
+    #[arg(long, value_name = "GOAL", help_heading = "Questions")]
+    pub goal: Option<Goal>,
+    /// A report of Test-SRTopology (HTML), whose tables are shown.
+    #[arg(long, value_name = "FILE")]
+    pub test_report: Option<PathBuf>,
+    /// Write a self-contained HTML page to this file instead of text to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Output format [default: text; with --html no output].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<TextFormat>,
+    /// Which operations of the recordings count.
+    #[command(flatten)]
+    pub filter: FilterOptions,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Replacement of names by tokens.
+    #[command(flatten)]
+    pub anonymize: Anonymize,
+}
+
+/// Makes the plan.
+pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
+    let lines = lines(args)?;
+    let test_report = args.test_report.as_deref().map(read_report).transpose()?;
+    let tokenizer = args.anonymize.tokenizer()?;
+    let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
+    args.filter.apply(&mut source, &verbosity)?;
+    let questions = Questions {
+        outage_ns: args.outage.map(ns).transpose()?,
+        log_bytes: args.log_size,
+        data_bytes: args.data_size,
+        interval_ns: args.interval.map(ns).transpose()?,
+    };
+    let request = Request { lines, questions, goal: args.goal.clone() };
+    // A file that cannot be written should fail before the work.
+    let page = args.html.as_deref().map(Output::file).transpose()?;
+    let forecast = plan(&mut source, &request, &verbosity);
+    // That the filter leaves nothing explains most errors.
+    refuse_nothing(&source)?;
+    let forecast = forecast?;
+    let plan = ReplicationPlan {
+        inputs: args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref())).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        clock: crate::local_time::clock(false, forecast.start_ns),
+        checks: forecast.lines.iter().map(|line| checks_of(line, &questions)).collect(),
+        forecast,
+        test_report,
+    };
+    if let Some(mut page) = page {
+        page.text(&replication_html(&plan))?;
+        page.finish()?;
+    }
+    let format = match (args.format, &args.html) {
+        (None, Some(_)) => return Ok(()),
+        (format, _) => format.unwrap_or_default(),
+    };
+    let mut output = Output::stdout();
+    match format {
+        TextFormat::Text => {
+            let width = terminal::width().unwrap_or(WIDTH);
+            output.text(&replication_text(&plan, width))?;
+        }
+        TextFormat::Json => {
+            let value = replication_json(&plan).context("plan to JSON")?;
+            output.text(&format!("{value:#}\n"))?;
+        }
+    }
+    output.finish()
+}
+
+/// Each round trip with each rate.
+fn lines(args: &ReplicationArgs) -> anyhow::Result<Vec<Line>> {
+    let rates = match &args.bandwidth[..] {
+        [] => vec![None],
+        rates => rates.iter().map(|bits| Some(*bits as f64)).collect(),
+    };
+    let mut lines = Vec::new();
+    for round_trip in args.rtt.iter().chain(&args.distance) {
+        let rtt_ns = ns(*round_trip)?;
+        lines.extend(rates.iter().map(|&bandwidth_bits| Line { rtt_ns, bandwidth_bits }));
+    }
+    match lines.len() {
+        ..=LINES_MAX => Ok(lines),
+        count => Err(Failure::usage(format!(
+            "{count} links (round trips times rates): at most {LINES_MAX} in one plan"
+        ))),
+    }
+}
+
+fn ns(time: Duration) -> anyhow::Result<i64> {
+    i64::try_from(time.as_nanos()).map_err(|_| Failure::usage("a time is too long"))
+}
+
+fn checks_of(line: &LineForecast, questions: &Questions) -> Vec<Check> {
+    let load = &line.load;
+    checks(&Facts {
+        rtt_ns: line.rtt_ns,
+        bandwidth_bits: line.bandwidth_bits,
+        mean_bits: load.mean_bits,
+        busiest_bits: load.minute_bits.unwrap_or(load.max_bits),
+        log_bytes: questions.log_bytes,
+        needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
+    })
+}
+
+fn distance(text: &str) -> Result<Duration, String> {
+    let metres = parse_distance(text).map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(2.0 * metres as f64 / FIBRE_M_S).map_err(|error| error.to_string())
+}
+
+fn rate(text: &str) -> Result<u64, String> {
+    parse_rate(text).map_err(|error| error.to_string())
+}
+
+fn read_report(path: &Path) -> anyhow::Result<HtmlTables> {
+    let name = path.display();
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {name}"))?;
+    let mut bytes = Vec::new();
+    file.take(REPORT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > REPORT_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "{name}: longer than 64 MiB, not a report of Test-SRTopology"
+        )));
+    }
+    let found = tables(&bytes);
+    if found.tables.is_empty() {
+        return Err(Failure::usage(format!(
+            "{name}: has no table; expected the HTML report that Test-SRTopology writes to its -ResultPath"
+        )));
+    }
+    Ok(found)
+}
