@@ -41,6 +41,7 @@ pub enum Command {
     Record(crate::commands::record::args::Record),
     Import(Import),
     Load(Box<crate::commands::load::args::Load>),
+    Durability(Box<crate::commands::durability::Durability>),
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     Wan(crate::commands::wan::Wan),
@@ -64,7 +65,7 @@ pub enum Command {
 
 /// The commands as `smbscope --help` groups them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Get data", &["record", "import", "load", "lab", "wan"]),
+    ("Get data", &["record", "import", "load", "durability", "lab", "wan"]),
     ("Ask questions", &["report", "explain", "compare", "predict", "plan", "top", "ops", "query"]),
     ("Export", &["export"]),
     ("Other", &["schema", "doctor", "completions", "man"]),

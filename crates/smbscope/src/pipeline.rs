@@ -13,10 +13,12 @@
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
+//! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
 
 pub mod compare;
 pub mod diagnose;
+pub mod durability;
 pub mod export;
 pub mod forecast;
 pub mod measure;

@@ -109,6 +109,9 @@ fn header(plan: &Plan) -> Result<Vec<u8>, String> {
 #[derive(Debug, Default)]
 struct Shared {
     synced: AtomicU64,
+    sent: AtomicU64,
+    /// Records that were stored, or left out because the journal is full.
+    handled: AtomicU64,
     full: AtomicBool,
     failed: AtomicBool,
 }
@@ -123,12 +126,26 @@ pub struct Sender {
 impl Sender {
     /// Adds a record; false if the journal is full or cannot be written any more.
     pub async fn add(&self, record: Record) -> bool {
-        self.is_open() && self.records.send(record).await.is_ok()
+        if self.shared.failed.load(Ordering::Relaxed)
+            || self.is_full() && !record.kind.is_event()
+            || self.records.send(record).await.is_err()
+        {
+            return false;
+        }
+        self.shared.sent.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
-    /// Whether records are still taken.
-    pub fn is_open(&self) -> bool {
-        !self.shared.full.load(Ordering::Relaxed) && !self.shared.failed.load(Ordering::Relaxed)
+    /// Waits until everything that was added is on this machine's disk; false if it could not be written.
+    pub async fn settle(&self) -> bool {
+        let sent = self.shared.sent.load(Ordering::Relaxed);
+        while self.shared.handled.load(Ordering::Relaxed) < sent {
+            if self.shared.failed.load(Ordering::Relaxed) {
+                return false;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        true
     }
 
     /// Whether it has reached its limit.
@@ -218,6 +235,7 @@ fn store(
     let mut waiting = Vec::new();
     while queue.blocking_recv_many(&mut waiting, QUEUE) > 0 {
         batch.clear();
+        let handled = waiting.len() as u64;
         for record in waiting.drain(..) {
             // A place is kept for the records of the end: what happened, not what was written.
             let reserve = if record.kind.is_event() { 0 } else { 1024 };
@@ -231,6 +249,7 @@ fn store(
         file.write_all(&batch)?;
         file.sync_data()?;
         shared.synced.store(number, Ordering::Relaxed);
+        shared.handled.fetch_add(handled, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(judged(&[3, 5], &spots), (vec![1], Some(How::Torn(4096)), true));
         spots[8] = Spot::Write(5);
         assert_eq!(judged(&[3, 5], &spots), (vec![1], Some(How::Torn(512)), true));
+        // The file ends in the middle of the block.
         spots[8..].fill(Spot::Beyond);
-        assert_eq!(judged(&[5], &spots), (vec![0], Some(How::Torn(512)), true));
+        assert_eq!(judged(&[5], &spots), (vec![0], Some(How::Torn(4096)), true));
     }
 }

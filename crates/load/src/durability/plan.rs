@@ -200,6 +200,16 @@ impl Choice {
     }
 }
 
+/// The identifier of a new run.
+///
+/// # Errors
+/// This machine has no random bytes.
+pub fn random_run() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 impl Plan {
     /// The run's identifier as bytes.
     pub fn run_bytes(&self) -> Option<[u8; 16]> {

@@ -127,6 +127,8 @@ pub struct RoundResult {
     pub losses: Vec<Loss>,
     /// Time between the first and the last reply, ns.
     pub duration_ns: i64,
+    /// When the last reply was read, ns since 1970.
+    pub last_ack_ns: i64,
     /// From the last reply until the loss of the connection was noticed, ns.
     pub noticed_ns: Option<i64>,
     /// Whether the server is known to have been started again.
@@ -158,6 +160,7 @@ impl<'a> Collector<'a> {
     pub(super) fn new(plan: &'a Plan, ledger: &'a Ledger) -> Collector<'a> {
         let mut result = RoundResult { round: ledger.round, ..RoundResult::default() };
         let last_ns = ledger.last_ack_ns.unwrap_or(0);
+        result.last_ack_ns = last_ns;
         result.duration_ns = last_ns - ledger.first_ack_ns.unwrap_or(last_ns);
         result.noticed_ns = ledger.lost_ns.map(|lost| (lost - last_ns).max(0));
         result.restarted = ledger.restarted();

@@ -8,7 +8,7 @@ mod display;
 mod files;
 mod matrix;
 mod run;
-mod target;
+pub mod target;
 
 use smbscope_load::workload::BUILT_IN;
 use smbscope_report::format;
