@@ -55,7 +55,7 @@ class Losing(fuse.Operations):
     def __init__(self, folder, log, mode="honest", back=None):
         self.folder, self.log, self.mode = folder, log, mode
         self.back = float(back) if back else None
-        self.lock = threading.RLock()
+        self.guard = threading.RLock()
         self.waiting = []  # not on the disk, in order
         self.lies = []  # when the disk writes what it acknowledged: the file, and up to when
         self.descriptors = {}  # by inode: undoing needs one, and the inode's number is not used again meanwhile
@@ -99,7 +99,7 @@ class Losing(fuse.Operations):
         self.keep(lambda one: one.time <= upto and (one.inode in inodes or one.inode is None or one.rename is not None))
 
     def sync(self, inode):
-        with self.lock:
+        with self.guard:
             self.settle()
             if self.mode == "ignores":
                 return
@@ -123,7 +123,7 @@ class Losing(fuse.Operations):
         return Undo(write.inode, put, write.data[half:])
 
     def pull(self):
-        with self.lock:
+        with self.guard:
             self.settle()
             lost, renames = collections.Counter(), []
             for one in reversed(self.waiting):
@@ -149,7 +149,7 @@ class Losing(fuse.Operations):
     # The calls.
 
     def create(self, path, mode, fi=None):
-        with self.lock:
+        with self.guard:
             uid, gid, _ = fuse.fuse_get_context()
             is_new = not os.path.exists(self.at(path))
             handle = os.open(self.at(path), os.O_RDWR | os.O_CREAT, mode)
@@ -177,7 +177,7 @@ class Losing(fuse.Operations):
 
     def write(self, path, data, offset, fi):
         fh = self.handle(fi)
-        with self.lock:
+        with self.guard:
             self.settle()
             st = os.fstat(fh)
             old = os.pread(fh, len(data), offset)
@@ -190,7 +190,7 @@ class Losing(fuse.Operations):
             return done
 
     def truncate(self, path, length, fi=None):
-        with self.lock:
+        with self.guard:
             place = self.at(path)
             st = os.stat(place)
             descriptor = self.descriptor(st.st_ino, place)
@@ -215,7 +215,7 @@ class Losing(fuse.Operations):
         return os.pread(self.handle(fi), size, offset)
 
     def rename(self, old, new):
-        with self.lock:
+        with self.guard:
             self.settle()
             source, target = self.at(old), self.at(new)
             inode = os.stat(source).st_ino
@@ -240,7 +240,7 @@ class Losing(fuse.Operations):
 
     def unlink(self, path):
         # At once: nothing of the test depends on it.
-        with self.lock:
+        with self.guard:
             os.unlink(self.at(path))
 
     def mkdir(self, path, mode):
@@ -303,7 +303,8 @@ def put_back(old, descriptor, offset, size):
 if __name__ == "__main__":
     folder, mountpoint, log, *options = sys.argv[1:]
     options = dict(option.split("=") for option in options)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (65_536, 65_536))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     fuse.FUSE(
         Losing(folder, log, **options), mountpoint, foreground=True, allow_other=True, default_permissions=True,
         attr_timeout=0, entry_timeout=0, negative_timeout=0, direct_io=True, raw_fi=True, nonempty=False)

@@ -305,7 +305,9 @@ fn strict_sync_keeps_every_promise() {
         assert!(all[&way].checked > 0, "{way:?}");
     }
     // Data that was not promised is lost, and is not called a fault.
-    assert!(all[&Way::Plain].lost() > 0 && all[&Way::Unbuffered].lost() > 0);
+    assert!(all[&Way::Plain].lost() > 0);
+    // Samba syncs what is written unbuffered, though nothing promises it.
+    assert_eq!(all[&Way::Unbuffered].lost(), 0);
     // Samba of a lab is not clustered.
     assert!(!all.contains_key(&Way::Persistent));
 }
