@@ -89,7 +89,10 @@ pub enum JournalError {
 }
 
 /// The header of a journal.
-fn header(plan: &Plan) -> Result<Vec<u8>, String> {
+///
+/// # Errors
+/// The plan is too long.
+pub fn header(plan: &Plan) -> Result<Vec<u8>, String> {
     let text = toml::to_string(plan).map_err(|error| error.to_string())?;
     if text.len() > PLAN_BYTES_MAX {
         return Err(format!(

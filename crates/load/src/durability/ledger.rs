@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::journal::{Kind, Record};
-use super::plan::{Plan, Way};
+use super::plan::Plan;
 
 /// An acknowledged Write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,15 +155,10 @@ impl FileLedger {
     }
 }
 
-/// Whether a Flush belongs to the way.
-pub fn flushes(way: Way) -> bool {
-    matches!(way, Way::FlushEach | Way::FlushClose)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::durability::plan::{Lane, Pattern};
+    use crate::durability::plan::{Lane, Pattern, Way};
 
     fn plan(way: Way) -> Plan {
         let pattern = Pattern::Append;

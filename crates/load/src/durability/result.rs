@@ -161,8 +161,8 @@ impl<'a> Collector<'a> {
         let mut result = RoundResult { round: ledger.round, ..RoundResult::default() };
         let last_ns = ledger.last_ack_ns.unwrap_or(0);
         result.last_ack_ns = last_ns;
-        result.duration_ns = last_ns - ledger.first_ack_ns.unwrap_or(last_ns);
-        result.noticed_ns = ledger.lost_ns.map(|lost| (lost - last_ns).max(0));
+        result.duration_ns = last_ns.saturating_sub(ledger.first_ack_ns.unwrap_or(last_ns));
+        result.noticed_ns = ledger.lost_ns.map(|lost| lost.saturating_sub(last_ns).max(0));
         result.restarted = ledger.restarted();
         for (lane, of) in plan.lanes.iter().zip(&ledger.lanes) {
             if of.not_offered {
@@ -211,7 +211,7 @@ impl<'a> Collector<'a> {
         if let Some(promised) = outcome.promised.and_then(|at| writes.get(at)) {
             tally.checked += 1;
             let at = promised.promised_ns.unwrap_or(promised.acked_ns);
-            tally.fresh += u64::from(last_ns - at <= FRESH_NS);
+            tally.fresh += u64::from(last_ns.saturating_sub(at) <= FRESH_NS);
         }
         let how = outcome.how.unwrap_or(How::Damaged);
         if outcome.is_broken() {
@@ -223,7 +223,7 @@ impl<'a> Collector<'a> {
                 let tally = self.tally(lane);
                 *tally.lost.entry(how).or_default() += 1;
                 tally.lost_bytes += block_bytes;
-                tally.lost_ages_ns.push(last_ns - write.acked_ns);
+                tally.lost_ages_ns.push(last_ns.saturating_sub(write.acked_ns));
                 self.unpromised.push((lane, file, write.acked_ns));
             }
             if self.result.losses.len() < LOSSES_MAX {

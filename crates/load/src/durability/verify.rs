@@ -61,8 +61,10 @@ pub async fn clean(session: &mut Session, plan: &Plan, ledger: &Ledger) -> Resul
                 files::remove(session, &plan.renamed(ledger.round, number), file).await?;
                 // The newest version may not have been renamed, nor recorded.
                 let newest = paths.last().copied().unwrap_or(0);
-                paths.retain(|version| version + 2 > newest || !of.renames.contains_key(version));
-                paths.push(newest + 1);
+                paths.retain(|version| {
+                    version.saturating_add(2) > newest || !of.renames.contains_key(version)
+                });
+                paths.push(newest.saturating_add(1));
             }
             Pattern::Append | Pattern::Overwrite => {
                 paths = (0..lane.files).collect();
@@ -127,7 +129,7 @@ impl Check<'_> {
             if *of_version > version {
                 let tally = self.collector.tally(number);
                 tally.renames_lost += 1;
-                tally.rename_ages_ns.push(last_ns - rename.acked_ns);
+                tally.rename_ages_ns.push(last_ns.saturating_sub(rename.acked_ns));
             }
         }
         let mut target = target;

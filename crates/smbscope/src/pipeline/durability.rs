@@ -378,7 +378,7 @@ fn broken(
         how: loss.how.name().to_owned(),
         sequence: loss.write.sequence,
         acknowledged_ns: loss.write.acked_ns,
-        age_ns: result.last_ack_ns - promised_ns,
+        age_ns: result.last_ack_ns.saturating_sub(promised_ns),
     }
 }
 

@@ -10,7 +10,7 @@ fn help_texts() {
     {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
-    for command in ["compare", "explain", "predict", "record", "top", "load", "wan"] {
+    for command in ["compare", "explain", "predict", "record", "top", "load", "durability", "wan"] {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["prepare", "clean", "workloads"] {
@@ -36,6 +36,7 @@ fn every_command_has_an_example() {
         "load clean",
         "load workloads",
         "load workloads show",
+        "durability",
         "wan",
         "report",
         "explain",

@@ -88,8 +88,11 @@ fn read_from(
             return Err(error);
         }
         let record = Record::read(&bytes, journal.records, &run).and_then(|record| {
-            let is_known = usize::from(record.lane) < journal.plan.lanes.len();
-            if is_known { Ok(record) } else { Err("names a writer that the plan does not have") }
+            match journal.plan.lanes.get(usize::from(record.lane)) {
+                None => Err("names a writer that the plan does not have"),
+                Some(lane) if record.is_inside(lane) => Ok(record),
+                Some(_) => Err("names a file or a block that its writer does not have"),
+            }
         });
         match record {
             Ok(record) => {

@@ -1,6 +1,7 @@
 //! A record of the journal: one thing that the server acknowledged, or that happened to the run.
 
 use crate::durability::block::hash;
+use crate::durability::plan::{Lane, Pattern};
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 64;
@@ -34,7 +35,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn parse(number: u8) -> Option<Kind> {
+    /// The kind with this number.
+    pub fn parse(number: u8) -> Option<Kind> {
         Some(match number {
             1 => Kind::Open,
             2 => Kind::Write,
@@ -102,6 +104,12 @@ impl Record {
             sent_ns: time_ns,
             acked_ns: time_ns,
         }
+    }
+
+    /// Whether the writer has this file and block.
+    pub(super) fn is_inside(&self, lane: &Lane) -> bool {
+        let has_file = lane.pattern == Pattern::Rename || self.file < lane.files;
+        self.kind.is_event() || has_file && self.block < lane.blocks
     }
 
     /// As in the file.
