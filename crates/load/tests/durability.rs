@@ -160,8 +160,15 @@ impl Bench {
             let (phase, _) = watch::channel(Phase::Write);
             let writing = tokio::spawn(writer::write(round.clone(), started, phase));
             tokio::time::sleep(time).await;
-            for pid in self.lab.children() {
+            let children = self.lab.children();
+            for &pid in &children {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            // A request that the file system had already received would come after the plug was pulled.
+            let end = Instant::now() + Duration::from_secs(30);
+            while children.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+                assert!(Instant::now() < end, "smbd does not end");
+                std::thread::sleep(Duration::from_millis(2));
             }
             oracle = self.disk.pull();
             let ends = writing.await.unwrap();

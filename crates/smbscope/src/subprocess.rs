@@ -39,8 +39,8 @@ pub fn answer_of(name: &str, arguments: &[&str]) -> Option<String> {
 /// It cannot be started, or does not succeed.
 pub fn shell(command: &str, option: &str) -> anyhow::Result<()> {
     let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-    let run =
-        Command::new(shell).args([flag, command]).stdin(Stdio::null()).stdout(std::io::stderr());
+    let mut run = Command::new(shell);
+    run.args([flag, command]).stdin(Stdio::null()).stdout(std::io::stderr());
     let status = run.status().map_err(|error| anyhow::anyhow!("{option}: {shell}: {error}"))?;
     if status.success() {
         return Ok(());

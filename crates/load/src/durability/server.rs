@@ -1,4 +1,4 @@
-//! Who the server is: whether it is the same one, started again.
+//! The identity of a server: whether it is the same one, started again.
 //!
 //! Negotiate's ServerStartTime and ServerGuid (MS-SMB2 section 2.2.4). Samba sends neither a start time nor a
 //! guid that changes with a start; Windows sends a start time up to Windows 8 and 0 since.

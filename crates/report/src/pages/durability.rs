@@ -3,6 +3,9 @@
 //! Owns the layout and the sentences. What a promise is, and how blocks are compared, belongs to the crate `load`; the
 //! program passes the counts as plain data.
 
+mod page;
+
+pub use page::durability_html;
 use serde::Serialize;
 
 use crate::format;
@@ -334,6 +337,9 @@ mod tests {
         let text = durability_text(&test, None, ("", ""));
         assert!(text.contains("at most 0.030 %") && text.contains("BROKEN"), "{text}");
         assert!(text.contains("17 torn-4096"), "{text}");
+        test.target = "//fs/<b>".into();
+        let html = durability_html(&test, "0.1");
+        assert!(html.contains("//fs/&lt;b&gt;") && html.contains("verdict bad"), "{html}");
         let json: serde_json::Value =
             serde_json::from_str(&durability_json(&test).unwrap()).unwrap();
         assert_eq!((&json["broken"], &json["ways"][1]["broken"]), (&17.into(), &17.into()));

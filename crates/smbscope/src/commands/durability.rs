@@ -10,7 +10,9 @@ use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Session};
 use smbscope_load::durability::plan::{Choice, Pattern, Plan, Way, random_run};
 use smbscope_report::format;
-use smbscope_report::pages::durability::{Durability as Page, durability_json, durability_text};
+use smbscope_report::pages::durability::{
+    Durability as Page, durability_html, durability_json, durability_text,
+};
 
 use super::load::target::{Destination, Where};
 use crate::exit::{Code, Failure};
@@ -42,7 +44,7 @@ Examples:
   smbscope durability //fs.example/backup --after 60s --pull 'ipmitool -H bmc -f pw chassis power cycle' --rounds 20
   smbscope durability //fs.example/backup --way flush-close --way open-through --block 4KiB,1MiB --depth 1,8
   smbscope durability --verify //fs.example/backup --journal durability-4f2a.journal    # after a kill of the client
-  smbscope durability //fs.example/backup --format json > backup.json")]
+  smbscope durability //fs.example/backup --html backup.html")]
 pub struct Durability {
     #[command(flatten)]
     pub place: Where,
@@ -62,6 +64,9 @@ pub struct Durability {
     /// Keep the files also if there is no fault.
     #[arg(long)]
     pub keep: bool,
+    /// Also write a self-contained HTML page to this file.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
@@ -152,6 +157,11 @@ pub fn run(args: &Durability, verbosity: Verbosity) -> anyhow::Result<()> {
 }
 
 fn print(args: &Durability, page: &Page) -> anyhow::Result<()> {
+    if let Some(path) = &args.html {
+        let mut file = Output::file(path)?;
+        file.text(&durability_html(page, env!("CARGO_PKG_VERSION")))?;
+        file.finish()?;
+    }
     let mut output = Output::stdout();
     let bold = output.bold();
     let width = if output.is_terminal() { terminal::width() } else { None };
@@ -300,7 +310,7 @@ impl pipeline::Observer for Screen {
     }
 
     fn prompt(&mut self, round: u32, rounds: u32) {
-        // Not optional: without it, nobody knows what to do.
+        // Shown even with --quiet: the test waits for it.
         anstream::eprintln!(
             "round {} of {rounds}: PULL THE PLUG of the server now or in some minutes (mains, not the power button), then let it start again; Ctrl-C ends without",
             round + 1

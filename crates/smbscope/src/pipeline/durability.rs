@@ -299,7 +299,7 @@ pub async fn verify_journal(
         let result = verify(session, &journal.plan, ledger, |_| ()).await?;
         if !result.has_folder {
             outcome.notes.push(format!(
-                "round {}: none of its files is there: is this the share that was written to ({})?",
+                "round {}: the share has no file of it: is this the share that was written to ({})?",
                 number + 1,
                 journal.plan.target
             ));

@@ -97,7 +97,7 @@ impl LaneWriter {
             Pattern::Rename => self.rename().await,
         };
         let end = ended.err().unwrap_or(End::Asked);
-        // A connection that was lost has nobody to log off from.
+        // There is no server to log off from after the connection was lost.
         match end {
             End::Lost(_) => drop(self.session.end("reset")),
             _ => drop(self.session.close().await),
@@ -353,7 +353,7 @@ impl LaneWriter {
         let silence = self.round.silence;
         let phase = &mut self.phase;
         let lost = async {
-            // An error: nobody can say any more that the connection was lost.
+            // An error: no writer is left that could report a lost connection.
             if phase.wait_for(|phase| *phase == Phase::Lost).await.is_err() {
                 std::future::pending::<()>().await;
             }
