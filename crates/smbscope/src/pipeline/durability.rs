@@ -88,9 +88,9 @@ pub async fn run(job: &Job, observer: &mut dyn Observer) -> anyhow::Result<Outco
         let started = writer::start(&round).await?;
         let before = started.identity;
         let ends = write(job, &round, started, observer).await?;
-        for end in &ends {
+        for (end, lane) in ends.iter().zip(&job.plan.lanes) {
             if matches!(end, End::NotOffered(_) | End::Refused(..)) {
-                note(&mut outcome.notes, end.text());
+                note(&mut outcome.notes, format!("{}: {}", lane.way.name(), end.text()));
             }
         }
         let away = Instant::now();
@@ -104,7 +104,7 @@ pub async fn run(job: &Job, observer: &mut dyn Observer) -> anyhow::Result<Outco
             away.elapsed().as_secs_f64()
         ));
         if restarted != Return::Restarted {
-            note(&mut outcome.notes, sentence.to_owned());
+            note(&mut outcome.notes, format!("the server answered again: {sentence}"));
         }
         if !round.journal.settle().await {
             return Err(Failure::new(
@@ -148,7 +148,7 @@ fn returned(how: Return) -> (&'static str, Return) {
             "its start time is the same: it was not started again, only the connection was lost; its cache may have survived, so this proves little"
         }
         Return::Unknown => {
-            "it does not say when it was started (Samba and recent Windows do not); check that it really lost its power"
+            "it does not say when it was started (Samba, ksmbd and newer Windows servers do not); check that it really lost its power"
         }
     };
     (text, how)
@@ -333,7 +333,13 @@ pub fn page(target: &str, journal: &std::path::Path, plan: &Plan, outcome: Outco
         for (way, tally) in &result.ways {
             ways.entry(*way).or_default().add(tally);
         }
+        let has_reason = |notes: &[String], way: &str| {
+            notes.iter().any(|note| note.starts_with(&format!("{way}: not offered")))
+        };
         for way in &result.not_offered {
+            if has_reason(&test.notes, way.name()) {
+                continue;
+            }
             note(
                 &mut test.notes,
                 format!("{}: not offered by the server or the share", way.name()),
@@ -351,6 +357,14 @@ pub fn page(target: &str, journal: &std::path::Path, plan: &Plan, outcome: Outco
     test.cache_age_ns = ways.values().flat_map(|tally| tally.lost_ages_ns.iter().copied()).max();
     test.ways =
         ways.into_iter().map(|(way, tally)| row(way.name(), way.description(), tally)).collect();
+    let unpromised =
+        test.ways.iter().map(|way| way.writes - way.promised.min(way.writes)).sum::<u64>();
+    if test.cache_age_ns.is_none() && unpromised > 0 {
+        test.notes.push(format!(
+            "of {} writes without a promise none was lost: the caches survived, or were written before the plug was pulled; the test proves little",
+            smbscope_report::format::count(unpromised)
+        ));
+    }
     if test.ways.iter().any(|way| way.read_errors > 0) {
         test.notes.push("some blocks could not be read: they count as damaged".into());
     }

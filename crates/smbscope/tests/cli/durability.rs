@@ -114,6 +114,6 @@ fn a_wrong_journal_is_refused_with_its_place() {
     assert!(message.contains("inside its header, at byte 15"), "{message}");
     run(2, &["--verify", "//127.0.0.1:1/x"]);
     run(2, &["//127.0.0.1:1/x", "--way", "fast"]);
-    let (_, message) = run(2, &["//127.0.0.1:1/x", "--block", "1000"]);
+    let (_, message) = run(2, &["//127.0.0.1:1/x", "--block", "1000B"]);
     assert!(message.contains("multiple of 512"), "{message}");
 }

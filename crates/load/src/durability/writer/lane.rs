@@ -260,7 +260,8 @@ impl LaneWriter {
         while !self.in_flight.is_empty() && !self.session.has_credits(0, credits) {
             self.reap(opened).await?;
         }
-        if *self.phase.borrow() == Phase::End {
+        let phase = *self.phase.borrow();
+        if phase != Phase::Write {
             self.close(opened).await?;
             return Err(End::Asked);
         }
