@@ -104,7 +104,8 @@ fn how(spots: &[Spot], is_mixed: bool) -> How {
     if is_mixed {
         let per_page = 4096 / SECTOR_BYTES;
         let borders = spots.windows(2).enumerate().filter(|(_, two)| two.first() != two.last());
-        let is_paged = borders.fold(true, |paged, (at, _)| paged && (at + 1) % per_page == 0);
+        let is_paged =
+            borders.fold(true, |paged, (at, _)| paged && (at + 1).is_multiple_of(per_page));
         return How::Torn(if is_paged { 4096 } else { 512 });
     }
     match spots.first() {

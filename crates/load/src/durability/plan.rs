@@ -246,7 +246,7 @@ impl Plan {
             let wrong = |what: &str| Err(format!("writer {number}: {what}"));
             if lane.block_bytes == 0
                 || lane.block_bytes > BLOCK_BYTES_MAX
-                || lane.block_bytes as usize % SECTOR_BYTES != 0
+                || !(lane.block_bytes as usize).is_multiple_of(SECTOR_BYTES)
             {
                 return wrong("a block is a multiple of 512 bytes, at most 8 MiB");
             }

@@ -24,6 +24,8 @@ use crate::interrupt;
 
 /// How often the state is looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// How long after a successful --pull the server may still answer, in addition to the silence.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two attempts to reach a server that was lost.
 const RETRY: Duration = Duration::from_secs(1);
 /// Most broken promises that a report lists.
@@ -168,21 +170,37 @@ async fn write(
     if job.pull.is_none() {
         observer.prompt(round.number, job.rounds);
     }
-    let mut pulling = None;
+    let mut pulling: Option<tokio::task::JoinHandle<anyhow::Result<()>>> = None;
+    let mut pulled_at: Option<Instant> = None;
     let mut said_full = false;
     let ends = loop {
         tokio::select! {
             ends = &mut writing => break ends?,
             () = tokio::time::sleep(TICK) => {}
         }
+        let mut failed = None;
         if interrupt::asked() {
-            ending.send_replace(Phase::End);
-            writing.await?;
             let message = format!(
                 "interrupted; what was acknowledged is in {}: verify it with smbscope durability --verify",
                 job.journal.display()
             );
-            return Err(Failure::new(Code::Interrupted, message).into());
+            failed = Some(Failure::new(Code::Interrupted, message).into());
+        }
+        if pulling.as_ref().is_some_and(|pulling| pulling.is_finished())
+            && let Some(done) = pulling.take()
+        {
+            failed = failed.or(done.await?.err());
+            pulled_at = Some(Instant::now());
+        }
+        if pulled_at.is_some_and(|at| at.elapsed() > job.silence + PATIENCE) {
+            let message =
+                "--pull succeeded, but the server still answers: it did not lose its power";
+            failed = failed.or_else(|| Some(anyhow::anyhow!(message)));
+        }
+        if let Some(failed) = failed {
+            ending.send_replace(Phase::End);
+            writing.await?;
+            return Err(failed);
         }
         observer.progress(round.journal.synced(), begin.elapsed());
         if *seen.borrow_and_update() == Phase::Lost {
@@ -190,10 +208,13 @@ async fn write(
         }
         if round.journal.is_full() && !said_full {
             said_full = true;
-            observer.say("the journal is full: writers end; pull the plug next time before, or use --journal-size");
+            observer.say(
+                "the journal is full: writers end; pull the plug earlier, or use --journal-size",
+            );
         }
         if let Some(pull) = &job.pull
             && pulling.is_none()
+            && pulled_at.is_none()
             && begin.elapsed() >= job.after
         {
             observer.say("pulling the plug");
@@ -290,13 +311,12 @@ pub async fn verify_journal(
             journal.cut_bytes
         ));
     }
-    let newest = ledgers.keys().next_back().copied();
     for (number, ledger) in ledgers {
-        if ledger.verified == Some(0) && Some(*number) != newest {
+        let result = verify(session, &journal.plan, ledger, |_| ()).await?;
+        if !result.has_folder && ledger.verified == Some(0) {
             observer.say(&format!("round {}: was verified, and its files removed", number + 1));
             continue;
         }
-        let result = verify(session, &journal.plan, ledger, |_| ()).await?;
         if !result.has_folder {
             outcome.notes.push(format!(
                 "round {}: the share has no file of it: is this the share that was written to ({})?",
@@ -307,7 +327,8 @@ pub async fn verify_journal(
         outcome.results.push(result);
     }
     if outcome.results.is_empty() {
-        return Err(Failure::new(Code::NoMatch, "the journal has no acknowledged writes").into());
+        let message = "nothing to verify: the journal has no acknowledged writes, or all rounds were verified and their files removed";
+        return Err(Failure::new(Code::NoMatch, message).into());
     }
     Ok(outcome)
 }

@@ -43,10 +43,13 @@ fn a_server_that_loses_nothing_keeps_its_promises() {
     assert!(message.contains("exists already"), "{message}");
     let left = Path::new(&users.lab).join("share/smbscope-durability");
     assert_eq!(std::fs::read_dir(left).unwrap().count(), 0);
-    // A command that fails pulls nothing.
+    // What was verified and removed is not reported as lost.
+    let (_, message) = run(9, &["--verify", "--lab", &users.lab, "--journal", &journal]);
+    assert!(message.contains("nothing to verify"), "{message}");
+    // A command that fails pulls nothing, whether the server is gone or not.
     let journal = users.path("b.journal");
     let place = ["--lab", &users.lab, "--journal", &journal];
-    let failing = ["--pull", &format!("{pull}; exit 3"), "--after", "1s"];
+    let failing = ["--pull", "exit 3", "--after", "1s"];
     let (_, message) = run(1, &[&place, QUICK.as_slice(), &failing].concat());
     assert!(message.contains("--pull") && message.contains("failed"), "{message}");
 }

@@ -85,7 +85,7 @@ fn table(caption: &str, columns: &[(&str, &'static str, bool)], rows: Vec<Vec<Ce
         group: None,
         help,
         numeric: *numeric,
-        rank: 0,
+        rank: rank(title),
     });
     Table {
         caption: caption.to_owned(),
@@ -98,6 +98,21 @@ fn table(caption: &str, columns: &[(&str, &'static str, bool)], rows: Vec<Vec<Ce
         sql: None,
         filter: None,
     }
+}
+
+/// Which columns go first where there is no room.
+fn rank(title: &str) -> u8 {
+    match title {
+        "What it does" => 3,
+        "Fresh" | "Rounds broken" | "Half" => 2,
+        "Instead" | "of other files" => 1,
+        _ => 0,
+    }
+}
+
+/// Counts by what is there instead; nothing without any.
+fn instead(counts: &[(String, u64)]) -> Cell {
+    if counts.is_empty() { Cell::Empty } else { Cell::Text(by(counts)) }
 }
 
 fn promises(test: &Durability) -> Table {
@@ -127,7 +142,7 @@ fn promises(test: &Durability) -> Table {
             Cell::Count(way.broken),
             risk,
             Cell::Text(format!("{} of {}", way.rounds_broken, way.rounds)),
-            Cell::Text(by(&way.broken_by)),
+            instead(&way.broken_by),
         ]
     };
     table("By way", &columns, test.ways.iter().map(row).collect())
@@ -157,7 +172,7 @@ fn unpromised(test: &Durability) -> Table {
             Cell::Count(way.reordered_in_file),
             Cell::Count(way.reordered_across_files),
             Cell::Count(way.torn_in_flight),
-            Cell::Text(by(&way.lost_by)),
+            instead(&way.lost_by),
         ]
     };
     table("By way", &columns, test.ways.iter().map(row).collect())
