@@ -16,8 +16,9 @@
 # make bench-load    CPU per operation and memory per session of the load client and of other clients
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
+# make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
 # make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
-# make verify-durability  ways of writing to a private Samba against tshark (needs root; a minute)
+# make verify-writes      ways of writing to a private Samba against tshark (needs root; a minute)
 # make verify-rss   hash and processor of each connection against a virtio adapter with RSS, in QEMU (needs root; a minute)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make test-servers load runs against ksmbd and captures of the kernel's SMB client, in QEMU (two minutes, warm)
@@ -34,7 +35,7 @@ FUZZ_SECONDS ?= 3
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-durability verify-rss bench \
+.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-durability verify-rss bench \
 	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -103,8 +104,12 @@ verify-cpu: build
 	scripts/setup.sh bench
 	$(SMBSCOPE_PYTHON) tests/live/cpu.py --smbscope $(SMBSCOPE)
 
-verify-durability: build
+verify-writes: build
 	python3 tests/live/durability.py --smbscope $(SMBSCOPE)
+
+verify-durability:
+	scripts/setup.sh predictions
+	SMBSCOPE_ROUNDS=100 cargo test --locked -p smbscope-load --test durability -- --nocapture --test-threads=1
 
 verify-rss:
 	cargo test --locked -p smbscope-plan --test steering --no-run --message-format=json | \

@@ -298,6 +298,7 @@ fn make() {
         &[],
         b"[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]}]",
     );
+    seeds.add("journal", &[], &[2; 176]);
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(
         "secrets",

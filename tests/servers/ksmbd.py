@@ -238,6 +238,50 @@ class Checks:
             raise Failure(f"{capture.name}: smbscope and tshark differ: {done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
+    def durability(self):
+        """A guest that loses its power (ext4 on a virtual disk): Flush keeps its promise, and the report says what each way does."""
+        journal = self.work / "durability.journal"
+        journal.unlink(missing_ok=True)
+        # The plug is pulled here; the command of --pull only says when.
+        now, pulled = self.work / "pull", self.work / "pulled"
+        for path in (now, pulled):
+            path.unlink(missing_ok=True)
+        pull = f"touch {now}; until [ -e {pulled} ]; do sleep 0.1; done"
+        words = [self.smbscope, "durability", self.target, "--journal", journal, "--format", "json", "--silence", "60s"]
+        words += ["--block", "4KiB,64KiB", "--file-size", "1MiB", "--rate", "20", "--after", "45s", "--timeout", "120s"]
+        words += ["--pull", pull, "--wait", "10m"]
+        environment = {**os.environ, "SMBSCOPE_PASSWORD": "secret"}
+        with subprocess.Popen(
+            [str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as test:
+            end = time.monotonic() + 240
+            while not now.exists():
+                if test.poll() is not None or time.monotonic() > end:
+                    test.kill()
+                    raise Failure(f"the test does not come to its plug: {test.communicate()[1]}")
+                time.sleep(0.1)
+            self.guest.lose_power()
+            pulled.touch()
+            self.guest.start(is_new=False)
+            text, told = test.communicate(timeout=600)
+        if test.returncode not in (0, 10):
+            raise Failure(f"exit code {test.returncode}: {told}")
+        found = json.loads(text)
+        print(f"  {found['sentence']}")
+        for way in found["ways"]:
+            oldest = f", the oldest {way['lost_age_ns_max'] / 1e9:.1f} s" if way["lost"] else ""
+            print(
+                f"  {way['way']:<14} {way['writes']:>6} written, {way['checked']:>5} checked, {way['broken']:>4} broken "
+                f"{dict(way['broken_by'])}; {way['lost']} lost without a promise{oldest}; {way['renames_lost']} of "
+                f"{way['renames']} renames undone, {way['renames_before_data']} before their data"
+            )
+        for note in found["notes"]:
+            print(f"  {note}")
+        broken = {way["way"]: way["broken"] for way in found["ways"]}
+        if broken["flush-each"] or broken["flush-close"]:
+            raise Failure(f"a Flush does not keep its promise: {found['losses'][:5]}")
+
+
 def move_to_445(capture, port):
     """Replaces a port by 445 in a capture: elsewhere tshark reads lengths of NetBIOS messages with 17 bits only
     (RFC 1002) and loses its place after a message of 128 KiB or more."""
@@ -320,7 +364,7 @@ def equal(what, some, name, others, other_name):
         raise Failure(f"{what} differ: {shown}")
 
 
-ORDER = ["prepare", "load", "truth", "protection", "capacity", "client_of_ksmbd", "client_of_samba"]
+ORDER = ["prepare", "load", "truth", "protection", "capacity", "client_of_ksmbd", "client_of_samba", "durability"]
 
 
 def main():

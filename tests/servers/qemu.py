@@ -42,12 +42,14 @@ class Guest:
         self.process = None
         self.captures = self.commands = 0
 
-    def start(self, limit=120):
+    def start(self, limit=120, is_new=True):
+        """Starts with an empty disk, or with the one that it had."""
         image = self.work / "share.img"
-        image.unlink(missing_ok=True)
-        with open(image, "wb") as file:
-            file.truncate(1 << 30)
-        subprocess.run([shutil.which("mkfs.ext4") or "/usr/sbin/mkfs.ext4", "-q", "-F", image], check=True)
+        if is_new:
+            image.unlink(missing_ok=True)
+            with open(image, "wb") as file:
+                file.truncate(1 << 30)
+            subprocess.run([shutil.which("mkfs.ext4") or "/usr/sbin/mkfs.ext4", "-q", "-F", image], check=True)
         console, shell, monitor = (self.work / name for name in ("console", "shell", "monitor"))
         for path in (console, shell, monitor):
             path.unlink(missing_ok=True)
@@ -81,6 +83,11 @@ class Guest:
             self.process.kill()
             self.process.wait(10)
         (self.work / "share.img").unlink(missing_ok=True)
+
+    def lose_power(self):
+        """Ends without any warning: what the guest had not written to its disk is gone."""
+        self.process.kill()
+        self.process.wait(10)
 
     def console(self):
         path = self.work / "console"

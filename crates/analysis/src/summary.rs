@@ -37,7 +37,6 @@ use smbscope_tables::tables::{
 
 pub use crate::logged::Logged;
 pub use crate::net::{Beside, Net, PathProblem};
-pub use crate::rows::columns::COLUMNS;
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
 pub use load::data::*;

@@ -39,6 +39,8 @@ pub struct Negotiated {
     pub cipher: Option<CipherId>,
     /// How the server's clock compares with the run's.
     pub server_clock: Option<ServerClock>,
+    /// When the server was started, 100 ns since 1601; 0: it does not say.
+    pub server_start_time: u64,
 }
 
 /// The server's clock, from SystemTime in the Negotiate reply.
@@ -212,6 +214,7 @@ fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
         signing: Signer::algorithm(dialect.0, signing)?,
         cipher,
         server_clock: None,
+        server_start_time: view.server_start_time().unwrap_or(0),
     })
 }
 

@@ -392,6 +392,11 @@ impl Session {
         &self.negotiated
     }
 
+    /// What the share can do; nothing before it is connected.
+    pub fn share_capabilities(&self) -> ShareCapabilities {
+        self.tree.map(|tree| tree.capabilities).unwrap_or_default()
+    }
+
     /// What all sessions of the run share.
     pub fn host(&self) -> &Arc<Host> {
         &self.host

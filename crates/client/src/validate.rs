@@ -84,6 +84,7 @@ mod tests {
             signing: SigningId::AES_CMAC,
             cipher: None,
             server_clock: None,
+            server_start_time: 0,
         }
     }
 

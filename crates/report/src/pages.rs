@@ -5,6 +5,7 @@ pub mod calibration;
 pub mod capacity;
 pub mod comparison;
 pub mod cores;
+pub mod durability;
 pub mod findings;
 pub mod why;
 pub mod workload;

@@ -42,6 +42,7 @@ pub enum Command {
     Import(Import),
     Load(Box<crate::commands::load::args::Load>),
     Net(crate::commands::net::args::Net),
+    Durability(Box<crate::commands::durability::Durability>),
     #[cfg(target_os = "linux")]
     Lab(crate::commands::lab::args::Lab),
     Wan(crate::commands::wan::Wan),
@@ -65,7 +66,7 @@ pub enum Command {
 
 /// The commands as `smbscope --help` groups them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Get data", &["record", "import", "load", "net", "lab", "wan"]),
+    ("Get data", &["record", "import", "load", "net", "durability", "lab", "wan"]),
     ("Ask questions", &["report", "explain", "compare", "predict", "plan", "top", "ops", "query"]),
     ("Export", &["export"]),
     ("Other", &["schema", "doctor", "completions", "man"]),

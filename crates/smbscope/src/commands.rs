@@ -5,6 +5,7 @@ mod completions;
 mod dataset;
 mod decode;
 mod doctor;
+pub mod durability;
 pub mod explain;
 pub mod export;
 mod import;
@@ -46,6 +47,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Record(args) => record::run(args, cli.verbosity),
         Command::Top(args) => top::run(args, cli.verbosity),
         Command::Load(args) => load::run(args, cli.verbosity),
+        Command::Durability(args) => durability::run(args, cli.verbosity),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::run(args, cli.verbosity),
         Command::Wan(args) => wan::run(args, cli.verbosity),

@@ -33,13 +33,15 @@ pub enum Code {
     ServerGone = 8,
     /// The filter options leave no operation, or not the one that `explain --why` names.
     NoMatch = 9,
+    /// `durability` found that something promised durable is missing or damaged.
+    NotDurable = 10,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
     /// Every code with its meaning, as shown in help and manual pages.
-    pub const ALL: [(Code, &'static str); 11] = [
+    pub const ALL: [(Code, &'static str); 12] = [
         (Code::Ok, "success, also if the reader of a pipe closed it early"),
         (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
@@ -53,6 +55,7 @@ impl Code {
             Code::NoMatch,
             "no operation matches the filter options (--from, --client, --path ...) or --why",
         ),
+        (Code::NotDurable, "durability: a write that was promised durable is missing or damaged"),
         (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }
@@ -178,6 +181,6 @@ mod tests {
     #[test]
     fn the_table_lists_each_code_once_in_order() {
         let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130]);
     }
 }

@@ -15,10 +15,12 @@
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
 //! - [`net`]: a test of the network without SMB: its folder, what it takes from a recording, SMB next to it
+//! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
 
 pub mod compare;
 pub mod diagnose;
+pub mod durability;
 pub mod export;
 pub mod forecast;
 pub mod measure;

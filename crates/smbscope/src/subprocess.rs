@@ -33,9 +33,31 @@ pub fn answer_of(name: &str, arguments: &[&str]) -> Option<String> {
     None
 }
 
+/// Runs a command of the shell, which an option named; its output goes to standard error.
+///
+/// # Errors
+/// It cannot be started, or does not succeed.
+pub fn shell(command: &str, option: &str) -> anyhow::Result<()> {
+    let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+    let mut run = Command::new(shell);
+    run.args([flag, command]).stdin(Stdio::null()).stdout(std::io::stderr());
+    let status = run.status().map_err(|error| anyhow::anyhow!("{option}: {shell}: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(anyhow::anyhow!("{option}: `{command}` failed ({status}): the plug was not pulled"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_of_the_shell_succeeds_or_says_why() {
+        assert!(shell("exit 0", "--pull").is_ok());
+        let error = shell("exit 3", "--pull").unwrap_err().to_string();
+        assert!(error.contains("--pull: `exit 3` failed"), "{error}");
+    }
 
     #[test]
     fn programs_answer_or_do_not() {

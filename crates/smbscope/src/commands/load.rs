@@ -9,7 +9,7 @@ mod files;
 mod matrix;
 mod migrate;
 mod run;
-mod target;
+pub mod target;
 
 use smbscope_load::workload::{BUILT_IN, MIGRATIONS, Migration};
 use smbscope_report::format;

@@ -10,7 +10,9 @@ fn help_texts() {
     {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
-    for command in ["compare", "explain", "predict", "record", "top", "load", "net", "wan"] {
+    for command in
+        ["compare", "explain", "predict", "record", "top", "load", "net", "durability", "wan"]
+    {
         insta::assert_snapshot!(command, answer([command, "--help"]));
     }
     for command in ["prepare", "clean", "workloads"] {
@@ -43,6 +45,7 @@ fn every_command_has_an_example() {
         "net",
         "net listen",
         "net send",
+        "durability",
         "wan",
         "report",
         "explain",

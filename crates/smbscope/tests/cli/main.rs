@@ -6,6 +6,8 @@
 
 mod browser;
 mod compare;
+#[cfg(target_os = "linux")]
+mod durability;
 mod errors;
 mod explain;
 mod export;

@@ -1,0 +1,487 @@
+//! The durability test against the truth: a private Samba on a file system that loses what was not synced
+//! (`tests/durability/losefs.py`) and says what that was. Each verdict must be made, and nothing else.
+//!
+//! `SMBSCOPE_ROUNDS` is the number of rounds of the case without faults (`make verify-durability`: 100).
+
+// A test may panic.
+#![allow(clippy::unwrap_used)]
+#![cfg(target_os = "linux")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use smbscope_client::{Config, Credential, Host, Session, Target, clock::Clock};
+use smbscope_load::durability::journal::{self, Kind, Record, Writer};
+use smbscope_load::durability::judge::How;
+use smbscope_load::durability::ledger::Ledger;
+use smbscope_load::durability::plan::{Choice, Lane, Pattern, Plan, Way};
+use smbscope_load::durability::result::{RoundResult, Tally};
+use smbscope_load::durability::writer::{self, Phase, Round};
+use smbscope_load::durability::{server::Identity, verify};
+use smbscope_testing::run::{runtime, tcpdump};
+use smbscope_testing::samba::{LOGON, Samba, samba};
+use smbscope_testing::skip;
+use tokio::sync::watch;
+
+/// A write that the file system lost: writer, file, block and number.
+type Lost = (u16, u32, u32, u64);
+
+/// The file system below a lab's share.
+struct LosingDisk {
+    process: Child,
+    share: PathBuf,
+    log: PathBuf,
+}
+
+/// Mounts the model over the lab's share; `None`, with a message, where that is not possible.
+fn losing_disk(lab: &Samba, options: &[&str]) -> Option<LosingDisk> {
+    if !nix::unistd::geteuid().is_root() {
+        skip!("mounting a FUSE file system for Samba needs root");
+        return None;
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let cache = std::env::var_os("SMBSCOPE_CACHE").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|| home.join(".cache/smbscope"));
+    let python = std::env::var_os("SMBSCOPE_PYTHON").map(PathBuf::from);
+    let python = python.unwrap_or_else(|| cache.join("venv/bin/python"));
+    let has_fuse = Command::new(&python).args(["-c", "import mfusepy"]).output();
+    if !has_fuse.is_ok_and(|output| output.status.success()) {
+        skip!("no Python with mfusepy: run scripts/setup.sh predictions");
+        return None;
+    }
+    let share = lab.share();
+    let files = share.with_file_name("files");
+    std::fs::rename(&share, &files).unwrap();
+    std::fs::create_dir(&share).unwrap();
+    let log = share.with_file_name("lost");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/durability/losefs.py");
+    let process = Command::new(python)
+        .arg(script)
+        .args([&files, &share, &log])
+        .args(options)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let disk = LosingDisk { process, share, log };
+    let end = Instant::now() + Duration::from_secs(60);
+    while !Command::new("mountpoint").arg("-q").arg(&disk.share).status().unwrap().success() {
+        assert!(Instant::now() < end, "losefs.py does not mount");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Some(disk)
+}
+
+impl LosingDisk {
+    /// Undoes what is not on the disk of the model; returns what that was.
+    fn pull(&mut self) -> BTreeSet<(u32, Lost)> {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        self.process.stdin.as_mut().unwrap().write_all(b"pull\n").unwrap();
+        let mut line = String::new();
+        // One line at a time: nothing is left in the buffer.
+        BufReader::new(self.process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "pulled\n");
+        let text = std::fs::read_to_string(&self.log).unwrap();
+        let writes = text.lines().filter_map(|line| line.strip_prefix("lost "));
+        writes
+            .map(|line| {
+                let mut numbers = line.split(' ').map(|word| word.parse::<u64>().unwrap());
+                let mut next = || numbers.next().unwrap();
+                let (round, lane, file) = (next() as u32, next() as u16, next() as u32);
+                (round, (lane, file, next() as u32, next()))
+            })
+            .collect()
+    }
+}
+
+impl Drop for LosingDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(&self.share).status();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Everything that one round needs and shows.
+struct Bench {
+    /// Dropped before the lab, in whose folder it is mounted.
+    disk: LosingDisk,
+    lab: Samba,
+    host: Arc<Host>,
+    folder: tempfile::TempDir,
+    rounds: u32,
+}
+
+impl Bench {
+    /// A lab with these settings on a disk with these faults.
+    fn new(settings: &[(&str, &str)], disk: &[&str]) -> Option<Bench> {
+        let lab = samba(|options| {
+            options.set =
+                settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        })?;
+        let disk = losing_disk(&lab, disk)?;
+        let target = Target::parse(&lab.target).unwrap();
+        let find = Host::find(target, Config::default(), Clock::start(), false);
+        let host = Arc::new(runtime().block_on(find).unwrap());
+        Some(Bench { lab, disk, host, folder: tempfile::tempdir().unwrap(), rounds: 0 })
+    }
+
+    fn round(&self, plan: Arc<Plan>, number: u32, journal: journal::Sender) -> Round {
+        Round {
+            host: self.host.clone(),
+            credential: Credential::new("user00001", &self.lab.password),
+            plan,
+            number,
+            journal,
+            logon_timeout: LOGON,
+            silence: Duration::from_secs(30),
+            gap: Duration::ZERO,
+        }
+    }
+
+    /// One round: writes, pulls the plug and verifies. The oracle's list must be the report's.
+    fn play(&mut self, lanes: &[Lane], time: Duration) -> RoundResult {
+        let number = self.rounds;
+        self.rounds += 1;
+        let plan = Arc::new(plan(lanes, &self.lab.target, number));
+        let path = self.folder.path().join(format!("journal-{number}"));
+        let writer = Writer::create(&path, &plan, 256 << 20).unwrap();
+        let round = self.round(plan.clone(), number, writer.sender().clone());
+        let runtime = runtime();
+        let mut oracle = BTreeSet::new();
+        runtime.block_on(async {
+            let started = writer::start(&round).await.unwrap();
+            let before = started.identity;
+            let (phase, _) = watch::channel(Phase::Write);
+            let writing = tokio::spawn(writer::write(round.clone(), started, phase));
+            tokio::time::sleep(time).await;
+            let children = self.lab.children();
+            for &pid in &children {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            // A request that the file system had already received would come after the plug was pulled.
+            let end = Instant::now() + Duration::from_secs(30);
+            while children.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+                assert!(Instant::now() < end, "smbd does not end");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            oracle = self.disk.pull();
+            let ends = writing.await.unwrap();
+            assert!(ends.iter().any(|end| matches!(end, writer::End::Lost(_))), "{ends:?}");
+            let session = writer::connect(&round).await.unwrap();
+            let after = Identity::of(&session);
+            let now = self.host.clock.now();
+            round.journal.add(Record::event(Kind::Back, number, after.start_time, now)).await;
+            session.close().await;
+            assert_eq!(before.guid, after.guid);
+        });
+        drop(round);
+        writer.finish().unwrap();
+        let mut ledger = Ledger::new(&plan, number);
+        let read = journal::read(&path, |plan, record| ledger.add(plan, &record)).unwrap();
+        assert_eq!((read.cut_bytes, &read.plan), (0, &*plan));
+        let result = runtime.block_on(async {
+            let credential = Credential::new("user00001", &self.lab.password);
+            let session = Session::connect(LOGON, self.host.clone(), &credential, 0, None).await;
+            let mut session = session.map_err(|failed| failed.error).unwrap();
+            let result = verify::verify(&mut session, &plan, &ledger, |_| ()).await.unwrap();
+            verify::clean(&mut session, &plan, &ledger).await.unwrap();
+            session.close().await;
+            result
+        });
+        std::fs::remove_file(&path).unwrap();
+        self.agrees(&plan, &ledger, &result, &oracle);
+        result
+    }
+
+    /// The report has exactly the acknowledged Writes that the model lost.
+    fn agrees(
+        &self,
+        plan: &Plan,
+        ledger: &Ledger,
+        result: &RoundResult,
+        oracle: &BTreeSet<(u32, Lost)>,
+    ) {
+        let mut acknowledged: BTreeSet<Lost> = BTreeSet::new();
+        for (number, lane) in ledger.lanes.iter().enumerate() {
+            // A version that a later one replaced is gone, and so is what was not synced of it.
+            let is_renamed = plan.lanes[number].pattern == Pattern::Rename;
+            let newest = lane.renames.keys().next_back().copied().unwrap_or(0);
+            for (file, of) in &lane.files {
+                let writes = of
+                    .writes
+                    .iter()
+                    .filter(|_| !is_renamed || *file >= newest || !self.renames_first());
+                acknowledged.extend(writes.map(|w| (number as u16, *file, w.block, w.sequence)));
+            }
+        }
+        let expected: BTreeSet<Lost> = oracle
+            .iter()
+            .filter(|(round, write)| *round == ledger.round && acknowledged.contains(write))
+            .map(|(_, write)| *write)
+            .collect();
+        let reported: BTreeSet<Lost> = result
+            .losses
+            .iter()
+            .map(|loss| (loss.lane, loss.file, loss.write.block, loss.write.sequence))
+            .collect();
+        let more: Vec<_> = reported.difference(&expected).take(5).collect();
+        let less: Vec<_> = expected.difference(&reported).take(5).collect();
+        assert!(
+            more.is_empty() && less.is_empty(),
+            "round {}: {} reported, {} lost; reported but not lost: {more:?}; lost but not reported: {less:?}",
+            ledger.round,
+            reported.len(),
+            expected.len()
+        );
+    }
+
+    /// Whether the model puts renames on the disk before their data.
+    fn renames_first(&self) -> bool {
+        let command = std::fs::read_to_string(format!("/proc/{}/cmdline", self.disk.process.id()));
+        command.unwrap().contains("mode=rename")
+    }
+
+    /// Several rounds together, by way.
+    fn play_all(&mut self, lanes: &[Lane], rounds: u32, time: Duration) -> BTreeMap<Way, Tally> {
+        let mut all: BTreeMap<Way, Tally> = BTreeMap::new();
+        for _ in 0..rounds {
+            for (way, tally) in self.play(lanes, time).ways {
+                all.entry(way).or_default().add(&tally);
+            }
+        }
+        for (way, tally) in &all {
+            println!(
+                "{}: {} acknowledged, {} promised, {} checked, {} broken {:?}, {} lost {:?}, {} renames, {} undone, {} before data, {} torn in flight",
+                way.name(),
+                tally.writes,
+                tally.promised,
+                tally.checked,
+                tally.broken(),
+                tally.broken,
+                tally.lost(),
+                tally.lost,
+                tally.renames,
+                tally.renames_lost,
+                tally.renames_before_data,
+                tally.torn_in_flight
+            );
+        }
+        all
+    }
+}
+
+fn plan(lanes: &[Lane], target: &str, number: u32) -> Plan {
+    let run = format!("{:032x}", (u128::from(std::process::id()) << 64) + u128::from(number));
+    let folder = format!("smbscope-durability\\{run}");
+    Plan { run, target: target.into(), folder, start_ns: 0, lanes: lanes.to_vec() }
+}
+
+/// All ways and patterns, with small files so that blocks are written again.
+fn lanes(patterns: &[Pattern]) -> Vec<Lane> {
+    let choice = Choice {
+        ways: Way::ALL.to_vec(),
+        patterns: patterns.to_vec(),
+        block_bytes: vec![4096, 65_536, 512, 262_144],
+        depths: vec![1, 4],
+        files: 2,
+        file_bytes: 1 << 20,
+    };
+    choice.lanes()
+}
+
+const PROMISING: [Way; 4] = [Way::FlushEach, Way::FlushClose, Way::OpenThrough, Way::WriteThrough];
+
+/// Enough time that each way makes promises, on a busy machine, too.
+const TIME: Duration = Duration::from_millis(1500);
+
+#[test]
+fn strict_sync_keeps_every_promise() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &[]) else { return };
+    let rounds = std::env::var("SMBSCOPE_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let all = bench.play_all(&lanes(&Pattern::ALL), rounds.unwrap_or(2), TIME);
+    for (way, tally) in &all {
+        assert_eq!(tally.broken(), 0, "{way:?}: {:?}", tally.broken);
+    }
+    for way in PROMISING {
+        assert!(all[&way].checked > 0, "{way:?}");
+    }
+    // Data that was not promised is lost, and is not called a fault.
+    assert!(all[&Way::Plain].lost() > 0);
+    // Samba syncs what is written unbuffered, though nothing promises it.
+    assert_eq!(all[&Way::Unbuffered].lost(), 0);
+    // Samba of a lab is not clustered.
+    assert!(!all.contains_key(&Way::Persistent));
+}
+
+/// Each promising way is found to break its promise.
+fn all_break(all: &BTreeMap<Way, Tally>) {
+    for way in PROMISING {
+        assert!(all[&way].broken() > 0, "{way:?}: {:?}", all[&way]);
+    }
+}
+
+#[test]
+fn without_strict_sync_promises_are_broken() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "no")], &[]) else { return };
+    all_break(&bench.play_all(&lanes(&Pattern::ALL), 1, TIME));
+}
+
+#[test]
+fn a_disk_that_lies_is_found() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &["mode=lies"]) else { return };
+    all_break(&bench.play_all(&lanes(&Pattern::ALL), 1, TIME));
+}
+
+#[test]
+fn a_flush_that_is_ignored_is_found() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &["mode=ignores"]) else { return };
+    all_break(&bench.play_all(&lanes(&Pattern::ALL), 1, TIME));
+}
+
+#[test]
+fn a_torn_block_is_found() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &["mode=torn"]) else { return };
+    let lanes = lanes(&[Pattern::Append, Pattern::Overwrite]);
+    let all = bench.play_all(&lanes, 2, TIME);
+    let torn = |tally: &Tally| {
+        let torn = tally.broken.iter().filter(|(how, _)| matches!(how, How::Torn(_)));
+        torn.map(|(_, count)| count).sum::<u64>()
+    };
+    let found: u64 = all.values().map(torn).sum();
+    assert!(found > 0, "{all:?}");
+    // At most the last Write of each file is torn.
+    let others = all.values().map(|tally| tally.broken()).sum::<u64>() - found;
+    assert_eq!(others, 0, "{all:?}");
+}
+
+#[test]
+fn a_rename_before_its_data_is_found() {
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &["mode=rename"]) else { return };
+    let all = bench.play_all(&lanes(&[Pattern::Rename]), 2, TIME);
+    assert!(all[&Way::Plain].renames_before_data > 0, "{:?}", all[&Way::Plain]);
+    for way in PROMISING {
+        assert_eq!(all[&way].broken(), 0, "{way:?}");
+        assert_eq!(all[&way].renames_before_data, 0, "{way:?}");
+    }
+}
+
+/// With a kernel that writes back after a time, lost data is not older than that.
+#[test]
+fn the_age_of_lost_data_is_the_time_of_the_cache() {
+    let options = ["back=1.0"];
+    let Some(mut bench) = Bench::new(&[("strict sync", "yes")], &options) else { return };
+    let all = bench.play_all(&lanes(&[Pattern::Append]), 1, Duration::from_secs(4));
+    let ages = &all[&Way::Plain].lost_ages_ns;
+    let oldest = ages.iter().copied().max().unwrap();
+    println!("oldest lost data: {:.3} s of {} Writes", oldest as f64 / 1e9, ages.len());
+    // The reply follows the write; the file system looks at its clock when something is called.
+    assert!((300_000_000..1_300_000_000).contains(&oldest), "{oldest}");
+}
+
+#[test]
+fn what_was_recorded_as_acknowledged_is_on_the_wire() {
+    let Some(lab) = samba(|_| {}) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("wire.pcap");
+    let Some(mut recorder) = tcpdump(&lab, &capture) else { return };
+    let plan = Arc::new(plan(&lanes(&Pattern::ALL), &lab.target, 0));
+    let path = folder.path().join("journal");
+    let writer = Writer::create(&path, &plan, 256 << 20).unwrap();
+    let runtime = runtime();
+    let journal = writer.sender().clone();
+    runtime.block_on(async {
+        let target = Target::parse(&lab.target).unwrap();
+        let host = Host::find(target, Config::default(), Clock::start(), false).await.unwrap();
+        let round = Round {
+            host: Arc::new(host),
+            credential: Credential::new("user00001", &lab.password),
+            plan: plan.clone(),
+            number: 0,
+            journal,
+            logon_timeout: LOGON,
+            silence: Duration::from_secs(30),
+            gap: Duration::from_millis(20),
+        };
+        let started = writer::start(&round).await.unwrap();
+        let (phase, _) = watch::channel(Phase::Write);
+        let ending = phase.clone();
+        let writing = tokio::spawn(writer::write(round, started, phase));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        ending.send_replace(Phase::End);
+        for end in writing.await.unwrap() {
+            assert!(matches!(end, writer::End::Asked | writer::End::NotOffered(_)), "{end:?}");
+        }
+    });
+    writer.finish().unwrap();
+    // The kernel hands the last packets over with some delay.
+    std::thread::sleep(Duration::from_secs(2));
+    kill(Pid::from_raw(recorder.id() as i32), Signal::SIGINT).unwrap();
+    recorder.wait().unwrap();
+    let mut recorded: BTreeMap<(&str, String, u64), u64> = BTreeMap::new();
+    journal::read(&path, |plan, record| {
+        let lane = plan.lanes[usize::from(record.lane)];
+        let path = plan.file(0, record.lane, record.file);
+        let offset = u64::from(record.block) * u64::from(lane.block_bytes);
+        let key = match record.kind {
+            Kind::Write => ("Write", path, offset),
+            Kind::Flush => ("Flush", path, 0),
+            _ => return,
+        };
+        *recorded.entry(key).or_default() += 1;
+    })
+    .unwrap();
+    let captured = support::acknowledged(capture);
+    assert!(recorded.len() > 100, "{}", recorded.len());
+    let count = recorded.values().sum::<u64>();
+    println!("{count} Writes and Flushes recorded, {} captured", captured.values().sum::<u64>());
+    assert!(
+        recorded == captured,
+        "{:?}",
+        recorded.iter().find(|(key, n)| captured.get(*key) != Some(n))
+    );
+}
+
+/// What a capture shows.
+mod support {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use arrow::array::{Array as _, AsArray as _};
+    use arrow::compute::cast;
+    use arrow::datatypes::{DataType, UInt64Type};
+    use smbscope_capture::{Decoder, Input, Options, Part};
+
+    /// Successful Writes and Flushes by path and offset.
+    pub fn acknowledged(capture: PathBuf) -> BTreeMap<(&'static str, String, u64), u64> {
+        let mut found = BTreeMap::new();
+        for part in Decoder::open(vec![Input::Path(capture)], Options::default()).unwrap() {
+            let Part::Operations(batch) = part.unwrap() else { continue };
+            let text =
+                |name: &str| cast(batch.column_by_name(name).unwrap(), &DataType::Utf8).unwrap();
+            let number =
+                |name: &str| cast(batch.column_by_name(name).unwrap(), &DataType::UInt64).unwrap();
+            let (commands, paths) = (text("command"), text("path"));
+            let (status, offsets) = (number("status"), number("offset_bytes"));
+            for row in 0..batch.num_rows() {
+                let command = match commands.as_string::<i32>().value(row) {
+                    "Write" => "Write",
+                    "Flush" => "Flush",
+                    _ => continue,
+                };
+                let status = status.as_primitive::<UInt64Type>();
+                assert!(status.is_valid(row) && status.value(row) == 0);
+                let offset = offsets.as_primitive::<UInt64Type>();
+                let offset = if command == "Write" { offset.value(row) } else { 0 };
+                let path = paths.as_string::<i32>().value(row).to_owned();
+                *found.entry((command, path, offset)).or_default() += 1;
+            }
+        }
+        found
+    }
+}
