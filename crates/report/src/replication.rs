@@ -143,7 +143,7 @@ fn verdict(forecast: &ReplicationForecast) -> Verdict {
         Some((row, added)) => (
             Tone::Watch,
             format!(
-                "With synchronous copies to {place}, {} of {} {}s wait for it: {} more at the median, {} more at p99",
+                "With synchronous copies to {place}, {} of {} {} requests wait for it: {} more at the median, {} more at p99",
                 format::count(row.waiting.unwrap_or(0)),
                 format::count(added.n),
                 row.name,

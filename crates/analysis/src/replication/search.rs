@@ -51,7 +51,7 @@ impl Search {
     }
 
     /// Round trips for the next pass, ns; none if the answer is known.
-    pub fn next(&mut self) -> Vec<i64> {
+    pub fn next_round_trips(&mut self) -> Vec<i64> {
         self.passes += 1;
         if self.passes == 1 {
             return FIRST_NS.to_vec();
@@ -87,7 +87,7 @@ mod tests {
     fn search(limit_ns: i64) -> (Found, u32) {
         let mut search = Search::default();
         loop {
-            let next = search.next();
+            let next = search.next_round_trips();
             if next.is_empty() {
                 return (search.found(), search.passes);
             }

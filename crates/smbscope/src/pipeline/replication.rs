@@ -79,7 +79,7 @@ fn search(
     let (mut search, mut tried) = (Search::default(), Vec::new());
     let mut today_ns = None;
     loop {
-        let round_trips = search.next();
+        let round_trips = search.next_round_trips();
         if round_trips.is_empty() {
             break;
         }

@@ -329,7 +329,7 @@ fn a_second_server_is_planned_from_a_capture() {
         "all p99 < 10ms",
     ]);
     for line in [
-        "Asynchronous copies",
+        "ASYNCHRONOUS COPIES",
         "Test-SRTopology -SourceComputerName",
         "all p99 < 10ms",
         "to be made",
