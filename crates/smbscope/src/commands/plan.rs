@@ -20,7 +20,7 @@ pub struct Plan {
 #[derive(Debug, Subcommand)]
 pub enum What {
     Cores(cores::Cores),
-    Replication(replication::ReplicationArgs),
+    Replication(Box<replication::ReplicationArgs>),
 }
 
 /// Runs `smbscope plan`.

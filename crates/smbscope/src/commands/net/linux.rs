@@ -80,7 +80,7 @@ fn own_address(text: &str) -> anyhow::Result<SocketAddr> {
     let mut addresses = (host.as_str(), port).to_socket_addrs().map_err(|error| {
         Failure::usage(format!("{text}: is not an address of this machine: {error}"))
     })?;
-    let none = || Failure::usage(format!("{text}: the name has no address")).into();
+    let none = || Failure::usage(format!("{text}: the name has no address"));
     addresses.next().ok_or_else(none)
 }
 
@@ -95,7 +95,7 @@ fn default_address() -> anyhow::Result<IpAddr> {
     found().map_err(|error| {
         let why =
             format!("this machine has no default route ({error}): give the address to listen on");
-        Failure::usage(why).into()
+        Failure::usage(why)
     })
 }
 
@@ -114,7 +114,7 @@ fn host_and_port(text: &str, default: u16) -> anyhow::Result<(String, u16)> {
     };
     let port = port.map_or(Ok(default), |port| port.parse::<u16>().map_err(|_| wrong()))?;
     if host.is_empty() {
-        return Err(wrong().into());
+        return Err(wrong());
     }
     Ok((host.to_owned(), port))
 }
@@ -321,7 +321,7 @@ fn quantity<T>(
     option: &str,
     value: Result<T, smbscope_tables::quantity::UnitError>,
 ) -> anyhow::Result<T> {
-    value.map_err(|error| Failure::usage(format!("{option}: {error}")).into())
+    value.map_err(|error| Failure::usage(format!("{option}: {error}")))
 }
 
 /// An error with its exit code.
