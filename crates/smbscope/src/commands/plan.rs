@@ -19,7 +19,7 @@ pub struct Plan {
 /// What is planned.
 #[derive(Debug, Subcommand)]
 pub enum What {
-    Cores(cores::Cores),
+    Cores(Box<cores::Cores>),
     Replication(Box<replication::ReplicationArgs>),
 }
 
