@@ -129,7 +129,7 @@ fn layout(text: &mut Lines<'_>, plan: &CoresPlan) {
         let planned = layout.cards.iter().find(|one| one.card == card.index);
         let Some(planned) = planned else { continue };
         let queues = drawing::queues(&card.queues[1]);
-        text.line(6, &format!("planned: {queues}{}", words::besides(planned)));
+        text.line(6, &format!("planned: {queues}{}", words::besides(machine, planned)));
         for note in planned.notes.iter().filter(|note| !shared.contains(note)) {
             text.line(6, &words::note(note));
         }

@@ -78,7 +78,10 @@ fn adapters(plan: &CoresPlan, board: &Board) -> Vec<Block> {
         let mut rows = vec![fact("Today", drawing::queues(&card.queues[0]))];
         if let Some(planned) = plan.layout.cards.iter().find(|one| one.card == card.index) {
             let queues = drawing::queues(&card.queues[1]);
-            rows.push(fact("Planned", format!("{queues}{}", words::besides(planned))));
+            rows.push(fact(
+                "Planned",
+                format!("{queues}{}", words::besides(&plan.machine, planned)),
+            ));
             let notes = planned.notes.iter().map(words::note);
             rows.extend(notes.map(|note| fact("Note", note)));
         }

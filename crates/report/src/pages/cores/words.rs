@@ -84,9 +84,15 @@ pub(super) fn no_layout(machine: &Machine) -> String {
     format!("There is no layout: {missing}.")
 }
 
-/// What is planned for an adapter in addition to its queues: RPS and the range.
-pub(super) fn besides(card: &CardLayout) -> String {
+/// What is planned for an adapter in addition to its queues: their cores, where several processors share one, RPS and the
+/// range.
+pub(super) fn besides(machine: &Machine, card: &CardLayout) -> String {
     let mut words = String::new();
+    if machine.cpus.iter().any(|cpu| cpu.thread > 0) {
+        let core = |id: &CpuId| machine.cpus.iter().find(|cpu| (cpu.group, cpu.number) == *id);
+        let cores = card.queues.iter().filter_map(core).map(|cpu| cpu.core.to_string());
+        words.push_str(&format!(" (core {})", cores.collect::<Vec<_>>().join(", ")));
+    }
     if !card.rps.is_empty() {
         let rps: Vec<_> = card.rps.iter().map(|id| cpu(*id)).collect();
         words.push_str(&format!("; packet steering (RPS) to CPU {}", rps.join(", ")));
