@@ -245,6 +245,9 @@ pub(crate) fn response(load: &Load, step: &StepRow) -> (Option<i64>, Option<i64>
     }
 }
 
+/// The workload that moves bulk data over the channels of a session.
+const MIGRATION: &str = "migrate";
+
 fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     let step = answer_step(load);
     let time = |row: &StepRow| {
@@ -273,10 +276,7 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
                 format::share(row.overload_share)
             ),
         ),
-        (_, Some(row)) => (
-            Tone::Good,
-            format!("The server carries these {} users without overload", format::count(row.users)),
-        ),
+        (_, Some(row)) => (Tone::Good, of_step(load, row)),
         (_, None) => (Tone::Unknown, "The run has no measured step".to_owned()),
     };
     if let [answer] = load.answers.as_slice() {
@@ -317,6 +317,24 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
         ));
     }
     Verdict { tone, sentence, reasons }
+}
+
+/// A step without overload. A migration is one user's: its rate is what counts.
+fn of_step(load: &Load, row: &StepRow) -> String {
+    let is_migration = load.runs.iter().any(|run| run.description.workload == MIGRATION);
+    let channels = load.runs.iter().map(|run| run.description.channels).sum::<u64>();
+    match (row.bytes_per_second.filter(|_| is_migration), row.users) {
+        (Some(bytes), _) => format!(
+            "Data moved at {} over {} {}",
+            format::bits(bytes * 8.0),
+            format::count(channels),
+            if channels == 1 { "channel" } else { "channels" }
+        ),
+        (None, 1) => "The server carries this user without overload".to_owned(),
+        (None, users) => {
+            format!("The server carries these {} users without overload", format::count(users))
+        }
+    }
 }
 
 fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
