@@ -42,7 +42,7 @@ pub enum Event {
         channel: u32,
         /// The answer.
         reply: Reply,
-        /// See [`Request::is_intact`].
+        /// Whether the payload of the reply is what it should be.
         is_intact: bool,
     },
     /// A connection was bound to the session and takes requests.
