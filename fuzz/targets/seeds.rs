@@ -263,6 +263,9 @@ fn make() {
         "windows",
         "evtx",
         "machine",
+        "net",
+        "html_tables",
+        "journal",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -299,6 +302,7 @@ fn make() {
         b"[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]}]",
     );
     seeds.add("journal", &[], &[2; 176]);
+    seeds.add("html_tables", &[], b"<table><tr><th>Log</th><td>8 GB</td></tr></table>");
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(
         "secrets",
