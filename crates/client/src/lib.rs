@@ -20,6 +20,10 @@ pub mod negotiate;
 pub mod reply;
 pub mod row;
 pub mod session;
+#[cfg(target_os = "linux")]
+pub mod socket_option;
+#[cfg(target_os = "linux")]
+pub mod tcp_info;
 pub mod tcp_state;
 pub mod transport;
 mod validate;

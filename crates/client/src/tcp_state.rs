@@ -1,7 +1,6 @@
 //! What the system knows of a TCP connection: round trip, window, losses. Linux only.
 //!
-//! Source: `struct tcp_info` of include/uapi/linux/tcp.h, tcp(7). The call needs no privilege. It is the
-//! crate's only unsafe code.
+//! The kernel's structure is in `tcp_info`.
 
 use std::time::Duration;
 
@@ -51,8 +50,8 @@ impl Socket {
     /// Its state now.
     #[cfg(target_os = "linux")]
     pub fn state(&self) -> Option<TcpState> {
-        use std::os::fd::AsRawFd as _;
-        linux::read(self.descriptor.as_raw_fd())
+        use std::os::fd::AsFd as _;
+        crate::tcp_info::TcpInfo::of(self.descriptor.as_fd()).map(TcpState::from)
     }
 
     /// Its state now.
@@ -84,47 +83,18 @@ pub fn end_when_silent(_: &TcpStream, _: Duration) -> std::io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-mod linux {
-    use std::os::fd::RawFd;
-
-    use smbscope_wire::read::{u32_at, u64_at};
-
-    use super::TcpState;
-
-    /// Longer than the structure of any kernel so far.
-    const INFO_BYTES: usize = 512;
-
-    /// The kernel's structure, as far as this kernel fills it.
-    #[allow(unsafe_code)]
-    pub(super) fn read(descriptor: RawFd) -> Option<TcpState> {
-        let mut info = [0u8; INFO_BYTES];
-        let mut length = INFO_BYTES as libc::socklen_t;
-        // SAFETY: the pointers are valid for the call, and the kernel writes at most `length` bytes.
-        let done = unsafe {
-            libc::getsockopt(
-                descriptor,
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                info.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        (done == 0).then(|| decode(info.get(..length as usize).unwrap_or(&info)))?
-    }
-
-    /// The fields, whose places never change; later kernels append.
-    pub(super) fn decode(info: &[u8]) -> Option<TcpState> {
-        let segment = u64::from(u32_at(info, 16)?);
-        let least = u32_at(info, 148).filter(|&us| us != 0 && us != u32::MAX);
-        Some(TcpState {
-            round_trip_ns: i64::from(u32_at(info, 68)?) * 1000,
-            round_trip_min_ns: least.map(|us| i64::from(us) * 1000),
-            window_bytes: u64::from(u32_at(info, 80)?) * segment,
-            in_flight_bytes: u64::from(u32_at(info, 24)?) * segment,
-            retransmissions: u64::from(u32_at(info, 100)?),
-            acknowledged_bytes: u64_at(info, 120).unwrap_or_default(),
-            received_bytes: u64_at(info, 128).unwrap_or_default(),
-        })
+impl From<crate::tcp_info::TcpInfo> for TcpState {
+    fn from(info: crate::tcp_info::TcpInfo) -> TcpState {
+        let segment = u64::from(info.snd_mss);
+        TcpState {
+            round_trip_ns: i64::from(info.rtt_us) * 1000,
+            round_trip_min_ns: info.min_rtt_us.map(|us| i64::from(us) * 1000),
+            window_bytes: u64::from(info.snd_cwnd) * segment,
+            in_flight_bytes: u64::from(info.unacked) * segment,
+            retransmissions: u64::from(info.total_retrans),
+            acknowledged_bytes: info.bytes_acked.unwrap_or_default(),
+            received_bytes: info.bytes_received.unwrap_or_default(),
+        }
     }
 }
 
@@ -152,11 +122,5 @@ mod tests {
         assert_eq!((state.acknowledged_bytes, state.received_bytes), (1001, 10));
         assert!(state.round_trip_ns > 0 && state.window_bytes > 0, "{state:?}");
         assert_eq!(state.retransmissions, 0);
-    }
-
-    #[test]
-    fn a_short_structure_is_not_read() {
-        assert_eq!(linux::decode(&[0; 103]), None);
-        assert!(linux::decode(&[0; 104]).is_some());
     }
 }

@@ -24,7 +24,6 @@ pub mod send;
 mod socket_option;
 pub mod spec;
 mod stream;
-mod tcp_info;
 pub mod token;
 
 pub use error::NetError;
@@ -41,7 +40,7 @@ pub const PORT: u16 = 5446;
 pub fn parse_any(bytes: &[u8]) {
     let _ = handshake::Response::parse(bytes);
     let _ = handshake::Challenge::parse(bytes);
-    let _ = tcp_info::TcpInfo::parse(bytes);
+    let _ = smbscope_client::tcp_info::TcpInfo::parse(bytes);
     let _ = message::Message::parse(bytes);
     let _ = iperf3::parse_results(bytes);
     let mut framer = control::Framer::new(&[7; 32], handshake::Side::Sender);

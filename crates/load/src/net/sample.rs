@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::message::Interval;
 use super::socket_option::tcp_info;
 use super::spec::Direction;
-use super::tcp_info::TcpInfo;
+use smbscope_client::tcp_info::TcpInfo;
 
 /// One stream, as the sampler sees it.
 pub(super) struct Sampled {

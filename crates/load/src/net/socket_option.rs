@@ -1,18 +1,15 @@
-//! Socket options that no safe interface has: `TCP_INFO` with the length that the kernel knows, and
-//! the MTU of a connection's path (tcp(7), ip(7), ipv6(7)).
+//! Options of a connection's socket: its state, the size of its segments and the MTU of its path (tcp(7), ip(7),
+//! ipv6(7)).
 
-use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsFd as _;
 
-use super::tcp_info::TcpInfo;
-
-/// Longest value that is read. The kernel's `tcp_info` has 248 bytes in Linux 6.
-const BYTES_MAX: usize = 512;
+use smbscope_client::socket_option::value;
+use smbscope_client::tcp_info::TcpInfo;
 
 /// What TCP knows of a connection; `None` if the kernel does not answer.
 pub(super) fn tcp_info(stream: &TcpStream) -> Option<TcpInfo> {
-    TcpInfo::parse(&value(stream, libc::IPPROTO_TCP, libc::TCP_INFO).ok()?)
+    TcpInfo::of(stream.as_fd())
 }
 
 /// Payload of a full segment.
@@ -31,26 +28,9 @@ pub(super) fn path_mtu(stream: &TcpStream) -> Option<u64> {
 }
 
 fn number(stream: &TcpStream, level: i32, name: i32) -> Option<u64> {
-    let bytes = value(stream, level, name).ok()?;
+    let bytes = value(stream.as_fd(), level, name).ok()?;
     let number = i32::from_ne_bytes(*bytes.first_chunk()?);
     u64::try_from(number).ok()
-}
-
-#[allow(unsafe_code)]
-fn value(stream: &TcpStream, level: i32, name: i32) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0u8; BYTES_MAX];
-    let mut length = BYTES_MAX as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to the buffer, which has that many, and the
-    // descriptor belongs to a stream that lives until the call returns.
-    let result = unsafe {
-        let value = bytes.as_mut_ptr().cast::<libc::c_void>();
-        libc::getsockopt(stream.as_raw_fd(), level, name, value, &raw mut length)
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    bytes.truncate(length as usize);
-    Ok(bytes)
 }
 
 #[cfg(test)]

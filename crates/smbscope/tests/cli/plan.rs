@@ -310,6 +310,16 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
         "{text}"
     );
     assert!(text.contains("The busiest receives 92 % of the time before"), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("processors that the settings do not list (16 of 24)"), "{text}");
+
+    // Load of another machine would be wrong.
+    let linux = written(&dir, "linux.txt", MACHINE);
+    let complaint = complaint(2, ["plan", "cores", trace, linux.to_str().unwrap()]);
+    assert!(
+        complaint.contains("the trace is of Windows, and the settings are of Linux"),
+        "{complaint}"
+    );
 }
 
 /// A write and a Flush that a Samba answered, with a second server at two distances.

@@ -19,7 +19,7 @@ use crate::exit::{Code, Failure};
 /// The share, and how users log on.
 #[derive(Debug, Args)]
 pub struct Where {
-    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Each user has a separate folder in it.
+    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Simulated users have separate folders in it.
     #[arg(value_name = "TARGET", required_unless_present = "lab")]
     pub target: Option<String>,
     /// Use share, users and password of a lab (`smbscope lab up`) instead of TARGET: of the lab in

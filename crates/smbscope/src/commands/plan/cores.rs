@@ -1,5 +1,6 @@
 //! `smbscope plan cores`: the receive work of network adapters over processors.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use smbscope_plan::cores::layout::plan;
 use smbscope_plan::cores::load::load;
 use smbscope_plan::cores::prediction::{Connection, Cost, predict};
 use smbscope_plan::cores::read::read as outputs;
-use smbscope_plan::cores::topology::Machine;
+use smbscope_plan::cores::topology::{Cpu, Machine, System};
 use smbscope_plan::cores::traced;
 use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
 use smbscope_store::source::Input;
@@ -137,11 +138,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         _ => machine(&files)?,
     };
     if let Some(trace) = trace {
-        if machine.cpus.is_empty() {
-            let of_trace = traced::machine(&trace.machine);
-            machine.cpus = of_trace.cpus;
-            machine.assumptions.extend(of_trace.assumptions);
-        }
+        add_trace(&mut machine, &trace.machine)?;
         machine.received = Some(trace.received);
     }
     for (what, name) in [("--management", &args.management), ("--adapter", &args.adapter)] {
@@ -222,6 +219,38 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         }
     }
     output.finish()
+}
+
+/// Takes processors of a trace where the settings have none. Load of another machine would be wrong on this one.
+fn add_trace(machine: &mut Machine, trace: &traced::Trace) -> anyhow::Result<()> {
+    let name = |system| match system {
+        System::Linux => "Linux",
+        System::Windows => "Windows",
+    };
+    let has_settings = !machine.cpus.is_empty() || !machine.cards.is_empty();
+    if has_settings && machine.system != trace.system {
+        return Err(Failure::usage(format!(
+            "the trace is of {}, and the settings are of {}: give those of the same machine",
+            name(trace.system),
+            name(machine.system)
+        )));
+    }
+    let of_trace = traced::machine(trace);
+    if machine.cpus.is_empty() {
+        machine.cpus = of_trace.cpus;
+        machine.assumptions.extend(of_trace.assumptions);
+        return Ok(());
+    }
+    let known: BTreeSet<_> = machine.cpus.iter().map(|cpu| (cpu.group, cpu.number)).collect();
+    let is_other = |cpu: &&Cpu| !known.contains(&(cpu.group, cpu.number));
+    let others = of_trace.cpus.iter().filter(is_other).count();
+    if others > 0 {
+        machine.assumptions.push(format!(
+            "The trace is of the same machine, although it has processors that the settings do not list ({others} of {})",
+            of_trace.cpus.len()
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a file is a trace of processors, or a recording with one.

@@ -1,32 +1,46 @@
 //! `struct tcp_info` of Linux (include/uapi/linux/tcp.h). Newer kernels append fields, so each is read
-//! by its offset and is absent where the kernel's structure ends before it.
+//! by its offset and is absent where the kernel's structure ends before it. The call needs no privilege (tcp(7)).
+
+use std::os::fd::BorrowedFd;
+
+use crate::socket_option::value;
 
 /// What is used of it. Times are microseconds, as in the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TcpInfo {
-    pub(super) snd_mss: u32,
+pub struct TcpInfo {
+    /// Payload of a full segment, bytes.
+    pub snd_mss: u32,
     /// Segments on the way.
-    pub(super) unacked: u32,
-    pub(super) rtt_us: u32,
-    /// In segments.
-    pub(super) snd_cwnd: u32,
-    pub(super) total_retrans: u32,
+    pub unacked: u32,
+    /// Smoothed round trip.
+    pub rtt_us: u32,
+    /// Congestion window, segments.
+    pub snd_cwnd: u32,
+    /// Segments that were sent again, so far.
+    pub total_retrans: u32,
     /// Since Linux 4.1.
-    pub(super) bytes_acked: Option<u64>,
-    /// Since Linux 4.6; `u32::MAX` before the first sample.
-    pub(super) notsent_bytes: Option<u32>,
-    pub(super) min_rtt_us: Option<u32>,
+    pub bytes_acked: Option<u64>,
+    pub bytes_received: Option<u64>,
+    /// Since Linux 4.6.
+    pub notsent_bytes: Option<u32>,
+    /// Smallest round trip; absent before the first sample.
+    pub min_rtt_us: Option<u32>,
     /// Since Linux 4.10.
-    pub(super) busy_us: Option<u64>,
-    pub(super) rwnd_limited_us: Option<u64>,
-    pub(super) sndbuf_limited_us: Option<u64>,
+    pub busy_us: Option<u64>,
+    pub rwnd_limited_us: Option<u64>,
+    pub sndbuf_limited_us: Option<u64>,
     /// The peer's receive window, since Linux 5.4.
-    pub(super) snd_wnd: Option<u32>,
+    pub snd_wnd: Option<u32>,
 }
 
 impl TcpInfo {
+    /// That of a socket; `None` if the kernel does not answer.
+    pub fn of(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
+        TcpInfo::parse(&value(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()?)
+    }
+
     /// Reads the kernel's structure; `None` if it is shorter than that of Linux 2.6.
-    pub(super) fn parse(bytes: &[u8]) -> Option<TcpInfo> {
+    pub fn parse(bytes: &[u8]) -> Option<TcpInfo> {
         let u32_at = |at: usize| {
             let field = bytes.get(at..at.checked_add(4)?)?;
             Some(u32::from_ne_bytes(*field.first_chunk()?))
@@ -42,8 +56,9 @@ impl TcpInfo {
             snd_cwnd: u32_at(80)?,
             total_retrans: u32_at(100)?,
             bytes_acked: u64_at(120),
+            bytes_received: u64_at(128),
             notsent_bytes: u32_at(144),
-            min_rtt_us: u32_at(148).filter(|us| *us != u32::MAX),
+            min_rtt_us: u32_at(148).filter(|us| ![0, u32::MAX].contains(us)),
             busy_us: u64_at(168),
             rwnd_limited_us: u64_at(176),
             sndbuf_limited_us: u64_at(184),
@@ -52,7 +67,7 @@ impl TcpInfo {
     }
 
     /// Whether everything that was written has been acknowledged.
-    pub(super) fn is_drained(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.unacked == 0 && self.notsent_bytes.unwrap_or(0) == 0
     }
 }
