@@ -30,7 +30,7 @@ pub struct Net {
     /// Rows past the limit.
     pub left_out: u64,
     /// SMB next to it, by direction; empty without SMB.
-    pub beside: Vec<Beside>,
+    pub ratios: Vec<SmbRatio>,
     /// CPU time of the SMB client's machine for each GB; null without counters.
     pub smb_client_cpu_per_gb_ns: Option<i64>,
     /// CPU time of the SMB server's machine for each GB.
@@ -41,7 +41,7 @@ pub struct Net {
 
 /// One direction of SMB and of the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Beside {
+pub struct SmbRatio {
     /// read or write.
     pub operation: String,
     /// What SMB moved on its plateau.
@@ -178,7 +178,7 @@ impl NetTally {
                 (true, "unknown") => "network",
                 _ => "unknown",
             };
-            let beside = Beside {
+            let ratio = SmbRatio {
                 operation: operation.to_owned(),
                 smb_bits_per_second: rate,
                 smb_windows: windows,
@@ -188,7 +188,7 @@ impl NetTally {
                 limit: limit.to_owned(),
                 raw_limit: test.limit.clone(),
             };
-            self.net.beside.push(beside);
+            self.net.ratios.push(ratio);
         }
         self.net.problems = problems(&self.net.tests);
         Some(self.net)
@@ -317,9 +317,9 @@ mod tests {
             let mut tally = NetTally::default();
             tally.tests(&[test("send", raw, raw_limit), test("receive", 1e12, "network")]);
             let net = tally.finish(1_000_000_000, &bins(&[1000, 1000, 1000])).unwrap();
-            let [beside] = &net.beside[..] else { panic!("{net:?}") };
-            assert_eq!((beside.operation.as_str(), beside.smb_windows), ("write", 3));
-            beside.limit.clone()
+            let [ratio] = &net.ratios[..] else { panic!("{net:?}") };
+            assert_eq!((ratio.operation.as_str(), ratio.smb_windows), ("write", 3));
+            ratio.limit.clone()
         };
         assert_eq!(limit(8000.0, "network"), "network");
         assert_eq!(limit(9500.0, "receiver"), "smb");
@@ -334,7 +334,7 @@ mod tests {
         tally.tests(&[test("send", 16_000.0, "network"), test("receive", 8000.0, "network")]);
         tally.connections(&[Connection { server: "10.0.0.1".into(), ..Connection::default() }]);
         let net = tally.finish(1_000_000_000, &bins(&[1000])).unwrap();
-        assert_eq!(net.beside[0].raw_bits_per_second, 8000.0);
+        assert_eq!(net.ratios[0].raw_bits_per_second, 8000.0);
     }
 
     #[test]

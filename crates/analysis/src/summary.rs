@@ -36,7 +36,7 @@ use smbscope_tables::tables::{
 };
 
 pub use crate::logged::Logged;
-pub use crate::net::{Beside, Net, PathProblem};
+pub use crate::net::{Net, PathProblem, SmbRatio};
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
 pub use load::data::*;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use smbscope_plan::cores::bundle::{Live, read};
 use smbscope_plan::cores::layout::plan;
-use smbscope_plan::cores::prediction::{Connection, Cost, predict, steered};
+use smbscope_plan::cores::prediction::{Connection, predict, steered};
 use smbscope_plan::cores::toeplitz::{Fields, Flow, MICROSOFT_KEY, flow_hash};
 
 #[path = "support/packets.rs"]
@@ -229,7 +229,7 @@ fn adapter() {
             };
             // Twice, because the prediction for a single one also goes through all ports, which takes long here.
             let both = [connection.clone(), connection];
-            let prediction = predict(&machine, &layout, &both, Cost::default());
+            let prediction = predict(&machine, &layout, &both);
             let cpu = prediction.before.first().and_then(|core| core.cpu);
             if cpu == Some((0, received.cpu)) {
                 *processors.entry(received.cpu).or_default() += 1;

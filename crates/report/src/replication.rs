@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use smbscope_analysis::replication::forecast::{
-    GoalForecast, LineForecast, Percentiles, ReplicationForecast, RiskRow, WaitRow, Waits,
+    GoalForecast, LineForecast, Percentiles, ReplicationForecast, RiskRow, WaitRow,
 };
 use smbscope_analysis::replication::load::BusySecond;
 use smbscope_plan::replication::TEST_SR_TOPOLOGY;
-use smbscope_plan::replication::checks::{Check, Outcome};
-use smbscope_plan::replication::html::{HtmlRow, HtmlTables};
+use smbscope_plan::replication::checks::Check;
+use smbscope_plan::replication::html::HtmlTables;
 
 use crate::clock::Clock;
 use crate::document::{
@@ -17,7 +17,12 @@ use crate::fields::{Format, field};
 use crate::format;
 use crate::html::page;
 use crate::text::{TextLook, document_text};
-use crate::verdict::{Tile, Tone, Verdict};
+
+mod checks;
+mod verdict;
+
+use checks::checks;
+use verdict::{most_waiting, tiles, verdict};
 
 /// Rows of a table of waits in text.
 const WAITS_IN_TEXT: usize = 8;
@@ -121,98 +126,6 @@ fn document(plan: &ReplicationPlan) -> Document {
         version: plan.version.clone(),
         schema: smbscope_tables::SCHEMA_VERSION,
     }
-}
-
-/// The row whose operations wait the longest in all.
-fn most_waiting(waits: &Waits) -> Option<(&WaitRow, &Percentiles)> {
-    let row = waits.commands.first()?;
-    row.added.as_ref().filter(|_| row.waiting > Some(0)).map(|added| (row, added))
-}
-
-fn verdict(forecast: &ReplicationForecast) -> Verdict {
-    let Some(line) = forecast.lines.first().filter(|_| forecast.writes > 0) else {
-        return Verdict {
-            tone: Tone::Unknown,
-            sentence: "The recording has no write: nothing would be copied".to_owned(),
-            reasons: Vec::new(),
-        };
-    };
-    let place = format!("a second server at {}", name(line));
-    let mut reasons = Vec::new();
-    let (mut tone, sentence) = match most_waiting(&line.sync) {
-        Some((row, added)) => (
-            Tone::Watch,
-            format!(
-                "With synchronous copies to {place}, {} of {} {} requests wait for it: {} more at the median, {} more at p99",
-                format::count(row.waiting.unwrap_or(0)),
-                format::count(added.n),
-                row.name,
-                format::duration(added.p50_ns.unwrap_or(0)),
-                format::duration(added.p99_ns.unwrap_or(0)),
-            ),
-        ),
-        None => (
-            Tone::Good,
-            format!(
-                "With synchronous copies to {place}, no request of these clients waits: none requests stable storage"
-            ),
-        ),
-    };
-    if let Some(risk) = &line.at_risk {
-        reasons.push(format!(
-            "With asynchronous copies up to {} would be lost with the first server, {} during 99 % of the time; the recovery \
-             point is {} at worst.",
-            format::bytes(risk.max_bytes),
-            format::bytes(risk.p99_bytes),
-            format::duration(risk.max_ns)
-        ));
-    }
-    if let Some(share) = line.load.saturated_share {
-        reasons.push(match share {
-            0.0 => "No second has more data than the link carries.".to_owned(),
-            share => format!(
-                "{} of the seconds have more data than the link carries.",
-                format::share(share)
-            ),
-        });
-        if line.load.times_mean.is_some_and(|times| times < 1.0) {
-            tone = Tone::Bad;
-            reasons.push(
-                "The link cannot carry the writes: the second server would never catch up."
-                    .to_owned(),
-            );
-        }
-    }
-    Verdict { tone, sentence, reasons }
-}
-
-fn tiles(forecast: &ReplicationForecast) -> Vec<Tile> {
-    let load = forecast.lines.first().map(|line| line.load).unwrap_or_default();
-    let mut tiles = vec![
-        Tile::new(
-            "Written on average",
-            rate(load.mean_bits),
-            format!("p99 of seconds {}", rate(load.p99_bits)),
-        ),
-        Tile::new("Busiest second", rate(load.max_bits), ""),
-        Tile::new(
-            "Stable operations",
-            format::count(forecast.stable_operations),
-            format!("{} writes", format::count(forecast.writes)),
-        ),
-    ];
-    if let Some(goal) = &forecast.goal {
-        let value = goal.rtt_ns.map_or_else(|| "none".to_owned(), format::duration);
-        tiles.push(Tile::new("Longest round trip for the goal", value, goal.goal.clone()));
-    }
-    if let Some(outage) = forecast.lines.first().and_then(|line| line.outage) {
-        tiles.push(Tile::new(
-            "Log for the outage",
-            format::bytes(outage.log_bytes),
-            format!("{} without the link", format::duration(outage.outage_ns)),
-        ));
-    }
-    tiles
 }
 
 fn load(forecast: &ReplicationForecast) -> Section {
@@ -546,51 +459,6 @@ fn log(forecast: &ReplicationForecast) -> Section {
         id: "log",
         title: "The log, an outage and the first copy",
         help: "Bytes of the writes alone: the headers of a log's records are not known here.",
-        blocks,
-    }
-}
-
-fn checks(plan: &ReplicationPlan) -> Section {
-    let mut blocks = Vec::new();
-    let shown = |check: &Check| {
-        let outcome = match check.outcome {
-            Outcome::Met => "met",
-            Outcome::NotMet => "not met",
-            Outcome::ToBeMade => "to be made",
-        };
-        Block::Note(format!("[{outcome}] {}: {}.", check.what, check.because))
-    };
-    let is_made = |check: &&Check| check.outcome != Outcome::ToBeMade;
-    for (line, checks) in plan.forecast.lines.iter().zip(&plan.checks) {
-        blocks.push(Block::Note(format!("Link of {}", name(line))));
-        blocks.extend(checks.iter().filter(is_made).map(shown));
-    }
-    // They are the same for each link.
-    let last = plan.checks.last().into_iter().flatten();
-    blocks.extend(last.filter(|check| !is_made(check)).map(shown));
-    blocks.push(Block::Note(format!("The checks that remain, in one command: {TEST_SR_TOPOLOGY}")));
-    if let Some(report) = &plan.test_report {
-        let troubles = report.troubles().len();
-        blocks.push(Block::Note(format!(
-            "The report of Test-SRTopology was read as tables of text, whatever they mean: {} rows mention a failure, an \
-             error or a warning.",
-            format::count(troubles as u64)
-        )));
-        for table in &report.tables {
-            let width = table.rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
-            let columns = (0..width).map(|place| {
-                Column::new(heading("", None, false, 0), move |row: &HtmlRow| {
-                    row.cells.get(place).map_or(Cell::Empty, |cell| Cell::Text(cell.clone()))
-                })
-            });
-            let caption = format!("Test-SRTopology: {}", table.heading);
-            blocks.push(Block::Table(Table::new(caption, "", &table.rows, columns.collect())));
-        }
-    }
-    Section {
-        id: "checks",
-        title: "Checks before it is set up",
-        help: "Those of Test-SRTopology, where a recording and the given link decide them. The others are listed with the command that makes them.",
         blocks,
     }
 }

@@ -46,15 +46,6 @@ pub struct Connection {
     pub packets: u64,
 }
 
-/// What turns packets into load.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// Processor time for each received packet, from a trace.
-    pub packet_ns: Option<f64>,
-    /// The time over which the connections were recorded.
-    pub duration_ns: Option<u64>,
-}
-
 /// The prediction for a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prediction {
@@ -109,7 +100,7 @@ pub struct Spread {
     pub busiest: Option<Interval>,
 }
 
-/// The work of a core.
+/// The work of a core. How long it takes is known from a trace only ([`super::load`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreLoad {
     /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt
@@ -121,17 +112,10 @@ pub struct CoreLoad {
     pub packets: u64,
     pub bytes_percent: f64,
     pub packets_percent: f64,
-    /// Processor time of the packets in percent of the duration; above 100 the core cannot do the work.
-    pub load_percent: Option<f64>,
 }
 
 /// Predicts what the layout does to recorded connections.
-pub fn predict(
-    machine: &Machine,
-    layout: &Layout,
-    connections: &[Connection],
-    cost: Cost,
-) -> Prediction {
+pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -> Prediction {
     let mut prediction = Prediction::default();
     let (mut before, mut after) = (Sums::default(), Sums::default());
     let mut predicted = 0_u64;
@@ -157,7 +141,7 @@ pub fn predict(
             after.add(to, connection);
         }
         let packets: Vec<u64> = of_card.iter().map(|(connection, _)| connection.packets).collect();
-        let mut after = card_after.spread(cost);
+        let mut after = card_after.spread();
         let is_steering_hash_unknown = path_after.is_unknown() || path_before.is_unknown();
         if source != KeySource::Read || path_after.is_unknown() {
             after.busiest = chance::busiest_at_random(&packets, &path_after.shares());
@@ -176,12 +160,12 @@ pub fn predict(
             key: source,
             is_steering_hash_unknown,
             multichannel,
-            before: card_before.spread(cost),
+            before: card_before.spread(),
             after,
         });
     }
-    prediction.before = before.loads(cost);
-    prediction.after = after.loads(cost);
+    prediction.before = before.loads();
+    prediction.after = after.loads();
     prediction.ignored = connections.len() as u64 - predicted;
     prediction
 }
@@ -357,10 +341,9 @@ impl Sums {
         *packets = packets.saturating_add(connection.packets);
     }
 
-    fn loads(&self, cost: Cost) -> Vec<CoreLoad> {
+    fn loads(&self) -> Vec<CoreLoad> {
         let bytes_total = total(self.0.values().map(|sums| sums.1));
         let packets_total = total(self.0.values().map(|sums| sums.2));
-        let duration = cost.duration_ns.filter(|&ns| ns > 0);
         self.0
             .iter()
             .map(|(&cpu, &(connections, bytes, packets))| CoreLoad {
@@ -370,15 +353,12 @@ impl Sums {
                 packets,
                 bytes_percent: percent(bytes, bytes_total),
                 packets_percent: percent(packets, packets_total),
-                load_percent: cost.packet_ns.zip(duration).map(|(packet_ns, duration_ns)| {
-                    100.0 * packet_ns * packets as f64 / duration_ns as f64
-                }),
             })
             .collect()
     }
 
-    fn spread(&self, cost: Cost) -> Spread {
-        let cores = self.loads(cost);
+    fn spread(&self) -> Spread {
+        let cores = self.loads();
         let busiest_percent = cores.iter().map(|core| core.packets_percent).fold(0.0, f64::max);
         Spread { cores, busiest_percent, busiest: None }
     }

@@ -1,7 +1,7 @@
 //! The network without SMB: rates, what limited them, what they cost, round trips, packet sizes, and SMB
 //! next to them.
 
-use smbscope_analysis::summary::{Beside, Net, PathProblem};
+use smbscope_analysis::summary::{Net, PathProblem, SmbRatio};
 use smbscope_tables::tables::{NetRoundTrip, NetTest};
 
 use crate::document::{Block, Cell, Column, Section, Table, column};
@@ -9,9 +9,9 @@ use crate::format;
 
 pub(crate) fn net(net: &Net) -> Section {
     let mut blocks = Vec::new();
-    if !net.beside.is_empty() {
-        blocks.push(Block::Table(beside(net)));
-        blocks.extend(net.beside.iter().map(|one| Block::Note(sentence(one))));
+    if !net.ratios.is_empty() {
+        blocks.push(Block::Table(ratios(net)));
+        blocks.extend(net.ratios.iter().map(|one| Block::Note(sentence(one))));
     }
     if !net.tests.is_empty() {
         blocks.push(Block::Table(tests(&net.tests)));
@@ -44,26 +44,26 @@ fn rate(bits_per_second: f64) -> Cell {
     Cell::Measure(bits_per_second, format::bits(bits_per_second))
 }
 
-fn beside(net: &Net) -> Table {
-    let of = "net_beside";
+fn ratios(net: &Net) -> Table {
+    let of = "net_ratio";
     let columns = vec![
-        column(of, "operation", 0, |row: &Beside| Cell::Text(row.operation.clone())),
-        column(of, "smb_bits_per_second", 0, |row: &Beside| rate(row.smb_bits_per_second)),
-        column(of, "smb_windows", 0, |row: &Beside| Cell::Count(row.smb_windows)),
-        column(of, "raw_bits_per_second", 0, |row: &Beside| rate(row.raw_bits_per_second)),
-        column(of, "ratio", 0, |row: &Beside| Cell::Share(row.ratio)),
-        column(of, "limit", 0, |row: &Beside| Cell::Text(row.limit.clone())),
+        column(of, "operation", 0, |row: &SmbRatio| Cell::Text(row.operation.clone())),
+        column(of, "smb_bits_per_second", 0, |row: &SmbRatio| rate(row.smb_bits_per_second)),
+        column(of, "smb_windows", 0, |row: &SmbRatio| Cell::Count(row.smb_windows)),
+        column(of, "raw_bits_per_second", 0, |row: &SmbRatio| rate(row.raw_bits_per_second)),
+        column(of, "ratio", 0, |row: &SmbRatio| Cell::Share(row.ratio)),
+        column(of, "limit", 0, |row: &SmbRatio| Cell::Text(row.limit.clone())),
     ];
     Table::new(
         "SMB and the network",
         "Rates of file data by SMB and of bytes by TCP alone, in the same direction.",
-        &net.beside,
+        &net.ratios,
         columns,
     )
 }
 
 /// Which of the two is the limit.
-fn sentence(row: &Beside) -> String {
+fn sentence(row: &SmbRatio) -> String {
     let part = format::share(row.ratio);
     let what = format!("SMB {}s {part} of what TCP alone moves", row.operation);
     match &*row.limit {

@@ -1,6 +1,6 @@
 //! The network without SMB: alone, next to SMB, as JSON of the schema and as a page.
 
-use smbscope_analysis::summary::{Beside, Net, PathProblem, Report};
+use smbscope_analysis::summary::{Net, PathProblem, Report, SmbRatio};
 use smbscope_report::{html, json};
 use smbscope_tables::tables::{NetRoundTrip, NetTest};
 
@@ -36,7 +36,7 @@ fn net() -> Net {
         p99_ns: 400_000,
         ..NetRoundTrip::default()
     };
-    let beside = Beside {
+    let ratio = SmbRatio {
         operation: "write".into(),
         smb_bits_per_second: 4e9,
         smb_windows: 12,
@@ -50,7 +50,7 @@ fn net() -> Net {
     Net {
         tests: vec![test],
         round_trips: vec![trip],
-        beside: vec![beside],
+        ratios: vec![ratio],
         smb_client_cpu_per_gb_ns: Some(700_000_000),
         problems: vec![problem],
         ..Net::default()

@@ -5,7 +5,7 @@ use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
 use smbscope_plan::cores::layout::plan;
 use smbscope_plan::cores::load::{Received, ReceivedCpu, load};
-use smbscope_plan::cores::prediction::{Connection, Cost, predict};
+use smbscope_plan::cores::prediction::{Connection, predict};
 use smbscope_plan::cores::processes::Process;
 use smbscope_plan::cores::read::read;
 use smbscope_plan::cores::topology::{Card, Cpu, Kind, Machine, Rss, System};
@@ -46,8 +46,7 @@ something that no program prints
 /// The plan of a machine; `connections` of its first adapter are placed.
 pub fn planned(machine: Machine, unknown_lines: u64, connections: &[Connection]) -> CoresPlan {
     let layout = plan(&machine);
-    let prediction =
-        (!connections.is_empty()).then(|| predict(&machine, &layout, connections, Cost::default()));
+    let prediction = (!connections.is_empty()).then(|| predict(&machine, &layout, connections));
     let received = machine.received.as_ref();
     CoresPlan {
         findings: find(&machine),

@@ -77,7 +77,7 @@ pub fn report(net: Option<Net>) -> Report {
 }
 
 /// The network next to SMB, from inputs of which some have a test and some SMB.
-pub fn beside(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Option<Net>> {
+pub fn with_smb(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Option<Net>> {
     let (report, _) = summarize(source, Options::default(), None, monitor)?;
     Ok(report.net)
 }

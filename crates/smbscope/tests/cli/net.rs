@@ -73,7 +73,7 @@ fn a_run_of_the_network_is_reported_and_put_next_to_smb() {
     assert_eq!(tests.len(), 2);
     assert!(tests.iter().all(|test| test["bytes"].as_u64() > Some(0) && test["streams"] == 2));
     assert_eq!(net["round_trips"].as_array().unwrap().len(), 9);
-    assert_eq!(net["beside"], serde_json::json!([]));
+    assert_eq!(net["ratios"], serde_json::json!([]));
 
     let run = run.to_str().unwrap();
     let text = answer(["report", run]);
@@ -86,10 +86,10 @@ fn a_run_of_the_network_is_reported_and_put_next_to_smb() {
     let capture = fixture("smb302.pcap");
     let json = answer(["compare", &capture, run, "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let beside = json["beside"].as_array().unwrap();
-    assert!(!beside.is_empty(), "{json}");
+    let ratios = json["ratios"].as_array().unwrap();
+    assert!(!ratios.is_empty(), "{json}");
     // Loopback carries more than a capture of 121 operations.
-    assert!(beside.iter().all(|row| row["limit"] == "smb"), "{json}");
+    assert!(ratios.iter().all(|row| row["limit"] == "smb"), "{json}");
     let text = answer(["compare", &capture, run]);
     assert!(text.contains("SMB is the limit, not the network"), "{text}");
     let text = answer(["report", &capture, run, "--all"]);

@@ -40,19 +40,16 @@ fn linux() -> Machine {
 #[test]
 fn each_connection_goes_through_hash_table_and_interrupt() {
     let machine = linux();
-    let cost = Cost { packet_ns: Some(2_000.0), duration_ns: Some(100_000) };
-    let prediction = predict(&machine, &plan(&machine), &connections(), cost);
+    let prediction = predict(&machine, &plan(&machine), &connections());
     let card = &prediction.cards[0];
     assert_eq!((card.key, card.connections), (KeySource::Read, 2));
     assert_eq!(card.verdict, Verdict::OneDominates { packets_percent: 75.0 });
     // Before, both queues interrupt CPU 0.
     assert_eq!(card.before.cores.len(), 1);
     assert_eq!((card.before.cores[0].cpu, card.before.busiest_percent), (Some((0, 0)), 100.0));
-    assert_eq!(card.before.cores[0].load_percent, Some(80.0));
     // After, entry 0x78 is queue 0 on CPU 1, entry 0x6a queue 2 on CPU 3.
-    let after: Vec<_> =
-        card.after.cores.iter().map(|core| (core.cpu, core.packets, core.load_percent)).collect();
-    assert_eq!(after, [(Some((0, 1)), 30, Some(60.0)), (Some((0, 3)), 10, Some(20.0))]);
+    let after: Vec<_> = card.after.cores.iter().map(|core| (core.cpu, core.packets)).collect();
+    assert_eq!(after, [(Some((0, 1)), 30), (Some((0, 3)), 10)]);
     assert_eq!(card.after.busiest, None);
     assert_eq!(prediction.after, card.after.cores);
 }
@@ -62,10 +59,9 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     let machine = linux();
     let layout = plan(&machine);
     let one = &connections()[..1];
-    let prediction = predict(&machine, &layout, one, Cost::default());
+    let prediction = predict(&machine, &layout, one);
     assert_eq!(prediction.cards[0].verdict, Verdict::OneConnection);
     assert_eq!(prediction.cards[0].after.busiest_percent, 100.0);
-    assert_eq!(prediction.cards[0].after.cores[0].load_percent, None);
     let more = |card: &Card| {
         more_connections(
             card,
@@ -91,7 +87,7 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
 fn an_unknown_key_gives_an_interval() {
     let mut machine = linux();
     machine.cards[0].rss.key.clear();
-    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &connections());
     assert_eq!(prediction.cards[0].key, KeySource::Microsoft);
     let interval = prediction.cards[0].after.busiest.unwrap();
     // Two connections meet on one of four cores in a quarter of the cases.
@@ -104,7 +100,7 @@ fn what_is_unknown_has_no_processor() {
     let before = |change: fn(&mut Machine)| {
         let mut machine = linux();
         change(&mut machine);
-        let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+        let prediction = predict(&machine, &plan(&machine), &connections());
         prediction.before.iter().map(|core| (core.cpu, core.packets)).collect::<Vec<_>>()
     };
     let unknown = vec![(None, 40)];
@@ -134,7 +130,7 @@ fn what_is_unknown_has_no_processor() {
 fn rps_scales_the_hash() {
     let mut machine = linux();
     machine.cards[0].rss.rps = vec![vec![4, 5, 6, 7]; 2];
-    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &connections());
     // 0x51ccc178 is in the second quarter of 32 bits, 0xc626b0ea in the fourth.
     let before: Vec<_> = prediction.before.iter().map(|core| (core.cpu, core.packets)).collect();
     assert_eq!(before, [(Some((0, 5)), 30), (Some((0, 7)), 10)]);
@@ -152,7 +148,7 @@ fn a_planned_rps_scales_the_adapters_hash_or_is_unknown() {
     let layout = plan(&machine);
     assert_eq!(layout.cards[0].queues, [(0, 1)]);
     assert_eq!(layout.cards[0].rps, [2, 3, 4, 5, 6, 7].map(|cpu| (0, cpu)));
-    let prediction = predict(&machine, &layout, &connections(), Cost::default());
+    let prediction = predict(&machine, &layout, &connections());
     // 0x51ccc178 is in the second sixth of 32 bits, 0xc626b0ea in the fifth.
     let cpus =
         |loads: &[CoreLoad]| loads.iter().map(|core| (core.cpu, core.packets)).collect::<Vec<_>>();
@@ -160,7 +156,7 @@ fn a_planned_rps_scales_the_adapters_hash_or_is_unknown() {
     assert!(!prediction.cards[0].is_steering_hash_unknown);
     // Without receive-hashing the kernel's own hash decides: an interval over six processors.
     machine.cards[0].has_receive_hash = Some(false);
-    let prediction = predict(&machine, &layout, &connections(), Cost::default());
+    let prediction = predict(&machine, &layout, &connections());
     assert_eq!(cpus(&prediction.after), [(None, 40)]);
     assert!(prediction.cards[0].is_steering_hash_unknown);
     let interval = prediction.cards[0].after.busiest.unwrap();
@@ -170,7 +166,7 @@ fn a_planned_rps_scales_the_adapters_hash_or_is_unknown() {
 #[test]
 fn a_dominant_connection_has_what_multichannel_would_bring() {
     let mut machine = linux();
-    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &connections());
     let found = prediction.cards[0].multichannel.as_ref().unwrap();
     assert_eq!(
         (found.pairs, found.connections, found.source),
@@ -186,13 +182,13 @@ fn a_dominant_connection_has_what_multichannel_would_bring() {
             < 1e-6
     );
     machine.samba_multichannel = Some(false);
-    let prediction = predict(&machine, &plan(&machine), &connections(), Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &connections());
     let found = prediction.cards[0].multichannel.as_ref().unwrap();
     assert_eq!((found.connections, &found.chance), (1, &None));
     // Even connections need none.
     let mut even = connections();
     even[1].packets = 30;
-    let prediction = predict(&machine, &plan(&machine), &even, Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &even);
     assert_eq!(prediction.cards[0].multichannel, None);
 }
 
@@ -202,7 +198,7 @@ fn connections_that_cannot_be_placed_are_counted() {
     let mut all = connections();
     all[0].card = 7;
     all[1].server = "::1".parse().unwrap();
-    let prediction = predict(&machine, &plan(&machine), &all, Cost::default());
+    let prediction = predict(&machine, &plan(&machine), &all);
     assert_eq!((prediction.ignored, prediction.cards.len(), prediction.after.len()), (2, 0, 0));
 }
 
@@ -226,7 +222,7 @@ proptest! {
                 packets,
             })
             .collect();
-        let prediction = predict(&machine, &layout, &connections, Cost::default());
+        let prediction = predict(&machine, &layout, &connections);
         let expected: u64 = connections
             .iter()
             .filter(|connection| layout.cards.iter().any(|placed| placed.card == connection.card))

@@ -375,6 +375,5 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("packets", "Packets", Count, Always, "Packets received."),
         ("bytes_percent", "Share of bytes", Number, Always, "Share of the bytes, in percent."),
         ("packets_percent", "Share of packets", Number, Always, "Share of the packets, in percent."),
-        ("load_percent", "Load", Number, Nullable, "Processor time of the packets, in percent of the time; null without a trace."),
     ]),
 ];

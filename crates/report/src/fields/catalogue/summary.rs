@@ -105,12 +105,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("tests", "Tests", List("net_test"), Always, "Phases and directions."),
         ("round_trips", "Round trips", List("net_round_trip"), Always, "Round trips of messages as large as SMB's."),
         ("left_out", "Left out", Count, Always, "Rows past the limit on their number."),
-        ("beside", "SMB and the network", List("net_beside"), Always, "SMB next to the network, by direction; empty without SMB."),
+        ("ratios", "SMB and the network", List("net_ratio"), Always, "SMB next to the network, by direction; empty without SMB."),
         ("smb_client_cpu_per_gb_ns", "SMB client's CPU per GB", Duration, Nullable, "CPU time of the SMB client's machine for each GB (10^9 bytes) of file data; null without its counters."),
         ("smb_server_cpu_per_gb_ns", "SMB server's CPU per GB", Duration, Nullable, "CPU time of the SMB server's machine for each GB of file data; null without its counters."),
         ("problems", "Packet sizes", List("net_problem"), Always, "MTU and segments that do not fit."),
     ]),
-    ("net_beside", "One direction of SMB and of the network.", &[], &[
+    ("net_ratio", "One direction of SMB and of the network.", &[], &[
         ("operation", "Direction", Text, Always, "read or write."),
         ("smb_bits_per_second", "SMB", Number, Always, "Mean rate of the windows in which SMB moved at least half as much as in its busiest one, bits per second."),
         ("smb_windows", "n", Count, Always, "These windows."),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use smbscope_plan::cores::commands::{Commands, Step};
-use smbscope_plan::cores::prediction::{CoreLoad, Prediction};
+use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::{Machine, System};
 
 use super::{CoresPlan, drawing, load, verdict, words};
@@ -187,18 +187,14 @@ fn predicted(prediction: &Prediction) -> Section {
     }
 }
 
-/// Each core before and after: its load if a cost of packets is known, otherwise its share of the packets.
+/// Each core's share of the packets before and after.
 fn pairs(prediction: &Prediction) -> Vec<Block> {
-    let all = || prediction.before.iter().chain(&prediction.after);
-    let has_load = all().next().is_some() && all().all(|core| core.load_percent.is_some());
-    let value =
-        |core: &CoreLoad| core.load_percent.filter(|_| has_load).unwrap_or(core.packets_percent);
     let mut cores: BTreeMap<_, (f64, f64)> = BTreeMap::new();
     for core in &prediction.before {
-        cores.entry(core.cpu).or_default().0 = value(core) / 100.0;
+        cores.entry(core.cpu).or_default().0 = core.packets_percent / 100.0;
     }
     for core in &prediction.after {
-        cores.entry(core.cpu).or_default().1 = value(core) / 100.0;
+        cores.entry(core.cpu).or_default().1 = core.packets_percent / 100.0;
     }
     let mut rows: Vec<_> = cores
         .into_iter()
@@ -213,11 +209,11 @@ fn pairs(prediction: &Prediction) -> Vec<Block> {
         rows.sort_by(|a, b| b.1.max(b.2).total_cmp(&a.1.max(a.2)));
         rows.truncate(CORES_IN_CHART);
     }
-    let (caption, help) = match has_load {
-        true => ("Load of each core", "Time for received packets, of the core's time."),
-        false => ("Share of each core", "Of the received packets of all adapters."),
+    let chart = Pairs {
+        caption: "Share of each core".to_owned(),
+        help: "Of the received packets of all adapters.".to_owned(),
+        rows,
     };
-    let chart = Pairs { caption: caption.to_owned(), help: help.to_owned(), rows };
     let mut blocks = vec![Block::Pairs(chart)];
     if left_out > 0 {
         blocks.push(Block::Note(format!("{left_out} less busy cores are not drawn.")));

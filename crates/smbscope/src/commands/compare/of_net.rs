@@ -33,12 +33,12 @@ pub fn run(
     let mut source = args.reading.open(&inputs, tokenizer.clone())?;
     args.filter.apply(&mut source, &verbosity)?;
     let html = args.html.as_deref().map(Output::file).transpose()?;
-    let found = pipeline::net::beside(&source, &verbosity)?;
+    let found = pipeline::net::with_smb(&source, &verbosity)?;
     let net = found.ok_or_else(|| {
         Failure::new(Code::Runtime, "no test of the network is left: nothing to compare")
     })?;
     // Without SMB, the tests are next to each other, and a filter has nothing to keep.
-    if !net.beside.is_empty() {
+    if !net.ratios.is_empty() {
         refuse_nothing(&source)?;
     }
     let start = net.tests.first().map(|test| test.started_at);

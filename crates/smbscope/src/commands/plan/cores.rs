@@ -15,7 +15,7 @@ use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
 use smbscope_plan::cores::layout::plan;
 use smbscope_plan::cores::load::load;
-use smbscope_plan::cores::prediction::{Connection, Cost, predict};
+use smbscope_plan::cores::prediction::{Connection, predict};
 use smbscope_plan::cores::read::read as outputs;
 use smbscope_plan::cores::topology::{Cpu, Machine, System};
 use smbscope_plan::cores::traced;
@@ -184,7 +184,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         let received = &recorded.connections;
         let connections: Vec<_> =
             received.iter().filter_map(|row| received_on(row, card)).collect();
-        let mut prediction = predict(&plan.machine, &plan.layout, &connections, Cost::default());
+        let mut prediction = predict(&plan.machine, &plan.layout, &connections);
         prediction.ignored += (received.len() - connections.len()) as u64 + recorded.beyond_limit;
         plan.prediction = Some(prediction);
     }
