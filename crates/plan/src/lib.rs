@@ -1,8 +1,11 @@
 //! What one would do about a slow file server, as commands with their undo. It reads settings and topology, and writes
 //! nothing.
 //!
-//! Owns the planners, one module each: [`cores`] spreads the receive work of network adapters over processors,
+//! Owns the planners, one module each: [`baseline`] judges security baselines, [`cores`] spreads the receive work of
+//! network adapters over processors, [`namespace`] moves DFS namespaces,
 //! [`replication`] has the checks of a second server that holds the same data.
 
+pub mod baseline;
 pub mod cores;
+pub mod namespace;
 pub mod replication;

@@ -1,0 +1,5 @@
+//! Security baselines: which settings touch a file server, what each costs here, and which one is guilty.
+//!
+//! [`setting`] is the waist: every form in which settings travel is read to it and written from it.
+
+pub mod setting;
