@@ -26,6 +26,7 @@ mod durability;
 mod durations;
 mod findings;
 mod lookups;
+mod network;
 mod operation;
 mod reply_silence;
 mod savings;
@@ -46,7 +47,8 @@ use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::{
-    Channel, Connection, Coverage, Handle, Interface, ServerEvent, Step, Tree,
+    Channel, Connection, Coverage, Handle, Interface, NetRoundTrip, NetTest, ServerEvent, Step,
+    Tree,
 };
 
 pub use data::*;
@@ -55,6 +57,7 @@ pub use operation::COLUMNS;
 use crate::channels::Timeline;
 use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
+use crate::net::SmbRatio;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
 use breaks::Breaks;
@@ -76,6 +79,7 @@ use findings::share_conflicts::ShareConflicts;
 use findings::slow_client::SlowClient;
 use findings::stragglers::Stragglers;
 use lookups::Lookups;
+use network::Network;
 use operation::{Act, Operation, Rows};
 use reply_silence::ReplySilence;
 use sequential_blocks::SequentialBlocks;
@@ -128,6 +132,7 @@ pub struct Explain {
     no_compounding: NoCompounding,
     logged: LoggedTally,
     timeline: Timeline,
+    network: Network,
     slow_client: SlowClient,
     change: Change,
     counters: Counters,
@@ -159,6 +164,7 @@ impl Explain {
 
     /// Adds connections, before or after their operations.
     pub fn connections(&mut self, rows: &[Connection]) {
+        self.network.connections(rows);
         for row in rows {
             let recording = self.recording(&row.recording);
             self.connections.add(recording, row);
@@ -167,6 +173,16 @@ impl Explain {
                 sample.connection(row);
             }
         }
+    }
+
+    /// Adds tests of the network without SMB.
+    pub fn net_tests(&mut self, rows: &[NetTest]) {
+        self.network.tests(rows);
+    }
+
+    /// Adds round trips of the network without SMB.
+    pub fn net_round_trips(&mut self, rows: &[NetRoundTrip]) {
+        self.network.round_trips(rows);
     }
 
     /// Adds trees, before or after their operations: what is continuously available.
@@ -206,6 +222,7 @@ impl Explain {
     pub fn counters(&mut self, rows: &[Counter]) {
         rows.iter().for_each(|row| self.counters.add(row));
         self.timeline.counters(rows);
+        self.network.counters(rows);
     }
 
     /// Adds what channels carried.
@@ -323,6 +340,7 @@ impl Explain {
         self.fixed_timer.see(op);
         self.per_entry_requests.see(op);
         self.polling.see(op);
+        self.network.see(op);
         self.change.see(op);
         self.no_compounding.see(op);
     }
@@ -333,7 +351,8 @@ impl Explain {
         let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
         let timeline = std::mem::take(&mut self.timeline);
         let channels = timeline.finish().map_or_else(Vec::new, |all| all.findings);
-        let mut notes = self.notes(&signing_cost, &channels)?;
+        let ratios = std::mem::take(&mut self.network).finish();
+        let mut notes = self.notes(&signing_cost, &channels, &ratios)?;
         notes.extend(decisions);
         let mut whole = self.whole;
         if whole.timed > 0 {
@@ -396,6 +415,7 @@ impl Explain {
             finding.share = (finding.saved_ns as f64 / all).min(1.0);
             judge_number(finding);
             self.counters.judge(finding);
+            network::judge(finding, &ratios);
         }
         if !candidates.iter().any(|one| one.finding.trouble == Trouble::Polling) {
             notes.extend(polling);
@@ -414,7 +434,17 @@ impl Explain {
         }
         let change = self.change.finish();
         let logged = self.logged.finish();
-        Ok(Diagnosis { findings, pauses, unexplained, change, notes, logged, channels, whole })
+        Ok(Diagnosis {
+            findings,
+            pauses,
+            unexplained,
+            change,
+            notes,
+            logged,
+            channels,
+            network: ratios,
+            whole,
+        })
     }
 
     /// Adds events that a server or client logged on its own.
@@ -426,6 +456,7 @@ impl Explain {
         &mut self,
         signing_cost: &SigningCost,
         channels: &[ChannelFinding],
+        ratios: &[SmbRatio],
     ) -> Result<Vec<Note>, ArrowError> {
         let durability = std::mem::take(&mut self.durability).finish();
         let mut notes = Vec::new();
@@ -434,6 +465,10 @@ impl Explain {
                 notes.push(Note { about, what });
             }
         };
+        let is_signed = self.protected > self.whole.operations / 2;
+        for row in ratios {
+            note(true, About::Network, network::sentence(row, is_signed));
+        }
         note(
             self.smb1 > 0,
             About::Smb1,

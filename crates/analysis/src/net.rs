@@ -1,11 +1,14 @@
 //! The network without SMB next to SMB: what a test of the path found (`smbscope net send`), what SMB
 //! moved over the same path, and which of the two is the limit. docs/method/net.md defines the terms.
 
+pub mod bound;
 pub mod like;
 
 use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 use smbscope_tables::tables::{Connection, Counter, NetRoundTrip, NetTest};
+
+use crate::rows::bins::Bin;
 
 /// Rows of tests and of round trips that are kept.
 const ROWS_MAX: usize = 256;
@@ -76,6 +79,17 @@ pub struct PathProblem {
 pub(crate) struct Moved {
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
+}
+
+impl Bin for Moved {
+    fn empty() -> Moved {
+        Moved::default()
+    }
+
+    fn absorb(&mut self, other: &Moved) {
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
+    }
 }
 
 /// CPU time of one source of counters.
@@ -220,20 +234,32 @@ impl NetTally {
     }
 }
 
-/// The mean rate of the windows that moved at least half as much as the busiest one, their number and
-/// their length.
+/// The mean rate of the windows that moved at least half as much per second as the busiest one, their
+/// number and their length. The first and the last window count for the time from the first to the last
+/// payload only; they are left out if that is less than half of them and there are others.
 fn plateau(bin_ns: i64, bins: &[Moved], of: fn(&Moved) -> u64) -> Option<(f64, u64, i64)> {
     (bin_ns > 0).then_some(())?;
     let together = usize::try_from((WINDOW_NS + bin_ns - 1) / bin_ns).unwrap_or(1).max(1);
     let window_ns = bin_ns.saturating_mul(i64::try_from(together).unwrap_or(1));
-    let sums: Vec<u64> =
-        bins.chunks(together).map(|bins| bins.iter().map(of).sum::<u64>()).collect();
-    let most = sums.iter().copied().max().filter(|most| *most > 0)?;
-    let belongs = |sum: &&u64| **sum as f64 >= PLATEAU_SHARE * most as f64;
-    let (sum, count) =
-        sums.iter().filter(belongs).fold((0u64, 0u64), |(sum, count), one| (sum + one, count + 1));
-    let seconds = window_ns as f64 / 1e9 * count as f64;
-    Some((sum as f64 * 8.0 / seconds, count, window_ns))
+    let first = bins.iter().position(|bin| of(bin) > 0)?;
+    let last = bins.iter().rposition(|bin| of(bin) > 0)?;
+    let window = |(number, bins): (usize, &[Moved])| {
+        let begin = number * together;
+        let covered = (begin + bins.len()).min(last + 1).saturating_sub(begin.max(first));
+        (bins.iter().map(of).sum::<u64>(), covered)
+    };
+    let mut windows: Vec<(u64, usize)> = bins.chunks(together).enumerate().map(window).collect();
+    windows.retain(|(_, covered)| *covered > 0);
+    if windows.iter().any(|(_, covered)| covered * 2 >= together) {
+        windows.retain(|(_, covered)| covered * 2 >= together);
+    }
+    let rate = |(sum, covered): &(u64, usize)| *sum as f64 / *covered as f64;
+    let most = windows.iter().map(rate).max_by(f64::total_cmp).filter(|most| *most > 0.0)?;
+    windows.retain(|window| rate(window) >= PLATEAU_SHARE * most);
+    let sum = windows.iter().fold(0u64, |sum, (bytes, _)| sum.saturating_add(*bytes));
+    let covered: usize = windows.iter().map(|(_, covered)| covered).sum();
+    let seconds = bin_ns as f64 / 1e9 * covered as f64;
+    Some((sum as f64 * 8.0 / seconds, windows.len() as u64, window_ns))
 }
 
 /// What is wrong with packet sizes, once for each kind.
@@ -307,6 +333,12 @@ mod tests {
         bytes.extend([10; 10]);
         let found = plateau(100_000_000, &bins(&bytes), |bin| bin.written_bytes).unwrap();
         assert_eq!(found, (8000.0, 2, 1_000_000_000));
+        // A transfer of half a second, and one that begins and ends within windows.
+        let half = [[0; 3].as_slice(), &[100; 5], &[0; 4]].concat();
+        let of = |bin: &Moved| bin.written_bytes;
+        assert_eq!(plateau(100_000_000, &bins(&half), of).unwrap(), (8000.0, 1, 1_000_000_000));
+        let edges = [[0; 9].as_slice(), &[100; 17]].concat();
+        assert_eq!(plateau(100_000_000, &bins(&edges), of).unwrap(), (8000.0, 2, 1_000_000_000));
         assert_eq!(plateau(1, &bins(&[0]), |bin| bin.written_bytes), None);
         assert_eq!(plateau(0, &bins(&[5]), |bin| bin.written_bytes), None);
     }

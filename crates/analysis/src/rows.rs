@@ -2,6 +2,7 @@
 //! lowest floor of this crate: it uses no other module of it.
 
 pub(crate) mod application;
+pub(crate) mod bins;
 pub(crate) mod busy_time;
 pub(crate) mod columns;
 pub(crate) mod create_intent;

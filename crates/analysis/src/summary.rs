@@ -9,7 +9,6 @@
 //! - A share of time is `busy_ns` over that of all operations, so that shares add up to one.
 //! - Groups, paths, connections and bins have limits ([`Options`]); the result counts what is beyond them.
 
-mod bins;
 mod cells;
 mod chains;
 mod commands;

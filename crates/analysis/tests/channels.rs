@@ -268,6 +268,45 @@ fn processor_time_and_rdma_come_from_counters() {
     assert_eq!(one.cpu[0].user_seconds_per_gb, Some(0.3));
     assert!(near(one.rdma_bytes.unwrap(), 3e9));
     assert!(near(one.rdma_bytes_per_second[150], 1e8));
+    // TCP carries more than that until it ends.
+    assert_eq!(one.rdma_after_ns, None);
+}
+
+#[test]
+fn rdma_takes_over_from_tcp() {
+    let session = |rows: &[Counter]| {
+        let mut timeline = Timeline::default();
+        timeline.counters(rows);
+        timeline.channels(&transfer(&[0, 0]).rows());
+        timeline.interfaces(&[Interface {
+            recording: "run".into(),
+            session_id: Some(0x77),
+            address: "10.0.0.2".into(),
+            rdma_capable: true,
+            ..Interface::default()
+        }]);
+        timeline.finish().unwrap().sessions.remove(0)
+    };
+    let tcp = session(&[]);
+    // From 60 s on, which is after TCP's last byte, the adapter moves 10 GB/s for 20 s.
+    let rows: Vec<Counter> = (1..=100)
+        .map(|second| Counter {
+            recording: "run".into(),
+            time: START_NS + second * S,
+            source: "client".into(),
+            name: "rdma_transmit_bytes_per_second".into(),
+            instance: Some("mlx5_0/1".into()),
+            value: if (61..=80).contains(&second) { 1e10 } else { 2e3 },
+            ..Counter::default()
+        })
+        .collect();
+    let one = session(&rows);
+    assert_eq!((tcp.rdma_after_ns, one.rdma_after_ns), (None, Some(60 * S)));
+    assert!(near(one.rdma_bytes.unwrap(), 2e11), "{:?}", one.rdma_bytes);
+    let width = one.bin_ns;
+    assert_eq!(one.rdma_bytes_per_second.len(), one.channels[0].bytes_per_second.len());
+    assert!(near(one.rdma_bytes_per_second[(70 * S / width) as usize], 1e10));
+    assert_eq!(one.plateau_bytes_per_second, tcp.plateau_bytes_per_second);
 }
 
 #[test]

@@ -189,22 +189,26 @@ fn every_direction_and_protection_moves_all_data() {
         (Config { encryption: Encryption::Off, ..plain() }, Direction::In, 2, 2),
     ];
     for (config, direction, streams, channels) in cases {
-        let mut case = Case::new(&lab.target, 20, Paths::Count(channels));
-        case.config = config;
-        case.changes.direction = Some(direction);
-        case.changes.streams = Some(streams);
-        // Blocks that do not divide the file.
-        case.changes.block_bytes = Some(700_001);
-        let shown = migrate(&lab, case);
-        assert_whole(&lab, &shown);
-        let outcome = &shown.outcome;
-        assert_eq!(outcome.bytes, u64::from(streams) * 20 * MIB);
-        assert_eq!(outcome.channels.len(), usize::from(channels), "{:?}", shown.said);
-        let moved: u64 = outcome.channels.iter().map(|one| one.moved_bytes).sum();
-        assert_eq!(moved, outcome.bytes);
-        let rows = channel_rows(&shown.parts);
-        assert!(rows.iter().all(|row| row.bound_at.is_some() && row.channel.is_some()));
-        std::fs::remove_dir_all(lab.share().join("smbscope-migrate")).unwrap();
+        // On a busy machine a short transfer can end before the last channel joins.
+        let joined = [20, 100, 400].into_iter().any(|mib| {
+            let mut case = Case::new(&lab.target, mib, Paths::Count(channels));
+            case.config = config.clone();
+            case.changes.direction = Some(direction);
+            case.changes.streams = Some(streams);
+            // Blocks that do not divide the file.
+            case.changes.block_bytes = Some(700_001);
+            let shown = migrate(&lab, case);
+            assert_whole(&lab, &shown);
+            let outcome = &shown.outcome;
+            assert_eq!(outcome.bytes, u64::from(streams) * mib * MIB);
+            let moved: u64 = outcome.channels.iter().map(|one| one.moved_bytes).sum();
+            assert_eq!(moved, outcome.bytes);
+            let rows = channel_rows(&shown.parts);
+            assert!(rows.iter().all(|row| row.bound_at.is_some() && row.channel.is_some()));
+            std::fs::remove_dir_all(lab.share().join("smbscope-migrate")).unwrap();
+            outcome.channels.len() == usize::from(channels)
+        });
+        assert!(joined, "{channels} channels, {direction:?}");
     }
 }
 

@@ -50,6 +50,8 @@ pub struct SessionTimeline {
     pub power: Option<PowerState>,
     /// Bytes that RDMA counters of the client or the server show: they bypass TCP.
     pub rdma_bytes: Option<f64>,
+    /// Time from the start until RDMA moved more than TCP; null if it never did.
+    pub rdma_after_ns: Option<i64>,
     /// Processor time for each GB moved.
     pub cpu: Vec<CpuCost>,
     /// Width of the values of the rates.

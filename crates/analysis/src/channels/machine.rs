@@ -25,6 +25,8 @@ const PROCESS_SYSTEM: &str = "process_cpu_system_percent";
 const MACHINE: [&str; 4] =
     ["cpu_percent", "cpu_user_percent", "cpu_system_percent", "cpu_softirq_percent"];
 const RDMA: [&str; 2] = ["rdma_receive_bytes_per_second", "rdma_transmit_bytes_per_second"];
+/// Less than this is management of the fabric, not data, bytes/s.
+const RDMA_LEAST: f64 = 1e6;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SeriesKey {
@@ -162,15 +164,35 @@ impl Machines {
     pub(super) fn rdma_bytes(
         &self,
         recording: &str,
-        ends: (i64, Option<i64>, Option<i64>),
+        (start, last): (i64, Option<i64>),
     ) -> Option<f64> {
-        let (start, _, last) = ends;
         let last = last?;
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (key, samples) in self.of(recording, &RDMA) {
             *sums.entry(&key.source).or_default() += integral(samples, start, last).0;
         }
         sums.into_values().reduce(f64::max).map(rounded)
+    }
+
+    /// When RDMA moved something for the last time.
+    pub(super) fn rdma_end(&self, recording: &str) -> Option<i64> {
+        let last = |samples: &[(i64, f64)]| {
+            samples.iter().rev().find(|(_, rate)| *rate >= RDMA_LEAST).map(|(at, _)| *at)
+        };
+        self.of(recording, &RDMA).filter_map(|(_, samples)| last(samples)).max()
+    }
+
+    /// Since when RDMA moved more than TCP, whose rate at a time is `tcp`, in one direction of one port.
+    pub(super) fn rdma_took_over(&self, recording: &str, tcp: impl Fn(i64) -> f64) -> Option<i64> {
+        let first = |samples: &[(i64, f64)]| {
+            let place = samples
+                .iter()
+                .position(|(at, rate)| *rate >= RDMA_LEAST && *rate > tcp(at.saturating_sub(1)))?;
+            // A sample is the mean since the one before.
+            let from = place.checked_sub(1).and_then(|place| samples.get(place));
+            from.or_else(|| samples.get(place)).map(|(at, _)| *at)
+        };
+        self.of(recording, &RDMA).filter_map(|(_, samples)| first(samples)).min()
     }
 
     /// The same as a rate in bins; empty if there is none.

@@ -151,10 +151,23 @@ impl SessionTally {
         let ends = (start_ns, reached, last_byte);
         let fairness = fairness(&channels);
         let gain = gain(&channels, &sum, bin_ns);
+        // A client that goes over to RDMA has no bytes in TCP from then on: the timeline continues.
+        let is_offered = offered.iter().any(|one| one.rdma_capable);
+        let rdma_end = machines.rdma_end(&key.0).filter(|_| is_offered).max(last_byte);
+        let by_rdma = rdma_end.map_or(0, |end| end.saturating_sub(bins_start_ns) / bin_ns);
+        let limit = places.max(2 * BINS_MAX);
+        let places = usize::try_from(by_rdma).unwrap_or(0).clamp(places, limit);
+        let rdma_took_over = machines.rdma_took_over(&key.0, |at| {
+            let place = at.saturating_sub(bins_start_ns) / bin_ns;
+            usize::try_from(place).ok().and_then(|place| sum.get(place)).copied().unwrap_or(0.0)
+        });
         // What is shown has fewer bins than what is computed.
         let times = places.div_ceil(BINS_SHOWN).max(1);
         let shown_ns = bin_ns.saturating_mul(times as i64);
-        channels.iter_mut().for_each(|one| join(&mut one.bytes_per_second, times));
+        for one in &mut channels {
+            one.bytes_per_second.resize(places, 0.0);
+            join(&mut one.bytes_per_second, times);
+        }
         SessionTimeline {
             recording: key.0.clone(),
             session_id: key.1,
@@ -177,7 +190,8 @@ impl SessionTally {
             slowest: slowest(&channels),
             versus: None,
             power: machines.power(&key.0, ends),
-            rdma_bytes: machines.rdma_bytes(&key.0, ends),
+            rdma_bytes: machines.rdma_bytes(&key.0, (start_ns, rdma_end)),
+            rdma_after_ns: rdma_took_over.filter(|_| all > 0).map(after),
             cpu: machines.cost(&key.0, (first_byte.unwrap_or(start_ns), last_byte), all),
             rdma_bytes_per_second: machines.rdma_rates(
                 &key.0,

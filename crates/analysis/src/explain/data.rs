@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::net::SmbRatio;
+
 pub use crate::channels::ChannelFinding;
 pub use crate::evidence::{Confidence, Figure, Remedy};
 pub use crate::logged::Logged;
@@ -272,6 +274,8 @@ pub struct Diagnosis {
     pub logged: Vec<Logged>,
     /// What is wrong with channels.
     pub channels: Vec<ChannelFinding>,
+    /// The network without SMB next to SMB, where a test of the path (`smbscope net`) was given.
+    pub network: Vec<SmbRatio>,
     /// Totals.
     pub whole: Whole,
 }
@@ -390,6 +394,8 @@ pub enum About {
     Channels,
     /// One of several connections carries nearly all bytes.
     OneConnection,
+    /// What the path carries without SMB, and which of the two is the limit.
+    Network,
     /// Most of the time is network round trips.
     Distance,
     /// A client asks for a missing file at regular intervals.
@@ -400,7 +406,7 @@ pub enum About {
 
 impl About {
     /// All subjects.
-    pub const ALL: [About; 13] = [
+    pub const ALL: [About; 14] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
@@ -411,6 +417,7 @@ impl About {
         About::NotStable,
         About::Channels,
         About::OneConnection,
+        About::Network,
         About::Distance,
         About::Polling,
         About::Unseen,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use smbscope_tables::tables::{Connection, Coverage};
 
 use crate::logged::Logged;
+use crate::net::bound::PathBound;
 
 pub use crate::rows::status_class::StatusClass;
 pub use crate::stats::latency::Distribution;
@@ -326,6 +327,9 @@ pub struct ConnectionRow {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub elapsed: Distribution,
+    /// What its path carried at most.
+    #[serde(flatten)]
+    pub bound: PathBound,
     pub oplocks: Vec<Count>,
     pub leases: Vec<Count>,
 }

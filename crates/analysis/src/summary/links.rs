@@ -9,6 +9,7 @@ use super::data::{
 use super::series::SeriesTally;
 use super::tally::{Facts, Whole};
 use super::{share_of, tally::Dimension};
+use crate::net::bound::path_bound;
 use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Words counted in lists of words (states, dialects, mechanisms).
@@ -192,9 +193,11 @@ impl LinkTally {
             let unnamed = (Dimension::NONE, connection.connection);
             let number = self.index.get(&key).or_else(|| self.index.get(&unnamed));
             let link = number.and_then(|&number| self.links.get(number as usize));
+            let bound = path_bound(&connection);
             connections.rows.push(match link {
                 Some(link) => ConnectionRow {
                     connection,
+                    bound,
                     busy_ns: link.busy_ns,
                     busy_share: share_of(link.busy_ns, total.busy_ns),
                     credit_charge: link.credit_charge,
@@ -207,7 +210,7 @@ impl LinkTally {
                     oplocks: link.oplocks.finish(),
                     leases: link.leases.finish(),
                 },
-                None => ConnectionRow { connection, ..ConnectionRow::default() },
+                None => ConnectionRow { connection, bound, ..ConnectionRow::default() },
             });
         }
         connections

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use super::bins::FIRST_BIN_NS;
 use super::data::{self, Series};
 use super::tally::Facts;
+use crate::rows::bins::FIRST_BIN_NS;
 use crate::stats::latency::{Grain, Latency};
 
 #[derive(Clone, Debug)]

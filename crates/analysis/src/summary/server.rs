@@ -9,10 +9,10 @@ mod spread;
 use hashbrown::HashMap;
 use smbscope_tables::slice::{Group, Kind, Slice};
 
-use super::bins::Bins;
 use super::data::Series;
 use super::slowest::Slowest;
 use super::{rounded, share_of};
+use crate::rows::bins::Bins;
 use crate::rows::columns::Columns;
 use crate::stats::latency::{Grain, Latency, Sample};
 use data::{Server, ServerBin, ServerCommand, ServerShare, ServerSlice, ServerSlow, ServerSplit};

@@ -11,6 +11,7 @@ mod context;
 mod credits;
 mod events;
 mod lookups;
+mod network;
 mod notes;
 mod server;
 mod signing;

@@ -29,7 +29,7 @@ pub enum State {
     #[default]
     Online,
     Offline,
-    /// The input has a value that is none of these: the value.
+    /// Another value of the input: that value.
     Other(u32),
 }
 
@@ -68,7 +68,7 @@ pub struct Target {
     pub priority_class: Option<PriorityClass>,
     /// 0 to 31, the lowest first.
     pub priority_rank: Option<u32>,
-    /// Attributes of the input that nothing here stands for, kept and written back.
+    /// Attributes of the input without a field here, kept and written back.
     pub other: BTreeMap<String, String>,
 }
 

@@ -180,6 +180,10 @@ fn facts(one: &SessionTimeline) -> Facts {
     if let Some(bytes) = one.rdma_bytes.filter(|bytes| *bytes > 0.0) {
         rows.push(of("rdma_bytes", Cell::Bytes(bytes as u64)));
     }
+    if let Some(after) = one.rdma_after_ns {
+        let note = "from then on TCP carries less than the adapters' counters of RDMA show";
+        rows.push(of("rdma_after_ns", Cell::Duration(after)).noted(note.to_owned()));
+    }
     if let Some(power) = &one.power {
         let frequency =
             power.hertz_before.map_or(String::new(), |hertz| format!(", {:.2} GHz", hertz / 1e9));

@@ -278,6 +278,16 @@ fn transport(rows: &[ConnectionRow]) -> Table {
         })
         .titled("To client")
         .grouped("Most unacknowledged"),
+        column(of, "window_bound_bits_per_second", 1, |row: &ConnectionRow| {
+            rate(row.bound.window_bound_bits_per_second)
+        })
+        .titled("By bytes in flight")
+        .grouped("TCP carries at most"),
+        column(of, "loss_bound_bits_per_second", 2, |row: &ConnectionRow| {
+            rate(row.bound.loss_bound_bits_per_second)
+        })
+        .titled("By loss")
+        .grouped("TCP carries at most"),
         column(of, "bytes_to_server", 1, |row: &ConnectionRow| {
             Cell::Bytes(row.connection.bytes_to_server)
         })
@@ -301,6 +311,10 @@ fn transport(rows: &[ConnectionRow]) -> Table {
         columns,
     )
     .cut(10, 50, SQL)
+}
+
+fn rate(bits_per_second: Option<f64>) -> Cell {
+    bits_per_second.map_or(Cell::Empty, |bits| Cell::Measure(bits, format::bits(bits)))
 }
 
 /// What RDMA did, if it carries any of the connections.

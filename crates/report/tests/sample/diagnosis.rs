@@ -4,6 +4,7 @@ use smbscope_analysis::explain::{
     About, Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
     Logged, Note, Owner, Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
 };
+use smbscope_analysis::net::SmbRatio;
 
 /// Two findings, one of them with an impossible name.
 pub fn diagnosis() -> Diagnosis {
@@ -92,6 +93,16 @@ pub fn diagnosis() -> Diagnosis {
             ..Logged::default()
         }],
         channels: super::channels::channels().findings,
+        network: vec![SmbRatio {
+            operation: "read".into(),
+            smb_bits_per_second: 4e9,
+            smb_windows: 3,
+            smb_window_ns: 1_000_000_000,
+            raw_bits_per_second: 10e9,
+            ratio: 0.4,
+            limit: "smb".into(),
+            raw_limit: "network".into(),
+        }],
         whole,
     }
 }

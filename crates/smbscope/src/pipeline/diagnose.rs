@@ -21,6 +21,8 @@ impl Analysis for Explain {
             Table::Counters,
             Table::Channels,
             Table::Interfaces,
+            Table::NetTests,
+            Table::NetRoundTrips,
             Table::Steps,
             Table::Operations,
             Table::Trees,
@@ -43,6 +45,8 @@ impl Analysis for Explain {
             Part::Steps(rows) => self.steps(rows),
             Part::Channels(rows) => self.timeline(rows),
             Part::Interfaces(rows) => self.interfaces(rows),
+            Part::NetTests(rows) => self.net_tests(rows),
+            Part::NetRoundTrips(rows) => self.net_round_trips(rows),
             Part::Counters(rows) => self.counters(rows),
             Part::Coverage(row) => self.coverage(std::slice::from_ref(row)),
             _ => {}

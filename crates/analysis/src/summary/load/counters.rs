@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use smbscope_tables::run::Counter;
 
 use super::data::CounterRow;
-use crate::summary::bins::{Bin, Bins};
+use crate::rows::bins::{Bin, Bins};
 use crate::summary::data::Series;
 use crate::summary::rounded;
 

@@ -6,8 +6,8 @@ use smbscope_tables::run::{DONE, FAILED, NOT_STARTED, Scenario};
 
 use super::data::{Failure, LoadBin, PhaseRow, ScenarioRow};
 use super::phases::Phase;
+use crate::rows::bins::{Bin, Bins};
 use crate::stats::latency::{Grain, Latency, Sample};
-use crate::summary::bins::{Bin, Bins};
 use crate::summary::data::{Distribution, Series};
 use crate::summary::rounded;
 

@@ -3,7 +3,7 @@
 use smbscope_tables::slice::Group;
 
 use super::data::ServerSplit;
-use crate::summary::bins::Bin;
+use crate::rows::bins::Bin;
 
 impl ServerSplit {
     /// Adds a slice of that group.

@@ -32,6 +32,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("versus", "Compared", Object("versus"), Nullable, "The same amount moved in another recording of the report, with fewer paths or more slowly."),
         ("power", "Power saving", Object("power_state"), Nullable, "Idle states of processors; null without such counters."),
         ("rdma_bytes", "By RDMA", Number, Nullable, "Bytes that counters of RDMA show: they bypass TCP. Null without such counters."),
+        ("rdma_after_ns", "RDMA took over after", Duration, Nullable, "Time until RDMA moved more than TCP, by counters; null if it never did."),
         ("cpu", "Processor time", List("cpu_cost"), Always, "Processor time of client and server for each GB (10^9 bytes) moved, from counters between the first and the last byte."),
         ("bin_ns", "Width", Duration, Always, "Width of the bins of the rates."),
         ("bins_start_ns", "Bins from", Time, Always, "Beginning of the first bin."),

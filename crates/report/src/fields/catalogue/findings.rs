@@ -36,6 +36,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("logged", "Logged by Windows", List("logged"), Always, "What Windows' SMB server and client logged on their own, the most costly kinds first."),
         ("channels", "Channels", List("channel_finding"), Always, "What is wrong with channels of sessions over several connections."),
+        ("network", "The network", List("net_ratio"), Always, "The network without SMB next to SMB, by direction; empty without a test of the path (smbscope net)."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
         ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),

@@ -339,6 +339,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("read_bytes", "Read", Bytes, Always, "Bytes of file data read."),
         ("written_bytes", "Written", Bytes, Always, "Bytes of file data written."),
         ("elapsed", "Elapsed", Object("distribution"), Always, "First byte of the request to last byte of the reply."),
+        ("window_bound_bits_per_second", "Bound by window", Number, Nullable, "Most bytes in flight over the round trip, bits/s, in the direction with more payload: TCP did not move more in any round trip. Null without the whole round trip."),
+        ("loss_bound_bits_per_second", "Bound by loss", Number, Nullable, "What TCP with Reno's congestion control carries with this loss and round trip (Mathis and others 1997), bits/s. Null with fewer than 3 retransmissions or 1,000 packets."),
         ("oplocks", "Oplocks", List("count"), Always, "Oplock levels granted."),
         ("leases", "Leases", List("count"), Always, "Lease states granted: R read, H handle, W write."),
     ]),

@@ -50,13 +50,14 @@ Examples:
   smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --outage 1h --log-size 8GiB --data-size 4TiB
   smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --interval 15m
   smbscope plan replication week/ --rtt 5ms --bandwidth 1gbit --test-report TestSrTopologyReport.html
+  smbscope plan replication week/ --line net/                   # a folder of `smbscope net send REPLICA --out net`
   smbscope plan replication run/ --rtt 5ms --format json | jq '.lines[0].at_risk'")]
 pub struct ReplicationArgs {
     /// Capture files, datasets or run folders, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
     /// Round trip between the servers; can be given several times.
-    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present = "distance", help_heading = "Link")]
+    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present_any = ["distance", "line"], help_heading = "Link")]
     pub rtt: Vec<Duration>,
     /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be given several times.
     #[arg(long, value_name = "DISTANCE", value_parser = distance, help_heading = "Link")]
@@ -65,6 +66,10 @@ pub struct ReplicationArgs {
     /// round trip.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Link")]
     pub bandwidth: Vec<u64>,
+    /// A test of the link between the servers (a folder of `smbscope net send --out`): its round trip and rate; can be
+    /// given several times.
+    #[arg(long, value_name = "RUN", help_heading = "Link")]
+    pub line: Vec<String>,
     /// How long the link is down: the log that this needs, and how long catching up takes.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Questions")]
     pub outage: Option<Duration>,
@@ -102,7 +107,7 @@ pub struct ReplicationArgs {
 
 /// Makes the plan.
 pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    let lines = lines(args)?;
+    let lines = lines(args, &verbosity)?;
     let test_report = args.test_report.as_deref().map(read_report).transpose()?;
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
@@ -150,8 +155,8 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Each round trip with each rate.
-fn lines(args: &ReplicationArgs) -> anyhow::Result<Vec<Line>> {
+/// Each round trip with each rate, and the measured links.
+fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Line>> {
     let rates = match &args.bandwidth[..] {
         [] => vec![None],
         rates => rates.iter().map(|bits| Some(*bits as f64)).collect(),
@@ -161,12 +166,27 @@ fn lines(args: &ReplicationArgs) -> anyhow::Result<Vec<Line>> {
         let rtt_ns = ns(*round_trip)?;
         lines.extend(rates.iter().map(|&bandwidth_bits| Line { rtt_ns, bandwidth_bits }));
     }
+    for run in &args.line {
+        lines.push(measured(run, args, verbosity)?);
+    }
     match lines.len() {
         ..=LINES_MAX => Ok(lines),
         count => Err(Failure::usage(format!(
             "{count} links (round trips times rates): at most {LINES_MAX} in one plan"
         ))),
     }
+}
+
+/// The link that a test of the network measured.
+fn measured(run: &str, args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Line> {
+    let source = args.reading.open(&[run.to_owned()], None)?;
+    let net = crate::pipeline::net::with_smb(&source, verbosity)?;
+    net.as_ref().and_then(Line::measured).ok_or_else(|| {
+        Failure::usage(format!(
+            "--line {run}: has no test of the network with a round trip; record one on the first server: smbscope net \
+             send SECOND-SERVER --token TOKEN --out {run}"
+        ))
+    })
 }
 
 fn ns(time: Duration) -> anyhow::Result<i64> {

@@ -1,7 +1,7 @@
 //! Values in bins of equal width that merge pairwise when they become too many.
 //!
 //! Bins are aligned to the epoch and their width is [`FIRST_BIN_NS`] times a power of two, as those
-//! of the operations ([`super::series`]) are, so that all charts can have one time axis.
+//! of the operations (`summary::series`) are, so that all charts can have one time axis.
 
 use std::collections::VecDeque;
 
@@ -70,6 +70,11 @@ impl<B: Bin> Bins<B> {
         self.bins = merged;
         self.first = self.first.div_euclid(2);
         self.width = self.width.saturating_mul(2);
+    }
+
+    /// The width and all bins, the first at its own boundary.
+    pub(crate) fn into_bins(self) -> (i64, Vec<B>) {
+        (self.width, self.bins.into())
     }
 
     /// The values in `count` bins of `width` from `start` on. Values outside count in none.
