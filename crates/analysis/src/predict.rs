@@ -8,7 +8,7 @@
 //!
 //! A change is one of [`changes::Change`]. A [`plan::Plan`] is what several of them together mean
 //! for a replay; [`combined_changes`] knows how they interact, and [`requirements`] what a
-//! recording must have for them. [`capacity`] says how many users a server carries and, with
+//! recording must have for them. [`delivered`] finds receive windows that limited transfers. [`capacity`] says how many users a server carries and, with
 //! [`queueing`], how long requests wait. [`crypto`] has the costs of signing and encryption.
 //! [`forecast`] is what comes out.
 
@@ -17,6 +17,7 @@ pub mod capacity;
 pub mod changes;
 pub mod combined_changes;
 pub mod crypto;
+pub mod delivered;
 pub mod fit;
 pub mod forecast;
 pub mod plan;

@@ -346,6 +346,11 @@ impl Channel {
         table.end = now;
         table.end_reason = reason.to_owned();
         table.server_rtt_ns = self.round_trip.least_ns();
+        let state = self.socket.as_ref().and_then(|socket| socket.state());
+        if let Some(window) = state.and_then(|state| state.limiting_window_bytes) {
+            table.server_window_max = Some(window);
+            table.in_flight_max_to_server = window;
+        }
         (self.take_rows(), table)
     }
 }

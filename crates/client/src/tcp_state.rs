@@ -23,6 +23,10 @@ pub struct TcpState {
     pub acknowledged_bytes: u64,
     /// Bytes that arrived, so far.
     pub received_bytes: u64,
+    /// The peer's receive window, if it limited this side: it is not larger than the congestion window, and this side
+    /// waited for it in a tenth of the time in which there was something to send. (With BBR, which paces, it is a third
+    /// for a connection that never gets more than the window.)
+    pub limiting_window_bytes: Option<u64>,
 }
 
 /// A socket whose state can be read while its stream belongs to a connection. It keeps the connection open, so it
@@ -86,7 +90,13 @@ pub fn end_when_silent(_: &TcpStream, _: Duration) -> std::io::Result<()> {
 impl From<crate::tcp_info::TcpInfo> for TcpState {
     fn from(info: crate::tcp_info::TcpInfo) -> TcpState {
         let segment = u64::from(info.snd_mss);
+        let is_limited = match (info.rwnd_limited_us, info.busy_us) {
+            (Some(limited), Some(busy)) => limited > 0 && limited >= busy / 10,
+            _ => false,
+        };
         TcpState {
+            limiting_window_bytes: (info.snd_wnd.map(u64::from))
+                .filter(|window| is_limited && *window <= u64::from(info.snd_cwnd) * segment),
             round_trip_ns: i64::from(info.rtt_us) * 1000,
             round_trip_min_ns: info.min_rtt_us.map(|us| i64::from(us) * 1000),
             window_bytes: u64::from(info.snd_cwnd) * segment,

@@ -13,6 +13,7 @@ use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
 use smbscope_analysis::predict::changes::{self, Change};
 use smbscope_analysis::predict::combined_changes;
 use smbscope_analysis::predict::crypto::Calibration;
+use smbscope_analysis::predict::delivered::Delivered;
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::plan::Plan;
 use smbscope_analysis::predict::replay::{self, Baseline, Prediction, Replay};
@@ -128,6 +129,7 @@ fn select_step(
 #[derive(Default)]
 pub(super) struct Context {
     connections: Vec<Connection>,
+    delivered: Delivered,
     /// Of continuously available shares.
     trees: Vec<Tree>,
     /// Recordings of load runs whose users follow no schedule.
@@ -141,7 +143,7 @@ impl Context {
     /// A replay that knows what must be known.
     pub(super) fn begin(&self, plan: &Plan, baseline: Baseline) -> Replay {
         let mut replay = Replay::new(plan.clone(), baseline);
-        replay.connections(&self.connections);
+        replay.connections(&self.delivered.applied(&self.connections));
         replay.trees(&self.trees);
         self.unpaced.iter().for_each(|recording| replay.unpaced(recording));
         replay
@@ -168,7 +170,7 @@ impl Context {
 
 impl Analysis for Context {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Steps, Table::Counters, Table::Connections, Table::Trees]
+        vec![Table::Steps, Table::Counters, Table::Connections, Table::Channels, Table::Trees]
     }
 
     fn columns(&self) -> Vec<&'static str> {
@@ -190,6 +192,7 @@ impl Analysis for Context {
                 self.demand.steps(rows);
             }
             Part::Counters(rows) => self.demand.counters(rows),
+            Part::Channels(rows) => self.delivered.channels(rows),
             Part::Connections(rows) => self.connections.extend_from_slice(rows),
             Part::Trees(rows) => {
                 let available = rows.iter().filter(|row| row.continuous_availability == Some(true));

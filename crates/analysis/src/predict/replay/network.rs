@@ -7,7 +7,7 @@ use smbscope_tables::tables::Connection;
 
 use super::super::plan::Plan;
 use super::protection::Algorithms;
-use super::request::duration;
+use super::request::{Request, duration};
 use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
@@ -42,7 +42,16 @@ pub(super) struct TcpConnection {
     sends: [bool; 2],
     /// Bytes of long messages that it received, and how much longer they took than the model of the recorded network, ns.
     spread: (u64, i64),
+    /// Whether the server's receive window limits requests.
+    is_window_filled: bool,
+    /// End of sending of the last long request, recorded, and when it is sent with the changes.
+    queue: Option<(i64, i64)>,
 }
+
+/// A request whose first byte follows the last one of the request before by at most this had waited for it, ns ...
+const QUEUED_NS: i64 = 1_000_000;
+/// ... or by this share of that request's transfer.
+const QUEUED_SHARE: i64 = 20;
 
 /// Messages of this many bytes show the rate of the network.
 const LONG_BYTES: u64 = 12 << 10;
@@ -94,8 +103,13 @@ pub(super) struct ConnectionFacts {
     to_client: Option<i64>,
     to_server: Option<i64>,
     segment_bytes: Option<u64>,
+    /// Receive windows that senders filled, to the server and to the client, bytes.
+    filled_windows: [Option<u64>; 2],
     algorithms: Algorithms,
 }
+
+/// A sender that had this share of the receive window on its way was limited by it.
+const FILLED: f64 = 0.8;
 
 impl ConnectionFacts {
     pub(super) fn of(one: &Connection) -> ConnectionFacts {
@@ -105,7 +119,15 @@ impl ConnectionFacts {
             let is_here = here.iter().any(|here| vantage == Some(here.name()));
             if is_here { Some(0) } else { ns.map(duration) }
         };
+        let filled = |in_flight: u64, window: Option<u64>| {
+            let is_filled = |window: &u64| in_flight as f64 >= FILLED * *window as f64;
+            window.filter(|window| *window > 0).filter(is_filled)
+        };
         ConnectionFacts {
+            filled_windows: [
+                filled(one.in_flight_max_to_server, one.server_window_max),
+                filled(one.in_flight_max_to_client, one.client_window_max),
+            ],
             algorithms: Algorithms::of(one),
             to_client: side(one.client_rtt_ns, &[Vantage::Client]),
             to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
@@ -119,7 +141,8 @@ impl ConnectionFacts {
 
 impl TcpConnection {
     pub(super) fn new(plan: &Plan, known: ConnectionFacts, line: u32) -> TcpConnection {
-        let ConnectionFacts { to_client, to_server, segment_bytes, algorithms } = known;
+        let ConnectionFacts { to_client, to_server, segment_bytes, filled_windows, algorithms } =
+            known;
         let rtt_ns = to_client.unwrap_or(0) + to_server.unwrap_or(0);
         let is_known = to_client.is_some() && to_server.is_some();
         let segment_bytes = segment_bytes
@@ -143,8 +166,12 @@ impl TcpConnection {
                 then.window = then.window.min(window_of_losses(plan.loss, then.rtt_ns)).max(1.0);
             }
         }
+        let limited = |path: Path, bytes: Option<u64>| {
+            let window = bytes.map_or(f64::INFINITY, |bytes| bytes as f64 / path.segment_bytes);
+            Path { window: path.window.min(window.max(1.0)), ..path }
+        };
         let way = |path: Path, connections: usize| Route {
-            paths: [path; 2],
+            paths: filled_windows.map(|bytes| limited(path, bytes)),
             senders: vec![Default::default(); connections],
             turn: 0,
         };
@@ -161,7 +188,26 @@ impl TcpConnection {
             algorithms,
             sends: [to_client, to_server].map(|behind_ns| behind_ns == Some(0)),
             spread: (0, 0),
+            is_window_filled: filled_windows[0].is_some(),
+            queue: None,
         }
+    }
+
+    /// When a request is sent that waited for the request before it in the client's send queue: no reply made way for it, but
+    /// the window. None for another one. `usual` is the time that follows from replies.
+    pub(super) fn send_queued(&mut self, request: &Request, start: i64, usual: i64) -> Option<i64> {
+        if !self.is_other || !self.is_window_filled || request.bytes.0 < LONG_BYTES {
+            return None;
+        }
+        let near_ns = (request.sending_ns / QUEUED_SHARE).max(QUEUED_NS);
+        let at = match self.queue {
+            Some((ended, sent)) if start.saturating_sub(ended).abs() <= near_ns => {
+                Some(usual.min(self.then.next_is_free_at().max(sent)))
+            }
+            _ => None,
+        };
+        self.queue = Some((start.saturating_add(request.sending_ns), at.unwrap_or(usual)));
+        at
     }
 
     /// How much longer the bytes of a request and its reply took than the model of the recorded network, from their
@@ -233,6 +279,12 @@ impl TcpConnection {
 }
 
 impl Route {
+    /// When the connection that carries the next message has sent all before it.
+    fn next_is_free_at(&self) -> i64 {
+        let next = (self.turn + 1) % self.senders.len().max(1);
+        self.senders.get(next).map_or(i64::MIN, |[client, _]| client.sent_at())
+    }
+
     fn carry(&mut self, at: i64, bytes: (u64, u64), is_more: bool) -> NetworkCost {
         let [up, down] = &self.paths;
         if !is_more {

@@ -150,6 +150,11 @@ impl Sender {
         self.sent_at.saturating_sub(at)
     }
 
+    /// End of the last message, ns; the least possible time before the first.
+    pub fn sent_at(&self) -> i64 {
+        self.sent_at
+    }
+
     fn begin_round(&mut self, path: &Path) {
         self.before = self.in_flight;
         self.round = self.window.min(path.window).max(1.0);

@@ -68,7 +68,12 @@ impl Replay {
         let (start, access) = (recorded.start, &recorded.access);
         let client = self.clients.get_mut(request.client as usize)?;
         let client_ns = protection.map_or((0, 0), ProtectionChange::client);
-        let usual = client.send_time(start, client_ns.0);
+        let mut usual = client.send_time(start, client_ns.0);
+        if let Some(link) = self.links.get_mut(request.link as usize)
+            && let Some(at) = link.send_queued(request, start, usual)
+        {
+            usual = at;
+        }
         let transform = match access {
             _ if request.answered >= request.members => Transform::Dropped,
             Some(access) if self.is_baseline || self.plan.is_other_blocks() => {
