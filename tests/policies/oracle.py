@@ -293,7 +293,11 @@ def report(data, path):
     """gpreport.xml alone: security and auditing; policies of the registry section are not settings without templates."""
     settings, unknown = [], 0
     root = ElementTree.fromstring(data)
-    fields = lambda node: {local(child.tag): (child.text or "").strip() for child in node}
+    def fields(node):
+        # Texts are in the quotes of the template.
+        found = {local(child.tag): (child.text or "").strip() for child in node}
+        return {name: re.sub(r'^"(.*)"$', r"\1", text) if name == "SettingString" else text for name, text in found.items()}
+
     policy = fields(root)["Name"]
     for part in root:
         for extension in (node for node in part.iter() if local(node.tag) == "Extension"):

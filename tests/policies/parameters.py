@@ -86,7 +86,9 @@ def table(testparms):
         for synonym, (name, inverse) in synonyms.items():
             synonyms_of.setdefault(name, {})[synonym + ("!" if inverse else "")] = None
         for name, (scope, kind, values) in names.items():
-            row = rows.setdefault(name, {"name": name, "scope": scope, "kind": kind, "values": {}})
+            row = rows.setdefault(name, {"name": name, "values": {}})
+            # The newest version counts: `debug syslog format` was a flag once.
+            row["scope"], row["kind"] = scope, kind
             default = values_of.get(name, "")
             row[version] = "*" if name in LOCAL else default
             for value in values:
@@ -111,7 +113,8 @@ def check(path, version, testparm):
     for name in sorted(known & set(names)):
         row = rows[name]
         scope, kind, _ = names[name]
-        if (scope, kind) != (row["scope"], row["kind"]):
+        was_flag = (kind, row["kind"]) == ("bool", "enum")
+        if scope != row["scope"] or (kind != row["kind"] and not was_flag):
             wrong.append(f"{name}: {scope} {kind}, the table has {row['scope']} {row['kind']}")
         default = values_of.get(name, "")
         if row[version] not in ("*", default):

@@ -5,4 +5,4 @@
 
 pub mod read;
 pub mod setting;
-// pub mod write;
+pub mod write;

@@ -151,15 +151,13 @@ fn templates_explain_what_their_policies_set() {
         name: name.to_owned(),
     };
     let place = |key: &str, name: &str| in_scope(Scope::Computer, key, name);
-    let driver = place("SYSTEM\\CurrentControlSet\\Services\\MRxSmb10", "Start");
-    let text = templates.text(&driver, "de-DE").unwrap();
-    assert_eq!(text.policy, "Configure SMB v1 client driver");
-    assert!(text.explain.contains("start type"), "{}", text.explain);
-    assert!(
-        text.allowed.contains(&(Value::Dword(4), "Disable driver (recommended)".to_owned())),
-        "{:?}",
-        text.allowed
-    );
+    let hashes = "Software\\Policies\\Microsoft\\Windows\\LanmanServer";
+    // No German texts are there: English ones replace them.
+    let text = templates.text(&place(hashes, "HashPublicationForPeerCaching"), "de-DE").unwrap();
+    assert_eq!(text.policy, "Hash Publication for BranchCache");
+    assert!(text.explain.contains("hash generation service"), "{}", text.explain);
+    let all = (Value::Dword(2), "Allow hash publication for all shared folders".to_owned());
+    assert!(text.allowed.contains(&all), "{:?}", text.allowed);
     let hardened = "software\\policies\\microsoft\\windows\\networkprovider\\hardenedpaths";
     let text = templates.text(&place(hardened, "\\\\*\\SYSVOL"), "en-US").unwrap();
     assert_eq!(text.policy, "Hardened UNC Paths");
@@ -175,7 +173,8 @@ fn templates_explain_what_their_policies_set() {
         });
         let scope = if policy.class == Class::User { Scope::User } else { Scope::Computer };
         for (key, name) in names.chain(elements) {
-            let text = templates.text(&in_scope(scope, key, name), "en-US").unwrap();
+            let text = templates.text(&in_scope(scope, key, name), "en-US");
+            let text = text.unwrap_or_else(|| panic!("{policy:?}"));
             assert!(!text.policy.starts_with("$("), "{text:?}");
             assert!(!text.explain.is_empty(), "{text:?}");
         }

@@ -7,6 +7,7 @@
 use super::super::setting::{Place, Scope, Value};
 use super::format::Format;
 use super::registry_data::hive;
+use super::security_template;
 use super::sink::Sink;
 use super::templates::{Element, ElementKind, Template, Templates};
 use super::xml::{self, Node};
@@ -260,7 +261,9 @@ fn security(node: &Node) -> Result<(Place, Value), &'static str> {
     };
     let number = node.word_of("SettingNumber");
     let flag = node.word_of("SettingBoolean").map(|text| if text == "true" { "1" } else { "0" });
-    let text = node.text_of("SettingString").or(number).or(flag);
+    // Texts are in the quotes of the template.
+    let string = node.text_of("SettingString").map(security_template::single);
+    let text = string.clone().or_else(|| number.or(flag).map(str::to_owned));
     let unnamed = "an element without a name";
     let unfit = "a setting without a value that is known";
     match node.name.as_str() {
@@ -278,7 +281,7 @@ fn security(node: &Node) -> Result<(Place, Value), &'static str> {
             let is_kerberos =
                 node.word_of("Type").is_some_and(|kind| kind.eq_ignore_ascii_case("Kerberos"));
             let section = if is_kerberos { "Kerberos Policy" } else { "System Access" };
-            Ok(template(section, name, text.ok_or(unfit)?.to_owned()))
+            Ok(template(section, name, text.ok_or(unfit)?))
         }
         "Audit" => {
             let is_on = |name: &str| u32::from(node.word_of(name) == Some("true"));
@@ -298,7 +301,7 @@ fn security(node: &Node) -> Result<(Place, Value), &'static str> {
         }
         "SecurityOptions" => {
             if let Some(name) = node.word_of("SystemAccessPolicyName") {
-                return Ok(template("System Access", name, text.ok_or(unfit)?.to_owned()));
+                return Ok(template("System Access", name, text.ok_or(unfit)?));
             }
             let path = node.word_of("KeyName").ok_or(unnamed)?;
             let (scope, path) =
@@ -309,7 +312,7 @@ fn security(node: &Node) -> Result<(Place, Value), &'static str> {
                 let texts = node.children.iter().map(|text| text.text.clone());
                 Value::MultiText(texts.filter(|text| !text.is_empty()).collect())
             });
-            let one = node.text_of("SettingString").map(|text| Value::Text(text.to_owned()));
+            let one = string.map(Value::Text);
             let number = number.and_then(|text| text.parse().ok()).map(Value::Dword);
             Ok((place, several.or(one).or(number).ok_or(unfit)?))
         }

@@ -22,6 +22,9 @@ const CONTINUED_MAX: usize = 64 << 10;
 /// Settings of all shares that `copy` can refer to.
 const COPIED_MAX: usize = 20_000;
 
+/// The comment that testparm begins with.
+const PRINTED: &str = "# Global parameters";
+
 /// Whether a text is smb.conf: a section `[global]`, or mostly known parameters.
 pub(super) fn is_smb_conf(text: &str) -> bool {
     let mut known = 0;
@@ -109,6 +112,7 @@ pub(super) fn read(position: usize, items: &[Item<'_>], sink: &mut Sink<'_>) {
         items,
         open: Vec::new(),
         share: None,
+        is_printed: false,
         shares: BTreeMap::new(),
         copied: 0,
         includes: 0,
@@ -126,6 +130,8 @@ struct Reading<'a, 'b> {
     open: Vec<usize>,
     /// The section: a share, or none for `[global]` and what is before the first section.
     share: Option<String>,
+    /// Whether testparm printed the file.
+    is_printed: bool,
     shares: BTreeMap<String, Share>,
     copied: usize,
     includes: usize,
@@ -140,6 +146,7 @@ impl Reading<'_, '_> {
         let mut lines = lines(&text);
         while let Some((number, line)) = lines.next() {
             let mut whole = line.trim().to_owned();
+            self.is_printed |= whole == PRINTED;
             if whole.is_empty() || whole.starts_with(['#', ';']) {
                 continue;
             }
@@ -187,7 +194,8 @@ impl Reading<'_, '_> {
         };
         match parameter.name {
             "include" => return self.include(file, number, value, line, sink),
-            "copy" => self.copy(file, number, value, sink),
+            // testparm prints what `copy` made, and the line itself.
+            "copy" if !self.is_printed => self.copy(file, number, value, sink),
             _ => {}
         }
         if self.share.is_some() && !parameter.is_of_share {

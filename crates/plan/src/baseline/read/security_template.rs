@@ -135,7 +135,7 @@ pub(super) fn number(text: &str) -> Option<u32> {
 }
 
 /// One text: quotes are removed where they enclose parts of it.
-fn single(data: &str) -> String {
+pub(super) fn single(data: &str) -> String {
     whole_quoted(data.trim()).unwrap_or_else(|| data.trim().to_owned())
 }
 
