@@ -124,6 +124,9 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+/// Bytes of a file of no known form that are looked at.
+const SHOWN_BYTES: usize = 4_096;
+
 /// A file after unpacking.
 struct Item<'a> {
     name: String,
@@ -241,7 +244,10 @@ fn read_item(
 }
 
 fn decoded(item: &Item<'_>, sink: &mut Sink<'_>) -> String {
-    let decoded = text::decode(&item.bytes);
+    // Of a file of no known form only the beginning is shown.
+    let shown =
+        if item.format == Format::Unrecognised { item.bytes.get(..SHOWN_BYTES) } else { None };
+    let decoded = text::decode(shown.unwrap_or(&item.bytes));
     if decoded.is_damaged {
         sink.note("bytes that are not characters were replaced");
     }

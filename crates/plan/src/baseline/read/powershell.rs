@@ -150,11 +150,19 @@ pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
             let (object, next) = list(&lines, at);
             emit(&object, command, sink);
             at = next;
+        } else if line.trim_start().to_ascii_lowercase().starts_with("get-smb") {
+            // A command that was copied with its output.
+            match command_of(line) {
+                Some(object) => command = Some(object),
+                None => sink.unknown(number, line, "a command whose output is not read"),
+            }
+            at += 1;
         } else if let Some(dashes) = (1..=HEADING_LINES_MAX)
             .find(|ahead| lines.get(at + ahead).is_some_and(|(_, line)| is_dashes(line)))
         {
             at = table(&lines, at, at + dashes, command, sink);
         } else {
+            // `PS C:\\> Get-SmbShare`, or a sentence that names it.
             match command_of(line) {
                 Some(object) => command = Some(object),
                 None => sink.unknown(number, line, "neither a property nor a table"),

@@ -3,7 +3,7 @@
 //! Parameters that run programs, load code or read further files are not written: their values come from inputs of
 //! other people.
 
-use super::super::read::{clean, samba_parameters};
+use super::super::read::samba_parameters;
 use super::super::setting::{Place, Setting, Value};
 use super::Unwritten;
 
@@ -70,7 +70,10 @@ fn line(setting: &Setting) -> Result<(Option<&str>, String), &'static str> {
     if share.is_some_and(|share| !is_section(share)) {
         return Err("not the name of a share");
     }
-    let is_module = parameter.contains(':');
+    // `module:option`.
+    let parts = parameter.split_once(':');
+    let is_module = parts
+        .is_some_and(|(module, option)| !module.trim().is_empty() && !option.trim().is_empty());
     let is_word =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '_' | '-' | '.' | '*');
     if parameter.is_empty() || !parameter.chars().all(is_word) || parameter.trim() != parameter {
@@ -98,7 +101,7 @@ fn line(setting: &Setting) -> Result<(Option<&str>, String), &'static str> {
             let default = default.map_or_else(String::new, |default| format!(" ({default})"));
             return Ok((
                 share,
-                format!("# no `{parameter}` here: Samba's default applies{}", clean(&default)),
+                format!("# no `{parameter}` here: Samba's default applies{default}"),
             ));
         }
         _ => return Err("smb.conf has no form for this value"),

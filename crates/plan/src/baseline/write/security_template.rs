@@ -102,7 +102,9 @@ fn template_line(section: &str, name: &str, value: &Value) -> Result<String, &'s
         Value::Dword(number) => number.to_string(),
         Value::None => String::new(),
         Value::Delete => {
-            return Err("a security template cannot remove a setting: set its former value by hand");
+            return Err(
+                "a security template cannot remove a setting: set its former value by hand",
+            );
         }
         _ => return Err("a security template has no form for this value"),
     };
