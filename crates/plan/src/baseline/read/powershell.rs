@@ -133,7 +133,7 @@ pub(super) fn is_output(text: &str) -> bool {
     let mut previous = "";
     text.lines().any(|line| {
         let is_list = list_line(line).is_some_and(|(name, _)| known(name));
-        let is_table = is_dashes(line) && previous.split_whitespace().any(|name| known(name));
+        let is_table = is_dashes(line) && previous.split_whitespace().any(known);
         previous = line;
         is_list || is_table
     })

@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
                 None => sink.damage(number, "the file ends within a value"),
             }
         }
-        // A text goes on over lines until its quote.
+        // A text continues over lines until its quote.
         while !is_hex && is_open_text(&whole) && whole.len() < LINE_MAX {
             match lines.next() {
                 Some((_, next)) => {

@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 8;
 /// Files and bytes that one file includes.
 const INCLUDES_MAX: usize = 1_000;
 const INCLUDED_BYTES_MAX: usize = 64 << 20;
-/// Lines of one value that goes on.
+/// Bytes of one value over several lines.
 const CONTINUED_MAX: usize = 64 << 10;
 /// Settings of all shares that `copy` can refer to.
 const COPIED_MAX: usize = 20_000;
@@ -52,8 +52,8 @@ fn is_global(section: &str) -> bool {
     section.eq_ignore_ascii_case("global") || section.eq_ignore_ascii_case("globals")
 }
 
-/// Positions of the files that other files include: they are not read on their own. Of files that include each other,
-/// the first one is not among them.
+/// Positions of the files that other files include: they are not read on their own. The
+/// first of files that include each other is not among them.
 pub(super) fn included(items: &[Item<'_>]) -> BTreeSet<usize> {
     let edges: BTreeMap<usize, Vec<usize>> = items
         .iter()

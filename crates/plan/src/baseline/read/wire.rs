@@ -1,7 +1,7 @@
 //! What a live server shows on the wire as settings: [`settings`] of plain fields.
 //!
 //! MS-SMB2 2.2.4 (Negotiate), 2.2.3.1 (contexts), 2.2.6 (SessionSetup), 2.2.10 (TreeConnect). The caller takes the fields
-//! from a capture or from a Negotiate of its own; what was not seen is none, and becomes no setting.
+//! from a capture or from a Negotiate of its own; what was not seen is `None`, and becomes no setting.
 
 use super::super::setting::{Origin, Place, Setting, Value};
 

@@ -1,4 +1,4 @@
-//! XML as a tree, with limits: depth, elements, text. Names are without prefixes.
+//! XML as a tree, with limits of depth and elements. Names have no prefixes.
 //!
 //! A damaged document keeps the elements that were complete before the damage. Entities of a document type are not
 //! expanded; their names stay in the text.
