@@ -2,6 +2,7 @@
 //! result whatever the input was.
 
 pub mod etl;
+pub mod policies;
 pub mod segments;
 pub mod traces;
 pub mod views;

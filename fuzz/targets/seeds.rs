@@ -266,6 +266,8 @@ fn make() {
         "net",
         "html_tables",
         "journal",
+        "baseline",
+        "policies_container",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -302,6 +304,12 @@ fn make() {
         b"[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]}]",
     );
     seeds.add("journal", &[], &[2; 176]);
+    for (choice, file) in smbscope_fuzz::policies::files() {
+        seeds.add("baseline", &[choice], &file);
+    }
+    for container in smbscope_fuzz::policies::containers() {
+        seeds.add("policies_container", &[], &container);
+    }
     seeds.add("html_tables", &[], b"<table><tr><th>Log</th><td>8 GB</td></tr></table>");
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(

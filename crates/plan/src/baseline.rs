@@ -1,5 +1,8 @@
 //! Security baselines: which settings touch a file server, what each costs here, and which one is guilty.
 //!
-//! [`setting`] is the waist: every form in which settings travel is read to it and written from it.
+//! [`setting`] is the waist: every form in which settings travel is read to it ([`read`]) and written from it
+//! ([`write`]).
 
+pub mod read;
 pub mod setting;
+pub mod write;

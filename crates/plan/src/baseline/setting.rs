@@ -38,10 +38,10 @@ pub enum Place {
     Audit { subcategory: String },
     /// A property that a cmdlet prints.
     Smb { object: SmbObject, property: String },
-    /// A parameter of smb.conf, under its canonical name; `share` is `None` for `[global]`.
+    /// A parameter of smb.conf, under its canonical name; `[global]` has no `share`.
     Samba { share: Option<String>, parameter: String },
-    /// What a live server showed on the wire (`SigningRequired`, `Dialect`, `Cipher`, `ShareEncryption` ...); `share`
-    /// is `None` for the server.
+    /// What a live server showed on the wire (`SigningRequired`, `Dialect`, `Cipher`, `ShareEncryption` ...); the
+    /// server itself has no `share`.
     Wire { share: Option<String>, property: String },
     /// A client-side extension that a group policy names, by its GUID.
     Extension { scope: Scope, guid: String },
