@@ -1,5 +1,12 @@
 //! Security baselines: which settings touch a file server, what each costs here, and which one is guilty.
 //!
-//! [`setting`] is the waist: every form in which settings travel is read to it and written from it.
+//! [`setting`] is the waist: every form in which settings travel is read to it and written from it. [`effective`] applies
+//! several inputs one after the other, [`catalogue`] knows what a setting means, [`terms`] brings places of one meaning
+//! together, and [`difference`] compares two baselines. [`hardened`] has the demands on UNC paths.
 
+pub mod catalogue;
+pub mod difference;
+pub mod effective;
+pub mod hardened;
 pub mod setting;
+pub mod terms;
