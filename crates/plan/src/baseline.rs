@@ -4,6 +4,7 @@
 //! several inputs one after the other, [`catalogue`] knows what a setting means, [`terms`] brings places of one meaning
 //! together, and [`difference`] compares two baselines. [`hardened`] has the demands on UNC paths.
 
+pub mod bisect;
 pub mod catalogue;
 pub mod difference;
 pub mod effective;
