@@ -6,8 +6,10 @@
 
 pub mod bisect;
 pub mod catalogue;
+pub mod cost;
 pub mod difference;
 pub mod effective;
 pub mod hardened;
+pub mod protection;
 pub mod setting;
 pub mod terms;

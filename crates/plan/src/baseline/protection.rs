@@ -77,7 +77,11 @@ impl<'a> View<'a> {
     }
 
     /// The algorithm that signs with this dialect; `negotiated` is that of recorded connections of the newest dialect.
-    pub fn signing_algorithm(&self, dialect: Option<u16>, negotiated: Option<&str>) -> &'static str {
+    pub fn signing_algorithm(
+        &self,
+        dialect: Option<u16>,
+        negotiated: Option<&str>,
+    ) -> &'static str {
         match dialect {
             Some(one) if one < SMB3 => return HMAC,
             Some(one) if one < NEWEST => return CMAC,

@@ -124,11 +124,7 @@ impl Predicted {
 }
 
 /// The sum over commands; the calibration's error is common to all, the others are independent.
-fn sum(
-    commands: &[CommandCost],
-    errors: &[(&str, f64)],
-    is_of: impl Fn(&str) -> bool,
-) -> Estimate {
+fn sum(commands: &[CommandCost], errors: &[(&str, f64)], is_of: impl Fn(&str) -> bool) -> Estimate {
     let of = commands.iter().filter(|one| is_of(&one.name));
     let value: f64 = of.map(|one| one.n as f64 * one.added_ns.value).sum();
     let squares: f64 =

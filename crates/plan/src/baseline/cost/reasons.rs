@@ -23,18 +23,16 @@ pub fn unknown(row: &Row) -> (String, String) {
             "smbscope durability //SERVER/SHARE says what survives a power failure; for the time run smbscope load \
              //SERVER/SHARE before and after, and compare",
         ),
-        CostKey::Throttling => (
-            "a recording does not show which requests were slowed down on purpose",
-            LOAD,
-        ),
+        CostKey::Throttling => {
+            ("a recording does not show which requests were slowed down on purpose", LOAD)
+        }
         CostKey::Compression => (
             "how far the data compresses is not recorded",
             "copy the same files with and without it (robocopy with and without /compress), recorded with smbscope record",
         ),
-        CostKey::Threads | CostKey::Copies | CostKey::Locks | CostKey::Listing => (
-            "the work within the server is not replayed in such detail",
-            LOAD,
-        ),
+        CostKey::Threads | CostKey::Copies | CostKey::Locks | CostKey::Listing => {
+            ("the work within the server is not replayed in such detail", LOAD)
+        }
         CostKey::CaseLookup => (
             "the number of entries of the folders is not recorded",
             "list and create files in the largest folder before and after, recorded with smbscope record",
