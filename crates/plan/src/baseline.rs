@@ -10,6 +10,7 @@ pub mod cost;
 pub mod difference;
 pub mod effective;
 pub mod hardened;
+pub mod judgement;
 pub mod protection;
 pub mod setting;
 pub mod terms;

@@ -4,8 +4,6 @@
 //! request reaches, a setting that another one overrides. Settings that are one change together (signing by the server, by
 //! the client, its algorithm) get one cost.
 
-use std::collections::BTreeMap;
-
 use super::super::catalogue::{self, CostKey};
 use super::super::difference::{Change, Difference, Shown};
 use super::super::hardened::{Demands, matches};
@@ -102,11 +100,13 @@ impl Inquiry {
 pub fn questions(difference: &Difference, views: [View<'_>; 2], facts: Option<&Facts>) -> Inquiry {
     let mut inquiry = Inquiry::default();
     let asked = Asking { difference, before: views[0], after: views[1], facts };
-    asked.signing(&mut inquiry);
+    let has_dialects = asked.signing(&mut inquiry);
     asked.encryption(&mut inquiry);
     asked.paths(&mut inquiry);
-    let rest = difference.changes.iter().filter(|change| {
-        !matches!(change.cost, CostKey::Signing | CostKey::Encryption | CostKey::Hardened)
+    let rest = difference.changes.iter().filter(|change| match change.cost {
+        CostKey::Signing | CostKey::Encryption | CostKey::Hardened => false,
+        CostKey::Dialect => !has_dialects || change.key.of.is_some(),
+        _ => true,
     });
     rest.for_each(|change| asked.other(change, &mut inquiry));
     inquiry
@@ -147,18 +147,23 @@ impl Asking<'_> {
         })
     }
 
-    /// Signing, with the dialects that decide its algorithm.
-    fn signing(&self, inquiry: &mut Inquiry) {
+    /// Signing; true if with the dialects, which then decide its algorithm.
+    fn signing(&self, inquiry: &mut Inquiry) -> bool {
         let mut settings = self.keys(CostKey::Signing);
         let algorithms = [self.algorithm(self.before), self.algorithm(self.after)];
-        if self.after.signs() == Some(true) && algorithms[0] != algorithms[1] {
+        let has_dialects = self.after.signs() == Some(true) && algorithms[0] != algorithms[1];
+        if has_dialects {
             settings.extend(self.keys(CostKey::Dialect));
         }
-        if settings.is_empty() {
-            return;
+        if !settings.is_empty() {
+            self.signing_of(settings, algorithms[1], inquiry);
         }
+        has_dialects
+    }
+
+    fn signing_of(&self, settings: Vec<TermKey>, algorithm: &'static str, inquiry: &mut Inquiry) {
         let target = match self.after.signs() {
-            Some(true) => algorithms[1],
+            Some(true) => algorithm,
             Some(false) => "off",
             None => {
                 let because = "Neither side is known to require signing.";
@@ -408,24 +413,13 @@ impl Asking<'_> {
     }
 }
 
-/// Predicted weights for the search of the guilty setting: added time, with a little for what is not known, and less for
-/// what costs nothing.
-pub fn weights(costs: &[Cost]) -> BTreeMap<TermKey, f64> {
-    let most = costs.iter().filter_map(Cost::added_ns).fold(0.0, f64::max);
+/// Predicted weight of a cost for the search of the guilty setting: added time, with a little for what is not known, and less
+/// for what costs nothing. `most` is the largest added time.
+pub fn weight(cost: &Cost, most: f64) -> f64 {
     let base = if most > 0.0 { most } else { 1.0 };
-    let mut weights = BTreeMap::new();
-    for cost in costs {
-        let weight = match &cost.outcome {
-            CostOutcome::Predicted(one) => one.added_ns.value.max(0.0),
-            CostOutcome::Unknown { .. } => 0.05 * base,
-            CostOutcome::Nothing { .. } => 0.001 * base,
-        };
-        // One of those that are one change may be enough to cause it.
-        let each = weight / cost.settings.len().max(1) as f64;
-        for key in &cost.settings {
-            let own = weights.entry(key.clone()).or_insert(0.0_f64);
-            *own = own.max(each);
-        }
+    match &cost.outcome {
+        CostOutcome::Predicted(one) => one.added_ns.value.max(0.0),
+        CostOutcome::Unknown { .. } => 0.05 * base,
+        CostOutcome::Nothing { .. } => 0.001 * base,
     }
-    weights
 }
