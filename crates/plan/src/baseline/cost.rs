@@ -70,6 +70,8 @@ pub type Answer = Result<Numbers, String>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Numbers {
     pub commands: Vec<CommandNumbers>,
+    /// All scenarios of a load run together: their response times, with the client's work; none of other recordings.
+    pub scenarios: Option<CommandNumbers>,
     /// Bytes that the operations read and wrote.
     pub moved_bytes: u64,
     /// Additional processor time of the server for all operations, ns; none where the prediction has none.

@@ -153,3 +153,17 @@ fn of(row: &Row, place: &Place) -> Option<String> {
         _ => None,
     }
 }
+
+/// A place as people read it.
+pub fn place_title(place: &Place) -> String {
+    match place {
+        Place::Registry { key, name, .. } => format!("{key}\\{name}"),
+        Place::Template { section, name } => format!("[{section}] {name}"),
+        Place::Audit { subcategory } => format!("audit {subcategory}"),
+        Place::Smb { property, .. } => property.clone(),
+        Place::Samba { share: Some(share), parameter } => format!("[{share}] {parameter}"),
+        Place::Samba { share: None, parameter } => parameter.clone(),
+        Place::Wire { property, .. } => format!("on the wire: {property}"),
+        Place::Extension { guid, .. } => format!("extension {guid}"),
+    }
+}

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Numbers, Question};
+use super::{CommandNumbers, Numbers, Question};
 
 /// Error of what a calibration adds, as a share of it.
 const CALIBRATION_ERROR: f64 = 0.1;
@@ -44,6 +44,25 @@ pub struct CommandCost {
     pub added_ns: Estimate,
 }
 
+impl CommandCost {
+    fn of(one: &CommandNumbers) -> CommandCost {
+        let added = one.after_ns - one.before_ns;
+        let error = (CALIBRATION_ERROR * added).hypot(one.change_error_ns.unwrap_or(0.0));
+        CommandCost {
+            name: one.name.clone(),
+            n: one.n,
+            before_ns: one.before_ns,
+            after_ns: one.after_ns,
+            added_ns: Estimate::new(added, error),
+        }
+    }
+
+    /// The new time as a multiple of today's; none where that is zero.
+    pub fn factor(&self) -> Option<f64> {
+        (self.before_ns > 0.0).then(|| self.after_ns / self.before_ns)
+    }
+}
+
 /// Users that the server carries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UsersCost {
@@ -65,6 +84,8 @@ pub struct Predicted {
     pub before_ns: f64,
     /// Change of that time, per cent.
     pub percent: Estimate,
+    /// Response times of a load run's scenarios, with the client's work.
+    pub scenarios: Option<CommandCost>,
     /// Added to Reads and Writes for each MiB that they move, ns; none without any.
     pub ns_per_mib: Option<Estimate>,
     /// Added processor time of the server for each GB, s.
@@ -77,22 +98,8 @@ pub struct Predicted {
 impl Predicted {
     /// From the answer to a question.
     pub fn of(question: Question, numbers: &Numbers) -> Predicted {
-        let mut commands: Vec<_> = numbers
-            .commands
-            .iter()
-            .filter(|one| one.n > 0)
-            .map(|one| {
-                let added = one.after_ns - one.before_ns;
-                let error = (CALIBRATION_ERROR * added).hypot(one.change_error_ns.unwrap_or(0.0));
-                CommandCost {
-                    name: one.name.clone(),
-                    n: one.n,
-                    before_ns: one.before_ns,
-                    after_ns: one.after_ns,
-                    added_ns: Estimate::new(added, error),
-                }
-            })
-            .collect();
+        let commands = numbers.commands.iter().filter(|one| one.n > 0);
+        let mut commands: Vec<_> = commands.map(CommandCost::of).collect();
         let total = |one: &CommandCost| one.n as f64 * one.added_ns.value;
         commands.sort_by(|one, other| total(other).total_cmp(&total(one)));
         let errors = numbers.commands.iter().map(|one| {
@@ -111,6 +118,7 @@ impl Predicted {
             added_ns: added,
             before_ns,
             percent: added.times(percent),
+            scenarios: numbers.scenarios.as_ref().map(CommandCost::of),
             ns_per_mib: (mib > 0.0).then(|| moved.times(1.0 / mib)),
             cpu_s_per_gb: numbers.server_cpu_ns.filter(|_| gb > 0.0).map(|ns| {
                 let seconds = ns / 1e9 / gb;

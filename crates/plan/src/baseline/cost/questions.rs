@@ -296,6 +296,17 @@ impl Asking<'_> {
         let shares = self.facts.into_iter().flat_map(|facts| &facts.shares);
         let matching: Vec<_> =
             shares.map(|share| share.unc.clone()).filter(|unc| matches(pattern, unc)).collect();
+        let of_all = match kind {
+            "signing" => self.after.signs(),
+            _ => self.after.encrypts(),
+        };
+        if of_all == Some(true) {
+            let because = match kind {
+                "signing" => "All messages are signed anyway.",
+                _ => "All messages are encrypted anyway.",
+            };
+            return inquiry.nothing(settings, what, because);
+        }
         if self.facts.is_some() && matching.is_empty() {
             let because = format!("No share of the recording matches {pattern}.");
             return inquiry.nothing(settings, what, because);
@@ -321,7 +332,7 @@ impl Asking<'_> {
         if let Some(why) = &change.no_effect {
             return inquiry.nothing(settings, what, format!("It has no effect: {why}."));
         }
-        let is_none = row.performance == "None" || row.performance.starts_with("None ");
+        let is_none = ["None", "Little"].iter().any(|word| row.performance.starts_with(word));
         if row.cost == CostKey::None || is_none {
             let because = match row.performance.as_str() {
                 "None" => "It does not touch the speed of file serving.".to_owned(),
@@ -346,9 +357,13 @@ impl Asking<'_> {
                 }
                 ask(inquiry, &["write-through=on"]);
             }
+            ("smb1-server" | "smb1-client", _, _) => {
+                let because = "Clients and servers that speak SMB 2 and later do not use it.";
+                inquiry.nothing(settings, what, because);
+            }
             ("client-large-mtu", Some(value), _) => {
                 let block = if value == "0" { SMALL } else { LARGE };
-                let changes = [format!("max-read={block}"), format!("max-write={block}")];
+                let changes = [format!("max-read={block}B"), format!("max-write={block}B")];
                 ask(inquiry, &[&changes[0], &changes[1]]);
             }
             ("max-read" | "max-write", Some(_), facts) => {
@@ -361,7 +376,7 @@ impl Asking<'_> {
                     let because = "No recorded request is larger.";
                     return inquiry.nothing(settings, what, because);
                 }
-                ask(inquiry, &[&format!("{}={bytes}", row.id)]);
+                ask(inquiry, &[&format!("{}={bytes}B", row.id)]);
             }
             ("server-directory-leases" | "share-directory-leases", Some("1"), _) => {
                 ask(inquiry, &["dirlease"]);

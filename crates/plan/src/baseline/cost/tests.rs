@@ -161,7 +161,7 @@ fn encryption_of_one_share_and_hardened_paths_are_about_their_operations() {
 fn other_changes_have_their_own_questions_or_an_experiment() {
     let client = r"SYSTEM\CurrentControlSet\Services\LanmanWorkstation\Parameters";
     let mtu = [reg(client, "DisableLargeMtu", Value::Dword(1))];
-    let changes = vec!["max-read=65536".to_owned(), "max-write=65536".to_owned()];
+    let changes = vec!["max-read=65536B".to_owned(), "max-write=65536B".to_owned()];
     assert_eq!(asked(&[], &mtu), [(changes, 0)]);
     assert_eq!(
         asked(&[], &[conf("sync always", "yes")]),
@@ -169,7 +169,7 @@ fn other_changes_have_their_own_questions_or_an_experiment() {
     );
     assert_eq!(
         asked(&[], &[conf("smb2 max read", "65536")]),
-        [(vec!["max-read=65536".to_owned()], 0)]
+        [(vec!["max-read=65536B".to_owned()], 0)]
     );
     let cache = [reg(client, "DirectoryCacheLifetime", Value::Dword(0))];
     let all = inquiry(&[], &cache, Some(&facts())).costs(&[]);

@@ -6,7 +6,7 @@ use super::super::cost::Cost;
 use super::super::cost::questions::weight;
 use super::super::difference::{Change, Difference, Unset};
 use super::super::setting::{Origin, Place, Setting, Value};
-use super::super::terms::Terms;
+use super::super::terms::{Terms, place_title};
 
 /// Weight of a setting that the catalogue does not have, as a share of the smallest known one.
 const UNKNOWN: f64 = 0.5;
@@ -44,7 +44,7 @@ pub(super) fn candidates(
             let value = value.cloned().unwrap_or(Value::Delete);
             vec![Setting { place: place.clone(), value, origin: Origin::default() }]
         };
-        let title = title(place);
+        let title = place_title(place);
         Candidate { id: title.clone(), title, weight, baseline: at(baseline), former: at(former) }
     };
     for (place, one) in &after.unknown {
@@ -91,18 +91,4 @@ fn of_change(
     let at = |value| Setting { place: place.clone(), value, origin: Origin::default() };
     let baseline = at(own(now).unwrap_or_else(|| value(to)));
     Some((baseline, at(own(then).unwrap_or_else(|| value(from)))))
-}
-
-/// A place as people read it.
-pub(super) fn title(place: &Place) -> String {
-    match place {
-        Place::Registry { key, name, .. } => format!("{key}\\{name}"),
-        Place::Template { section, name } => format!("[{section}] {name}"),
-        Place::Audit { subcategory } => format!("audit {subcategory}"),
-        Place::Smb { property, .. } => property.clone(),
-        Place::Samba { share: Some(share), parameter } => format!("[{share}] {parameter}"),
-        Place::Samba { share: None, parameter } => parameter.clone(),
-        Place::Wire { property, .. } => format!("on the wire: {property}"),
-        Place::Extension { guid, .. } => format!("extension {guid}"),
-    }
 }

@@ -8,8 +8,7 @@ use super::super::cost::{Cost, Facts};
 use super::super::difference::{Difference, Security};
 use super::super::hardened::{Demands, matches};
 use super::super::setting::{Origin, Place};
-use super::super::terms::{Term, TermKey, Terms};
-use super::candidates::title;
+use super::super::terms::{Term, TermKey, Terms, place_title};
 
 /// Kinds of findings, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -125,7 +124,7 @@ fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
     let own = origin(&term.claim.origin);
     let mut found = Vec::new();
     if !row.no_effect.is_empty() {
-        let sentence = format!("{} has no effect: {}.", title(&term.place), row.no_effect);
+        let sentence = format!("{} has no effect: {}.", place_title(&term.place), row.no_effect);
         found.push(new(FindingKind::NoEffect, sentence, None, vec![own.clone()]));
     }
     if row.kind == Kind::Hardened {
@@ -141,15 +140,15 @@ fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
                 "{} is configured as {} ({}), and the server shows {}.",
                 row.meaning,
                 other.value,
-                title(&other.place),
+                place_title(&other.place),
                 term.value
             ),
             _ => format!(
                 "{}: {} says {}, and {} says {}, which counts.",
                 row.meaning,
-                title(&other.place),
+                place_title(&other.place),
                 other.value,
-                title(&term.place),
+                place_title(&term.place),
                 term.value
             ),
         };
