@@ -1,8 +1,18 @@
 //! Security baselines: which settings touch a file server, what each costs here, and which one is guilty.
 //!
-//! [`setting`] is the waist: every form in which settings travel is read to it ([`read`]) and written from it
-//! ([`write`]).
+//! [`setting`] is the waist: every form in which settings travel is read to it ([`read`]) and written from it ([`write`]).
+//! [`effective`] applies several inputs one after the other, [`catalogue`] knows what a setting means, [`terms`] brings
+//! places of one meaning together, and [`difference`] compares two baselines. [`hardened`] has the demands on UNC paths.
 
+pub mod bisect;
+pub mod catalogue;
+pub mod cost;
+pub mod difference;
+pub mod effective;
+pub mod hardened;
+pub mod judgement;
+pub mod protection;
 pub mod read;
 pub mod setting;
+pub mod terms;
 pub mod write;

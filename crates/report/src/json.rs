@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
 use smbscope_analysis::summary::Bottleneck;
+use smbscope_plan::baseline::judgement::findings::FindingKind;
 
 use crate::fields::{
-    Field, Format, Object, Presence, cores_objects, explain_objects, objects, processors_objects,
-    replication_objects, why_objects,
+    Field, Format, Object, Presence, baseline_objects, cores_objects, explain_objects, objects,
+    processors_objects, replication_objects, why_objects,
 };
 use crate::{Meta, Report};
 
@@ -99,6 +100,21 @@ pub fn cores_schema() -> Value {
 /// The schema of what `smbscope plan replication --format json` gives.
 pub fn replication_schema() -> Value {
     schema_of("replication", replication_objects())
+}
+
+/// The schema of what `smbscope plan baseline --format json` gives.
+pub fn baseline_schema() -> Value {
+    let mut schema = schema_of("baseline", baseline_objects());
+    let kinds: Vec<_> = FindingKind::ALL.iter().map(|one| json!(one)).collect();
+    let words = |values: &[&str]| values.iter().map(|one| json!(one)).collect::<Vec<_>>();
+    for (object, field, values) in [
+        ("baseline_finding", "kind", kinds),
+        ("baseline_cost", "outcome", words(&["predicted", "nothing", "unknown"])),
+        ("baseline_change", "security", words(&["stricter", "weaker", "neutral"])),
+    ] {
+        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
+    }
+    schema
 }
 
 /// The schema of a document whose first object is the whole.

@@ -4,6 +4,7 @@
 //! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 
+mod baseline;
 mod bottleneck;
 mod clock;
 mod comparison;
@@ -27,12 +28,17 @@ mod ticks;
 mod verdict;
 mod waterfall;
 
+pub use baseline::{
+    BaselinePlan, CommandBlock, SearchPlan, baseline_html, baseline_json, baseline_numbers,
+    baseline_text,
+};
 pub use clock::Clock;
 pub use comparison::comparison_html;
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{
-    cores_schema, explain_schema, json, processors_schema, replication_schema, schema, why_schema,
+    baseline_schema, cores_schema, explain_schema, json, processors_schema, replication_schema,
+    schema, why_schema,
 };
 pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::cores::{CoresPlan, cores_html, cores_json, cores_text};

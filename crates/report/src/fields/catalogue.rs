@@ -1,5 +1,6 @@
 //! The fields of the report, one file for each part of it. These files are data: they have one line per field.
 
+pub(super) mod baseline;
 pub(super) mod channels;
 pub(super) mod cores;
 pub(super) mod findings;

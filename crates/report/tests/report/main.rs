@@ -3,6 +3,7 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod baseline;
 mod cores;
 mod net;
 mod processors;

@@ -3,6 +3,7 @@
 // A helper of tests that clippy does not recognize.
 #![allow(clippy::unwrap_used)]
 
+pub mod baseline;
 pub mod channels;
 pub mod cores;
 pub mod diagnosis;

@@ -1,0 +1,98 @@
+//! The judgement of a baseline: one screen of text, the page, its JSON, and names that try to escape.
+
+use smbscope_analysis::predict::changes::Change;
+use smbscope_plan::baseline::cost::CostOutcome;
+use smbscope_report::fields::baseline_objects;
+use smbscope_report::{
+    BaselinePlan, TextLook, baseline_html, baseline_json, baseline_schema, baseline_text,
+};
+
+use super::is_well_formed;
+use super::sample::baseline::plan;
+use super::schema::{check_in, published};
+
+fn text(plan: &BaselinePlan, all: bool) -> String {
+    baseline_text(plan, TextLook { width: 110, all })
+}
+
+#[test]
+fn one_screen_says_what_costs_and_the_cheaper_way() {
+    let text = text(&plan(false), false);
+    insta::assert_snapshot!("baseline", text);
+    assert!(text.lines().count() <= 66, "{}", text.lines().count());
+}
+
+#[test]
+fn all_of_it() {
+    insta::assert_snapshot!("baseline_all", text(&plan(true), true));
+}
+
+/// Without style and script, which are those of all pages.
+#[test]
+fn page() {
+    let page = baseline_html(&plan(true));
+    is_well_formed(&page);
+    let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
+    insta::assert_snapshot!("baseline_page", body.replace("><", ">\n<"));
+}
+
+#[test]
+fn the_json_is_of_its_published_schema() {
+    published("baseline", &baseline_schema());
+    for plan in [plan(true), plan(false), BaselinePlan::default()] {
+        check_in(baseline_objects(), &baseline_json(&plan).unwrap(), "baseline", "$");
+    }
+}
+
+#[test]
+fn names_cannot_leave_their_place() {
+    let page = baseline_html(&plan(true));
+    assert_eq!(page.matches("<script").count(), 1);
+    for text in [page, text(&plan(true), true), text(&plan(true), false)] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']));
+    }
+}
+
+/// The replayed numbers are those of the calibration: 0.86 ns and 2 us for each message, at the server.
+#[test]
+fn the_cost_of_signing_is_that_of_the_calibration() {
+    let judgement = plan(false).judgement;
+    let CostOutcome::Predicted(signing) = &judgement.costs[0].outcome else { panic!() };
+    assert_eq!(signing.question.changes, ["signing=hmac-sha256"]);
+    let mib = signing.ns_per_mib.unwrap();
+    let expected = 0.86 * (1_048_576.0 + 84.0 + 120.0) + 4_000.0;
+    assert!((mib.value - expected).abs() < 5_000.0, "{mib:?} {expected}");
+    assert!(mib.low < mib.value && mib.value < mib.high);
+    let cpu = signing.cpu_s_per_gb.unwrap().value;
+    assert!((cpu - expected / 1.048576e6).abs() < 0.01, "{cpu}");
+    assert!((signing.users.unwrap().percent.value + 18.0).abs() < 1e-6);
+    let way = &judgement.alternatives[0];
+    assert!(way.what.contains("AES-GMAC") && way.price.is_none());
+    assert!((way.saved_ns_per_mib.unwrap().value / mib.value - 0.9).abs() < 0.02);
+}
+
+/// Each change that a judgement asks for can be read by predict.
+#[test]
+fn questions_are_changes_of_predict() {
+    let mut asked = 0;
+    let judgement = plan(false).judgement;
+    for cost in &judgement.costs {
+        let CostOutcome::Predicted(one) = &cost.outcome else { continue };
+        for change in &one.question.changes {
+            assert!(change.parse::<Change>().is_ok(), "{change}");
+            asked += 1;
+        }
+    }
+    for change in [
+        "max-read=65536B",
+        "max-write=1048576B",
+        "write-through=on",
+        "dirlease",
+        "channels=4",
+        "encryption=off",
+        "signing=off",
+    ] {
+        assert!(change.parse::<Change>().is_ok(), "{change}");
+    }
+    assert!(asked >= 1);
+}
