@@ -1,0 +1,1 @@
+//! Each form on the smallest file that has it.
