@@ -188,8 +188,11 @@ impl Stateful {
     }
 }
 
+/// The key of `other` of a link that leads to another namespace, in the directory.
+pub(super) const INTERLINK: &str = "interlink";
+
 /// The bits of the blob's type and of the number `Attributes`.
-pub(super) const INTERLINK: u32 = 0x10;
+pub(super) const INTERLINK_BIT: u32 = 0x10;
 const INSITE: u32 = 0x20;
 const SITE_COSTING: u32 = 0x40;
 const ROOT_SCALABILITY: u32 = 0x200;

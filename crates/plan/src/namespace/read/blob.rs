@@ -10,8 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::super::form::{
-    FLAG_BITS, Form, STATE_DETAIL, Stateful, flags_of_bits, folded, priority_class_of_number,
-    split_unc,
+    FLAG_BITS, Form, INTERLINK, INTERLINK_BIT, STATE_DETAIL, Stateful, flags_of_bits, folded,
+    priority_class_of_number, split_unc,
 };
 use super::super::model::{Flags, Link, Namespace, PriorityClass, State, Target};
 use super::LINKS_MAX;
@@ -218,10 +218,13 @@ fn common(mut data: Input<'_>, extra: u32) -> Result<Common, String> {
         keep("short", short);
     }
     let bits = data.u32()?;
-    let unknown = bits & !(FLAG_BITS | ENTRY | extra);
+    // The root never has the bit of an interlink.
+    let interlink = if extra == 0 { INTERLINK_BIT } else { 0 };
+    let unknown = bits & !(FLAG_BITS | ENTRY | extra | interlink);
     if unknown != 0 || bits & ENTRY == 0 || bits & extra != extra {
         keep("type", bits.to_string());
     }
+    let is_interlink = bits & interlink != 0;
     let code = data.u32()?;
     let comment = data.name()?;
     let times = [data.u64()?, data.u64()?, data.u64()?];
@@ -248,6 +251,9 @@ fn common(mut data: Input<'_>, extra: u32) -> Result<Common, String> {
     }
     if let Some(detail) = detail {
         other.insert(STATE_DETAIL.to_owned(), detail);
+    }
+    if is_interlink {
+        other.insert(INTERLINK.to_owned(), "yes".to_owned());
     }
     Ok(Common {
         prefix,

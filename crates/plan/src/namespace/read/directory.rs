@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::form::{Form, STATE_DETAIL, folded};
+use super::super::form::{Form, INTERLINK, STATE_DETAIL, folded};
 use super::super::model::{Flags, Link, Namespace, State, Target};
 use super::blob::{derived_guid, guid_text};
 use super::ldif::{self, Entry, as_text, dn_parts, escape_dn, part_value};
@@ -322,7 +322,9 @@ fn properties(
                 *state = State::Online;
                 other.insert(STATE_DETAIL.to_owned(), "4".to_owned());
             }
-            // Follows from the targets.
+            ("interlink=on", false) => {
+                other.insert(INTERLINK.to_owned(), "yes".to_owned());
+            }
             _ => kept.push(text),
         }
     }

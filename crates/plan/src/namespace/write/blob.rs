@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::form::{FLAG_BITS, Stateful, bits_of_flags, priority_number};
+use super::super::form::{
+    FLAG_BITS, INTERLINK, INTERLINK_BIT, Stateful, bits_of_flags, priority_number,
+};
 use super::super::model::{Flags, Link, Namespace, PriorityClass, State, Target};
 use super::super::read::{derived_guid, guid_text};
 use super::express::{LINK_TTL_S, ROOT_TTL_S};
@@ -115,7 +117,8 @@ impl Common<'_> {
         push_name(&mut out, self.prefix);
         push_name(&mut out, self.other.get("v1:short").map_or(self.prefix, String::as_str));
         let flags = bits_of_flags(self.flags)
-            | if self.other.contains_key("v1:scalability") { 0x200 } else { 0 };
+            | if self.other.contains_key("v1:scalability") { 0x200 } else { 0 }
+            | if self.other.contains_key(INTERLINK) { INTERLINK_BIT } else { 0 };
         let bits =
             self.number::<u32>("v1:type").map_or(ENTRY | self.extra, |bits| bits & !FLAG_BITS);
         push_u32(&mut out, bits | flags);

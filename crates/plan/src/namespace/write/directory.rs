@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::form::{Form, STATE_DETAIL, priority_name};
+use super::super::form::{Form, INTERLINK, STATE_DETAIL, priority_name};
 use super::super::model::{Flags, Link, Namespace, State, Target};
 use super::super::read::{
     BASE64, PLACEHOLDER_TIME, TARGET_LIST_NAMESPACE, derived_guid, guid_of, link_dn, namespace_dn,
@@ -291,6 +291,9 @@ impl Out {
             _ => "State=Okay",
         };
         self.attribute("msDFS-Propertiesv2", state.as_bytes());
+        if other.contains_key(INTERLINK) {
+            self.attribute("msDFS-Propertiesv2", b"Interlink=on");
+        }
         if let Some(kept) = other.get("v2:msDFS-Propertiesv2") {
             self.values("msDFS-Propertiesv2", kept);
         }

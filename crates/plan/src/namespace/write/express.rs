@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::super::form::{FLAG_BITS, Form, STATE_DETAIL, Stateful, folded};
+use super::super::form::{FLAG_BITS, Form, INTERLINK, STATE_DETAIL, Stateful, folded};
 use super::super::model::{Flags, Kind, Link, Namespace, PriorityClass, State, Target};
 use super::super::read::{SWITCH, SWITCHES};
 use super::super::text::is_xml_text;
@@ -289,6 +289,13 @@ fn keep_other(
 ) {
     for (key, value) in other {
         if key == STATE_DETAIL {
+            continue;
+        }
+        if key == INTERLINK {
+            // Servers find it out themselves when a target is added.
+            if level == Level::Link && matches!(form, Form::DirectoryV1 | Form::DirectoryV2) {
+                out.insert(key.clone(), "yes".to_owned());
+            }
             continue;
         }
         let is_kept = match key.strip_prefix(form.prefix()) {

@@ -59,6 +59,7 @@ fn other() -> impl Strategy<Value = BTreeMap<String, String>> {
         Just(("v2:description", "base64:/wA=".to_owned())),
         Just(("objects:NewProperty", "x".to_owned())),
         Just(("view:site", "Berlin".to_owned())),
+        Just(("interlink", "yes".to_owned())),
     ];
     proptest::collection::vec(one, 0..3)
         .prop_map(|all| all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
