@@ -8,7 +8,7 @@ use super::super::form::Form;
 use super::objects::{Properties, Subject, plain};
 use super::{Context, Damage, Damaged};
 
-/// A word, and whether it was quoted.
+/// A word, and whether it begins with a quote.
 type Word = (String, bool);
 
 pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
@@ -16,8 +16,7 @@ pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
     let mut line = 1;
     let mut rest = text;
     while !rest.is_empty() {
-        let start = line;
-        let (words, taken) = statement(rest, &mut line)?;
+        let (words, taken, start) = statement(rest, &mut line)?;
         rest = rest.get(taken..).unwrap_or_default();
         let Some((name, _)) = words.first() else { continue };
         if command(name, &words, start, context)? {
@@ -33,18 +32,22 @@ pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
     Ok(())
 }
 
-/// The words up to the end of a statement, and the bytes that they take.
-fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize)> {
+/// The words up to the end of a statement, the bytes that they take, and the line of the first one.
+fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize, usize)> {
     let mut words = Vec::new();
+    let mut start = *line;
     let mut word: Option<Word> = None;
     let mut letters = text.char_indices().peekable();
     while let Some((at, c)) = letters.next() {
+        if words.is_empty() && word.is_none() {
+            start = *line;
+        }
         match c {
             '\n' | ';' => {
                 *line += usize::from(c == '\n');
                 words.extend(word.take());
                 if !words.is_empty() {
-                    return Ok((words, at + 1));
+                    return Ok((words, at + 1, start));
                 }
             }
             '`' if matches!(letters.peek(), Some((_, '\n' | '\r'))) => {
@@ -60,6 +63,11 @@ fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize)> {
             '#' if word.is_none() => while letters.next_if(|(_, c)| *c != '\n').is_some() {},
             c if c.is_whitespace() => words.extend(word.take()),
             quote if is_quote(quote) || is_double_quote(quote) => {
+                // `-Name:'value'` is two words.
+                let is_parameter = |(word, is_quoted): &Word| {
+                    !is_quoted && word.starts_with('-') && word.ends_with(':')
+                };
+                words.extend(word.take_if(|word| is_parameter(word)));
                 let (piece, _) = word.get_or_insert_with(|| (String::new(), true));
                 let start = *line;
                 loop {
@@ -94,15 +102,12 @@ fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize)> {
                     }
                     piece.push(c);
                 }
-                if let Some((_, is_quoted)) = &mut word {
-                    *is_quoted = true;
-                }
             }
             c => word.get_or_insert_with(|| (String::new(), false)).0.push(c),
         }
     }
     words.extend(word);
-    Ok((words, text.len()))
+    Ok((words, text.len(), start))
 }
 
 fn is_quote(c: char) -> bool {
