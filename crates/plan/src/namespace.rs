@@ -2,4 +2,12 @@
 //!
 //! [`model`] is the waist: every form in which a namespace travels is read to it and written from it.
 
+pub mod check;
+pub mod difference;
+pub mod form;
 pub mod model;
+pub mod read;
+pub mod resolution;
+pub mod rewrite;
+mod text;
+pub mod write;

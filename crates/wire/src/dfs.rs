@@ -3,7 +3,10 @@
 //! MS-DFSC section 2.2.2 (REQ_GET_DFS_REFERRAL), 2.2.3 (..._EX), 2.2.4 (RESP_GET_DFS_REFERRAL) and
 //! 2.2.5 (the entries of versions 1 to 4). It does not own the IOCTL or transaction around them.
 //!
-//! A name is given only when its terminator was captured: half a path would name another place.
+//! A name is given only when its terminator was captured: half a path would name another place. [`encode`] writes what
+//! is read here.
+
+pub mod encode;
 
 use crate::read::{array_at, slice_at, u16_at, u32_at};
 use crate::text::{utf16le, utf16le_terminated};

@@ -1,0 +1,102 @@
+//! Times to live and sizes.
+//!
+//! 5,000 links and 5 MB of blob are Microsoft's recommendations for Windows 2000 mode. A client that got its referral just
+//! before a change keeps it for the whole TTL: that is why a shorter TTL helps only after the old one.
+
+use super::super::form::Form;
+use super::super::model::Kind;
+use super::super::write::{namespace_bytes, powershell};
+use super::{Cutover, Evidence, Findings, Severity, Subject, Trouble};
+
+/// Links of a namespace in Windows 2000 mode.
+const LINKS_V1: usize = 5_000;
+/// Bytes of its blob.
+const BLOB_BYTES: u64 = 5_000_000;
+/// A TTL above a day.
+const DAY_S: u32 = 86_400;
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    sizes(subject, findings);
+    let namespace = subject.namespace();
+    if let Some(ttl_s) = namespace.ttl_s {
+        ttl(subject, findings, None, ttl_s);
+    }
+    for (number, link) in namespace.links.iter().enumerate() {
+        if let Some(ttl_s) = link.ttl_s {
+            ttl(subject, findings, Some(number), ttl_s);
+        }
+    }
+}
+
+fn sizes(subject: &Subject<'_>, findings: &mut Findings) {
+    let namespace = subject.namespace();
+    // An export does not say in which mode its namespace is.
+    let severity = match namespace.kind {
+        Some(Kind::DomainV1) => Severity::High,
+        None if matches!(
+            subject.read.form,
+            Form::Export2003 | Form::Export2008 | Form::Objects
+        ) =>
+        {
+            Severity::Medium
+        }
+        _ => return,
+    };
+    let links = namespace.links.len();
+    let (bytes, how) = match subject.read.blob_bytes {
+        Some(bytes) => (bytes, "has"),
+        None => (namespace_bytes(namespace), "is estimated at"),
+    };
+    if links > LINKS_V1 {
+        findings.add_as(Trouble::TooManyLinks, severity, || {
+            subject.root(format!(
+                "{links} links; {LINKS_V1} are recommended; the blob {how} {bytes} bytes"
+            ))
+        });
+    }
+    if bytes > BLOB_BYTES {
+        findings.add_as(Trouble::BlobTooLarge, severity, || {
+            subject.root(format!("the blob {how} {bytes} bytes; {BLOB_BYTES} are recommended"))
+        });
+    }
+}
+
+fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_s: u32) {
+    let evidence = |detail: String, repair_s: u32| {
+        let (evidence, path, command) = match link {
+            Some(link) => (subject.link(link, detail), subject.link_path(link), "Set-DfsnFolder"),
+            None => (subject.root(detail), subject.path(), "Set-DfsnRoot"),
+        };
+        let repair =
+            Some(format!("{command} -Path {} -TimeToLiveSec {repair_s}", powershell(&path)));
+        Evidence { repair, ..evidence }
+    };
+    if ttl_s == 0 {
+        let usual = if link.is_some() { 1800 } else { 300 };
+        findings.add(Trouble::ZeroTtl, || evidence("the TTL is 0".to_owned(), usual));
+    }
+    match subject.context.cutover {
+        Some(Cutover { left_s, window_s }) if u64::from(ttl_s) > window_s => {
+            // The shortest that is still a cache.
+            let repair_s = u32::try_from((window_s / 2).max(60)).unwrap_or(ttl_s).min(ttl_s);
+            // If the TTL is shortened now, the last old referral expires after the old TTL.
+            let late_s = u64::from(ttl_s).saturating_sub(left_s);
+            let severity = if late_s > window_s { Severity::High } else { Severity::Medium };
+            findings.add_as(Trouble::TtlTooLong, severity, || {
+                let detail = if late_s > window_s {
+                    format!(
+                        "TTL {ttl_s} s: even if it is shortened now, the last clients keep the old referral until {late_s} s after the cut-over begins, {window_s} s are allowed"
+                    )
+                } else {
+                    format!("TTL {ttl_s} s, {window_s} s are allowed; shorten it at least {ttl_s} s before the cut-over")
+                };
+                evidence(detail, repair_s)
+            });
+        }
+        Some(_) => {}
+        None if ttl_s > DAY_S => {
+            findings.add(Trouble::LongTtl, || evidence(format!("TTL {ttl_s} s"), 1800));
+        }
+        None => {}
+    }
+}

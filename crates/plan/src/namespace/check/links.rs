@@ -1,0 +1,112 @@
+//! Paths of links: twice, below each other, with names that servers or tools refuse.
+
+use std::collections::HashMap;
+
+use super::super::form::folded;
+use super::super::model::State;
+use super::{Evidence, Findings, Severity, Subject, Trouble};
+
+/// Characters that Windows refuses in a part of a link's path (\[MS-DFSNM\] 3.1.4.1.3, behaviour note).
+fn is_forbidden(c: char) -> bool {
+    matches!(c, '"' | '*' | '/' | ':' | '<' | '>' | '?' | '|') || u32::from(c) < 0x20
+}
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let links = &subject.namespace().links;
+    let mut first: HashMap<String, usize> = HashMap::with_capacity(links.len());
+    for (number, link) in links.iter().enumerate() {
+        if let Some(before) = first.insert(folded(&link.path), number) {
+            findings.add(Trouble::DuplicateLinks, || {
+                let other = &links[before].path;
+                let how = if *other == link.path { "the same path" } else { "another case" };
+                let detail = format!("also at {} ({how})", subject.link_place(before));
+                Evidence {
+                    repair: Some(format!("dfsutil link remove \"{}\"", subject.link_path(number))),
+                    ..subject.link(number, detail)
+                }
+            });
+        }
+    }
+    for (number, link) in links.iter().enumerate() {
+        let path = folded(&link.path);
+        for (at, _) in path.match_indices('\\') {
+            let Some(above) = path.get(..at).and_then(|above| first.get(above)) else { continue };
+            findings.add(Trouble::NestedLinks, || {
+                let outer = &links[*above].path;
+                let place = subject.link_place(*above);
+                subject.link(number, format!("below the link {outer} ({place})"))
+            });
+        }
+        names(subject, findings, number, &link.path);
+        match link.state {
+            State::Online => {}
+            State::Offline => findings.add(Trouble::OfflineLinks, || Evidence {
+                repair: Some(format!(
+                    "Set-DfsnFolder -Path {} -State Online",
+                    super::super::write::powershell(&subject.link_path(number))
+                )),
+                ..subject.link(number, "offline: clients get no target")
+            }),
+            State::Other(code) => findings.add(Trouble::UnknownStates, || {
+                subject.link(number, format!("the link's state is {code}"))
+            }),
+        }
+        if link.targets.is_empty() {
+            findings.add(Trouble::EmptyLinks, || subject.link(number, "no target"));
+        }
+    }
+}
+
+/// What is difficult about a name.
+fn names(subject: &Subject<'_>, findings: &mut Findings, number: usize, path: &str) {
+    if path
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'\\' | b'.'))
+        && !path.split('\\').any(|part| matches!(part, "" | "." | ".."))
+    {
+        return;
+    }
+    let mut forbidden: Vec<char> = path.chars().filter(|c| is_forbidden(*c)).collect();
+    forbidden.sort_unstable();
+    forbidden.dedup();
+    let has_bad_part = path.split('\\').any(|part| matches!(part, "" | "." | ".."));
+    if !forbidden.is_empty() || has_bad_part {
+        findings.add(Trouble::ForbiddenNames, || {
+            let detail = if has_bad_part {
+                "a part of the path is empty, . or ..".to_owned()
+            } else {
+                let list: Vec<String> = forbidden.iter().map(|c| format!("{c:?}")).collect();
+                format!("it has {}", list.join(", "))
+            };
+            subject.link(number, detail)
+        });
+    }
+    if path.contains('&') {
+        findings.add(Trouble::Ampersands, || subject.link(number, "the link's name has &"));
+    }
+    let mut why = Vec::new();
+    if path.split('\\').any(|part| part.trim() != part || part.ends_with('.')) {
+        why.push("a part begins or ends with a space, or ends with a dot");
+    }
+    if path.contains(' ') {
+        why.push("spaces (quotes in every command)");
+    }
+    if path.contains(['[', ']']) {
+        why.push("brackets (wildcards of PowerShell)");
+    }
+    if path.contains(['%', '^', '!', '$', '`', '\'', ';', ',', '(', ')', '{', '}', '=', '@', '#']) {
+        why.push("characters with a meaning for cmd or PowerShell");
+    }
+    if !path.is_ascii() {
+        why.push("characters outside ASCII (dfsutil writes its output in the console's code page)");
+    }
+    if !why.is_empty() {
+        // Spaces alone are usual.
+        let severity = if why.len() == 1 && path.contains(' ') && !why[0].starts_with("a part") {
+            Severity::Low
+        } else {
+            Severity::Medium
+        };
+        findings.add_as(Trouble::DifficultNames, severity, || subject.link(number, why.join("; ")));
+    }
+}

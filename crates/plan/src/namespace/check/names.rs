@@ -1,0 +1,129 @@
+//! Names of servers: short or full, whether they resolve, whether two names are one server.
+
+use std::collections::HashMap;
+
+use super::super::form::folded;
+use super::super::resolution::Resolved;
+use super::{Evidence, Findings, Subject, Trouble, label};
+
+/// A server's name and where it is used.
+struct Use {
+    /// As first written.
+    server: String,
+    targets: u64,
+    /// The first link that has it; none for the root.
+    link: Option<usize>,
+}
+
+/// Checks the names, and gives all names of servers of links.
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<String> {
+    let namespace = subject.namespace();
+    let mut uses: HashMap<String, Use> = HashMap::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |server: &str, link: Option<usize>| {
+        let key = folded(server);
+        match uses.get_mut(&key) {
+            Some(known) => known.targets += 1,
+            None => {
+                names.push(key.clone());
+                uses.insert(key, Use { server: server.to_owned(), targets: 1, link });
+            }
+        }
+        names.len()
+    };
+    let mut of_links = 0;
+    for (number, link) in namespace.links.iter().enumerate() {
+        for target in &link.targets {
+            of_links = add(&target.server, Some(number));
+        }
+    }
+    for target in &namespace.targets {
+        add(&target.server, None);
+    }
+    let mut by_label: HashMap<String, Vec<&str>> = HashMap::new();
+    for name in &names {
+        by_label.entry(label(name)).or_default().push(name);
+    }
+    let evidence = |one: &Use, detail: String| Evidence {
+        target: Some(one.server.clone()),
+        ..match one.link {
+            Some(link) => subject.link(link, detail),
+            None => subject.root(detail),
+        }
+    };
+    for name in &names {
+        let Some(one) = uses.get(name) else { continue };
+        if name.parse::<std::net::IpAddr>().is_ok() {
+            findings.add(Trouble::Addresses, || {
+                evidence(one, format!("{} in {} targets", one.server, one.targets))
+            });
+        } else if !name.contains('.') {
+            let full = by_label.get(&label(name)).and_then(|all| {
+                all.iter().find(|other| other.contains('.')).and_then(|other| uses.get(*other))
+            });
+            match full {
+                Some(full) => findings.add(Trouble::MixedNames, || {
+                    evidence(
+                        one,
+                        format!(
+                            "{} in {} targets, {} in {}",
+                            one.server, one.targets, full.server, full.targets
+                        ),
+                    )
+                }),
+                None => findings.add(Trouble::ShortNames, || {
+                    evidence(one, format!("{} in {} targets", one.server, one.targets))
+                }),
+            }
+        }
+        resolve(subject, findings, name, one, &evidence);
+    }
+    names.truncate(of_links);
+    names.sort();
+    names
+}
+
+fn resolve(
+    subject: &Subject<'_>,
+    findings: &mut Findings,
+    name: &str,
+    one: &Use,
+    evidence: &impl Fn(&Use, String) -> Evidence,
+) {
+    let Some(resolution) = subject.context.resolution else { return };
+    match resolution.resolve(name) {
+        Resolved::Unknown => {}
+        Resolved::Nothing => findings.add(Trouble::UnresolvedNames, || {
+            evidence(one, format!("{} in {} targets", one.server, one.targets))
+        }),
+        Resolved::To(addresses, alias) => {
+            if let Some(alias) = alias {
+                findings.add(Trouble::Aliases, || {
+                    evidence(one, format!("{} is an alias of {alias}", one.server))
+                });
+            }
+            if name.contains('.') {
+                return;
+            }
+            for full in resolution.full_names(name) {
+                let Resolved::To(others, _) = resolution.resolve(full) else { continue };
+                if others.is_disjoint(&addresses) {
+                    findings.add(Trouble::DifferentAddresses, || {
+                        let list = |all: &std::collections::BTreeSet<std::net::IpAddr>| {
+                            all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                        };
+                        evidence(
+                            one,
+                            format!(
+                                "{} is {}, {full} is {}",
+                                one.server,
+                                list(&addresses),
+                                list(&others)
+                            ),
+                        )
+                    });
+                }
+            }
+        }
+    }
+}
