@@ -6,7 +6,7 @@
 
 use super::gate::{Evidence, judge};
 use super::model::{CachedReferral, CachedTarget, ClientCache, Kind, Namespace, Target};
-use super::stages::{Move, MovePlan, StageId, plan};
+use super::stages::{LOWERED_TO_S, Move, MovePlan, StageId, plan};
 use super::waits::Assumptions;
 
 const STEP_S: i64 = 60;
@@ -51,6 +51,8 @@ struct Schedule {
     add_s: i64,
     disable_s: i64,
     remove_s: i64,
+    /// TTL of lists before and after the first change.
+    old_ttl_s: i64,
     ttl_s: i64,
     known_s: i64,
 }
@@ -66,9 +68,28 @@ impl Schedule {
             add_s,
             disable_s,
             remove_s: disable_s + scaled(StageId::WaitOld),
+            old_ttl_s: i64::from(wait(StageId::WaitNew).ttl_s),
             ttl_s: i64::from(wait(StageId::WaitNew).ttl_s),
             known_s: wait(StageId::WaitNew).known_s as i64,
         }
+    }
+
+    /// The wait in which a TTL is lowered: the change is that of the TTL, and no server leaves.
+    fn of_ttl(plan: &MovePlan) -> Schedule {
+        let wait = plan.stage(StageId::LowerTtl).unwrap().wait.as_ref().unwrap();
+        let end_s = BEGIN_S + wait.total_s as i64;
+        Schedule {
+            add_s: BEGIN_S,
+            disable_s: end_s + AFTER_S,
+            remove_s: end_s + AFTER_S,
+            old_ttl_s: i64::from(wait.ttl_s),
+            ttl_s: i64::from(LOWERED_TO_S),
+            known_s: wait.known_s as i64,
+        }
+    }
+
+    fn ttl_of(&self, list: List) -> i64 {
+        if list == List::Old { self.old_ttl_s } else { self.ttl_s }
     }
 
     /// What a domain controller with this delay answers.
@@ -163,11 +184,12 @@ fn run(mut client: Client, schedule: &Schedule, end_s: i64) -> Course {
             if is_access {
                 let fetched = || {
                     let delay = client.random.up_to(schedule.known_s);
-                    (schedule.answer(at, delay), schedule.ttl_s)
+                    let list = schedule.answer(at, delay);
+                    (list, schedule.ttl_of(list))
                 };
                 let (list, mut remaining) = held.unwrap_or_else(fetched);
                 if client.is_renewing {
-                    remaining = schedule.ttl_s;
+                    remaining = schedule.ttl_of(list);
                 }
                 let is_served = match list {
                     List::Old => at < schedule.remove_s,
@@ -212,7 +234,7 @@ fn courses(plan: &MovePlan, schedule: &Schedule, seed: u64) -> Vec<Course> {
         let of_client = client(
             seed.wrapping_mul(1_000).wrapping_add(number),
             &plan.assumed,
-            schedule.ttl_s,
+            schedule.old_ttl_s,
             end_s,
         );
         run(of_client, schedule, end_s)
@@ -297,6 +319,24 @@ fn waiting_times_suffice_and_are_not_a_day_too_long() {
     }
     // The bound is reached: it cannot be much shorter.
     assert!(shortest_margin <= 4 * 3_600, "{shortest_margin}");
+}
+
+/// A TTL of a day: one long wait lowers it, and is not a day too long either.
+#[test]
+fn the_wait_for_a_lower_ttl_suffices() {
+    for (ttl_s, has_renewing_clients) in [(86_400, false), (43_200, false), (14_400, true)] {
+        let assumed = Assumptions { has_renewing_clients, ..Assumptions::default() };
+        let plan = planned(ttl_s, assumed, 40);
+        let schedule = Schedule::of_ttl(&plan);
+        let end_s = schedule.disable_s - AFTER_S;
+        for seed in 200..212 {
+            let long = last(&courses(&plan, &schedule, seed), |list| list == List::Old);
+            assert!(
+                long <= end_s && end_s - long <= 86_400,
+                "TTL {ttl_s}, seed {seed}: {long} of {end_s}"
+            );
+        }
+    }
 }
 
 /// The simulation sees waits that are too short.

@@ -25,6 +25,7 @@ mod prepare;
 mod servers;
 
 use context::Context;
+pub use context::ADMIN;
 pub use lost::Lost;
 
 /// The most servers of each side: a plan has commands for each of them.

@@ -11,7 +11,7 @@ use crate::namespace::names::qualified;
 use crate::namespace::quote::{distinguished, verbatim, word};
 
 /// Where commands run that work from anywhere.
-pub(super) const ADMIN: &str = "the administrator's machine (Windows Server 2012 or later with the tools of DFS Namespaces, PowerShell as administrator)";
+pub const ADMIN: &str = "the administrator's machine (Windows Server 2012 or later with the tools of DFS Namespaces, PowerShell as administrator)";
 /// The rights of most stages.
 pub(super) const DOMAIN_ADMIN: &str = "a domain administrator, or an account with delegated control of the namespace that is administrator of its servers";
 /// Spelling that no published page confirms.
