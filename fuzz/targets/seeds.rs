@@ -268,6 +268,7 @@ fn make() {
         "journal",
         "baseline",
         "policies_container",
+        "namespace_collected",
     ];
     for target in targets {
         std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
@@ -310,6 +311,11 @@ fn make() {
     for container in smbscope_fuzz::policies::containers() {
         seeds.add("policies_container", &[], &container);
     }
+    seeds.add(
+        "namespace_collected",
+        &[],
+        b"smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-address: 10.0.0.7\nsmbscope-section: referrals\na\\b c d\nsmbscope-section: opens\n\\\\c\\d\t2\nsmbscope-server: c 2026-11-26T18:00:00Z\nsmbscope-section: opens\n10.0.0.7\tx\n",
+    );
     seeds.add("html_tables", &[], b"<table><tr><th>Log</th><td>8 GB</td></tr></table>");
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(

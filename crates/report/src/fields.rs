@@ -16,8 +16,8 @@ use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest, Trace
 use smbscope_tables::{Table, renamed};
 
 use catalogue::{
-    baseline, channels, cores, findings, forecast, load, processors, replication, server, summary,
-    why,
+    baseline, channels, cores, findings, forecast, load, namespace, processors, replication,
+    server, summary, why,
 };
 use spec::made;
 
@@ -78,6 +78,12 @@ pub fn baseline_objects() -> &'static [Object] {
     ALL.get_or_init(|| baseline::OBJECTS.iter().map(made).collect())
 }
 
+/// The objects of the plan of a namespace's move; the first is the whole.
+pub fn namespace_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| namespace::OBJECTS.iter().map(made).collect())
+}
+
 /// All objects; the first is the report itself.
 pub fn objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
@@ -129,7 +135,8 @@ pub fn field(object: &str, name: &str) -> &'static Field {
             .iter()
             .chain(processors_objects())
             .chain(replication_objects())
-            .chain(baseline_objects());
+            .chain(baseline_objects())
+            .chain(namespace_objects());
         all.flat_map(|object| object.fields.iter().map(|field| ((object.name, field.name), field)))
             .collect()
     });

@@ -5,6 +5,7 @@
 
 mod baseline;
 mod cores;
+mod namespace;
 mod net;
 mod processors;
 #[path = "../sample/mod.rs"]

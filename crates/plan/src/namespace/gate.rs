@@ -1,0 +1,541 @@
+//! Gates: whether clients are ready for the next stage of a move, from their referral caches and from captures.
+//!
+//! Owns the verdict: go or no-go, who holds it up, why, and until when. Reads nothing itself: caches come from the
+//! readers or from [`collected`], captured referrals from the caller.
+//!
+//! A verdict is about lists that clients hold. A list that was read before the change was known everywhere proves
+//! little, because the client can get the old one again; a client that is missing proves nothing. Both are named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{CachedReferral, ClientCache};
+use super::names::{Servers, is_qualified, normal, same_server};
+use super::stages::{GateRule, LOWERED_TO_S, MovePlan, StageId};
+
+pub mod collected;
+
+/// Names that a verdict lists for one client or answerer.
+const NAMES_MAX: usize = 8;
+
+/// A referral for a root or link in a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedReferral {
+    /// Name or address of the client.
+    pub client: String,
+    /// Name or address of the server that answered.
+    pub answered_by: String,
+    /// When it was answered, in seconds since 1970 (UTC).
+    pub at_s: i64,
+    /// The path that it is for, as requested.
+    pub path: String,
+    pub ttl_s: Option<u32>,
+    /// Servers in their order.
+    pub servers: Vec<String>,
+}
+
+/// What a gate is judged from.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence<'a> {
+    pub caches: &'a [ClientCache],
+    pub captured: &'a [CapturedReferral],
+    /// Names of clients by their addresses or other names, to match captures with caches.
+    pub aliases: BTreeMap<String, String>,
+    /// When the stage that made the change was done; none if it is not known.
+    pub changed_at_s: Option<i64>,
+    /// The present time, in seconds since 1970 (UTC).
+    pub now_s: i64,
+}
+
+/// Why a client holds up a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReasonKind {
+    /// A list of namespace servers without a new one.
+    LacksNew,
+    /// A list of namespace servers with an old one.
+    HoldsOld,
+    /// A list whose remaining time is longer than the lowered TTL.
+    LongTtl,
+    /// A link's list from before the cut-over.
+    OldLink,
+    /// Files are open: the list stays until they are closed.
+    OpenFiles,
+    /// The cache was read before the change was known everywhere.
+    ReadTooEarly,
+    /// The list has expired since the cache was read: the cache must be collected again.
+    ReadTooLongAgo,
+}
+
+/// One reason with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    pub kind: ReasonKind,
+    /// The entry of the cache, the path of a captured referral, or an open file; empty without.
+    pub entry: String,
+    /// Servers of the list; of a list with old servers, these only.
+    pub servers: Vec<String>,
+    /// How many lists or files.
+    pub count: u64,
+}
+
+/// One client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientVerdict {
+    pub client: String,
+    pub is_ready: bool,
+    pub reasons: Vec<Reason>,
+    /// When it is ready at the latest, in seconds since 1970; none if it is ready or if open files decide.
+    pub ready_at_s: Option<i64>,
+    /// New servers that it lists.
+    pub lists_new: Vec<String>,
+    /// Old servers that it lists.
+    pub lists_old: Vec<String>,
+    /// The server that it uses for the root.
+    pub uses: Option<String>,
+    pub open_files: u64,
+    /// When its cache was read, or the last referral captured.
+    pub read_at_s: Option<i64>,
+    /// Whether it is known from a capture only.
+    pub is_captured: bool,
+}
+
+/// A server that still answers with the list from before the change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleAnswer {
+    pub answered_by: String,
+    pub at_s: i64,
+    pub servers: Vec<String>,
+}
+
+/// Whether the next stage may begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub stage: StageId,
+    pub rule: Option<GateRule>,
+    pub at_s: i64,
+    pub is_go: bool,
+    /// Clients that were judged.
+    pub judged: u64,
+    pub ready: u64,
+    /// Clients that hold it up, the latest first.
+    pub held: Vec<ClientVerdict>,
+    /// Clients that are ready.
+    pub ready_clients: Vec<ClientVerdict>,
+    /// Expected clients without a cache or captured referral.
+    pub missing: Vec<String>,
+    /// Whether there is a list of expected clients.
+    pub has_expected: bool,
+    /// Caches without a time: they were taken to be read now.
+    pub undated: u64,
+    pub stale_answers: Vec<StaleAnswer>,
+    /// When the last client that holds it up is ready; none if open files or missing clients decide.
+    pub until_s: Option<i64>,
+    /// When the waiting time of the plan is over; none if the change's time is not known.
+    pub waited_until_s: Option<i64>,
+    /// Why it is no-go, or what limits a go: one sentence each.
+    pub because: Vec<String>,
+}
+
+/// Judges a gate. A stage without a gate is go.
+pub fn judge(stage: StageId, plan: &MovePlan, evidence: &Evidence<'_>) -> Verdict {
+    let of_plan = plan.stage(stage);
+    let rule = of_plan.and_then(|stage| stage.gate);
+    let wait = of_plan.and_then(|stage| stage.wait.as_ref());
+    let mut verdict = Verdict {
+        stage,
+        rule,
+        at_s: evidence.now_s,
+        is_go: true,
+        judged: 0,
+        ready: 0,
+        held: Vec::new(),
+        ready_clients: Vec::new(),
+        missing: Vec::new(),
+        has_expected: !plan.clients.is_empty(),
+        undated: 0,
+        stale_answers: Vec::new(),
+        until_s: None,
+        waited_until_s: evidence.changed_at_s.zip(wait).map(|(at, wait)| after(at, wait.total_s)),
+        because: Vec::new(),
+    };
+    let Some(rule) = rule else {
+        let why = match of_plan {
+            Some(_) => "this stage has no gate",
+            None => "the plan does not have this stage",
+        };
+        verdict.because.push(why.to_owned());
+        verdict.is_go = of_plan.is_some();
+        return verdict;
+    };
+    let judge = Judge {
+        rule,
+        plan,
+        evidence,
+        old: Servers::new(plan.old_servers.iter().map(String::as_str)),
+        // Servers that stay serve as well as new ones.
+        new: Servers::new(plan.new_servers.iter().chain(&plan.kept_servers).map(String::as_str)),
+        rewritten: plan.rewritten_servers.iter().map(|name| normal(name)).collect(),
+        known_at_s: evidence.changed_at_s.map(|at| after(at, wait.map_or(0, |wait| wait.known_s))),
+        ttl_s: wait.map_or(plan.root_ttl_s, |wait| wait.ttl_s),
+    };
+    judge.clients(&mut verdict);
+    judge.answerers(&mut verdict);
+    judge.conclude(&mut verdict);
+    verdict
+}
+
+fn after(at_s: i64, seconds: u64) -> i64 {
+    at_s.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+struct Judge<'a> {
+    rule: GateRule,
+    plan: &'a MovePlan,
+    evidence: &'a Evidence<'a>,
+    old: Servers,
+    new: Servers,
+    /// Names of link targets that the rewrite replaces.
+    rewritten: BTreeSet<String>,
+    /// When everyone knows the change, at the latest.
+    known_at_s: Option<i64>,
+    ttl_s: u32,
+}
+
+/// What an entry of a cache is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Root,
+    Link,
+    /// Another namespace or share.
+    Other,
+}
+
+impl Judge<'_> {
+    /// Judges the latest evidence of each client.
+    fn clients(&self, verdict: &mut Verdict) {
+        let mut latest: BTreeMap<String, (&ClientCache, i64)> = BTreeMap::new();
+        for cache in self.evidence.caches {
+            if cache.read_at_s.is_none() {
+                verdict.undated += 1;
+            }
+            let read_at = cache.read_at_s.unwrap_or(self.evidence.now_s);
+            let entry = latest.entry(normal(&cache.client)).or_insert((cache, read_at));
+            if read_at >= entry.1 {
+                *entry = (cache, read_at);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let mut judged = Vec::new();
+        let captured = self.captured_caches();
+        for (name, (cache, read_at)) in &latest {
+            seen.insert(name.clone());
+            let one = match captured.get(name).filter(|(_, at)| at > read_at) {
+                Some((wire, at)) => self.client(&merged(cache, *read_at, wire, *at), *at),
+                None => self.client(cache, *read_at),
+            };
+            judged.push(one);
+        }
+        for (name, (cache, at)) in &captured {
+            if seen.insert(name.clone()) {
+                let mut one = self.client(cache, *at);
+                one.is_captured = true;
+                judged.push(one);
+            }
+        }
+        let known = Servers::new(seen.iter().map(String::as_str));
+        let expected = self.plan.clients.iter();
+        verdict.missing = expected.filter(|name| !known.contains(name)).cloned().collect();
+        verdict.judged = judged.len() as u64;
+        let (ready, mut held): (Vec<_>, Vec<_>) = judged.into_iter().partition(|one| one.is_ready);
+        held.sort_by_key(|one| {
+            (std::cmp::Reverse(one.ready_at_s.unwrap_or(i64::MAX)), one.client.clone())
+        });
+        verdict.ready = ready.len() as u64;
+        (verdict.ready_clients, verdict.held) = (ready, held);
+    }
+
+    /// The last captured lists of each client, as a cache.
+    fn captured_caches(&self) -> BTreeMap<String, (ClientCache, i64)> {
+        let mut by_client: BTreeMap<String, BTreeMap<String, &CapturedReferral>> = BTreeMap::new();
+        for one in self.evidence.captured {
+            if self.entry(&one.path, one.servers.iter().map(String::as_str)) == Entry::Other {
+                continue;
+            }
+            let name = self.evidence.aliases.get(&normal(&one.client));
+            let name = normal(name.unwrap_or(&one.client));
+            let last = by_client.entry(name).or_default().entry(normal(&one.path)).or_insert(one);
+            if one.at_s >= last.at_s {
+                *last = one;
+            }
+        }
+        let caches = by_client.into_iter().map(|(name, paths)| {
+            let at = paths.values().map(|one| one.at_s).max().unwrap_or(0);
+            let referrals = paths.values().map(|one| as_cached(one, at)).collect();
+            let client = paths.values().next().map_or_else(String::new, |one| one.client.clone());
+            (
+                name,
+                (
+                    ClientCache {
+                        client,
+                        read_at_s: Some(at),
+                        referrals,
+                        ..ClientCache::default()
+                    },
+                    at,
+                ),
+            )
+        });
+        caches.collect()
+    }
+
+    /// Which kind of entry a path with these servers is.
+    fn entry<'n>(&self, path: &str, mut servers: impl Iterator<Item = &'n str>) -> Entry {
+        let mut parts = path.trim_matches('\\').splitn(3, '\\');
+        let (Some(host), Some(name)) = (parts.next(), parts.next()) else { return Entry::Other };
+        if name.to_lowercase() != self.plan.name.to_lowercase() {
+            return Entry::Other;
+        }
+        let is_member = |name: &str| self.old.contains(name) || self.new.contains(name);
+        let rest = parts.next().is_some_and(|rest| !rest.is_empty());
+        let is_host = same_server(host, &self.plan.host) || is_member(host);
+        // The NetBIOS name of a domain can be any name: its list shows whether it is this namespace.
+        match is_host || (!is_qualified(host) && servers.any(is_member)) {
+            true if rest => Entry::Link,
+            true => Entry::Root,
+            false => Entry::Other,
+        }
+    }
+
+    fn client(&self, cache: &ClientCache, read_at: i64) -> ClientVerdict {
+        let mut one = ClientVerdict {
+            client: cache.client.clone(),
+            is_ready: true,
+            reasons: Vec::new(),
+            ready_at_s: None,
+            lists_new: Vec::new(),
+            lists_old: Vec::new(),
+            uses: None,
+            open_files: cache.open_files.len() as u64,
+            read_at_s: Some(read_at),
+            is_captured: false,
+        };
+        let mut ready_at = None;
+        let mut is_expired = false;
+        for referral in &cache.referrals {
+            let servers = || referral.targets.iter().map(|target| target.server.as_str());
+            let entry = self.entry(&referral.entry, servers());
+            // An entry that has expired and is not in use is not given to anyone.
+            if entry == Entry::Other || is_dead(referral) {
+                continue;
+            }
+            if entry == Entry::Root {
+                push(&mut one.lists_new, servers().filter(|name| self.new.contains(name)));
+                push(&mut one.lists_old, servers().filter(|name| self.old.contains(name)));
+                let used = referral.targets.iter().find(|target| target.active);
+                one.uses = one.uses.or_else(|| used.map(|target| target.server.clone()));
+            }
+            let Some(kind) = self.fault(entry, referral) else { continue };
+            let expires_at = after(read_at, referral.expires_s.unwrap_or(u64::from(self.ttl_s)));
+            is_expired |= expires_at <= self.evidence.now_s;
+            // A list that expires before everyone knows the change can come again.
+            let at = match self.known_at_s {
+                Some(known) if expires_at < known => after(known, u64::from(self.ttl_s)),
+                _ => expires_at,
+            };
+            ready_at = ready_at.max(Some(at));
+            match one.reasons.iter_mut().find(|reason| reason.kind == kind) {
+                Some(reason) => reason.count += 1,
+                None => {
+                    let is_meant =
+                        |name: &&str| kind != ReasonKind::HoldsOld || self.old.contains(name);
+                    let meant = servers().filter(is_meant).take(NAMES_MAX);
+                    one.reasons.push(Reason {
+                        kind,
+                        entry: referral.entry.clone(),
+                        servers: meant.map(str::to_owned).collect(),
+                        count: 1,
+                    });
+                }
+            }
+        }
+        one.is_ready = one.reasons.is_empty();
+        if !one.is_ready {
+            one.ready_at_s = ready_at;
+            if let Some(file) = cache.open_files.first() {
+                one.ready_at_s = None;
+                one.reasons.push(reason(ReasonKind::OpenFiles, file, one.open_files));
+            } else if is_expired {
+                one.reasons.push(reason(ReasonKind::ReadTooLongAgo, "", 1));
+            }
+        } else if self.known_at_s.is_some_and(|known| read_at < known) {
+            one.is_ready = false;
+            one.ready_at_s = self.known_at_s;
+            one.reasons.push(reason(ReasonKind::ReadTooEarly, "", 1));
+        }
+        one
+    }
+
+    /// What is wrong with a list.
+    fn fault(&self, entry: Entry, referral: &CachedReferral) -> Option<ReasonKind> {
+        let servers = || referral.targets.iter().map(|target| target.server.as_str());
+        match (self.rule, entry) {
+            (_, Entry::Other) => None,
+            (GateRule::NewListed, Entry::Root) => {
+                (!servers().any(|name| self.new.contains(name))).then_some(ReasonKind::LacksNew)
+            }
+            (GateRule::OldGone, Entry::Root) => {
+                servers().any(|name| self.old.contains(name)).then_some(ReasonKind::HoldsOld)
+            }
+            (GateRule::ShortTtl, Entry::Root) => {
+                let expires = referral.expires_s.unwrap_or(0);
+                (expires > u64::from(LOWERED_TO_S)).then_some(ReasonKind::LongTtl)
+            }
+            (GateRule::LinksRewritten, Entry::Link) => {
+                let is_old = servers().any(|name| self.rewritten.contains(&normal(name)));
+                is_old.then_some(ReasonKind::OldLink)
+            }
+            (GateRule::LinksRewritten, Entry::Root) => {
+                servers().any(|name| self.old.contains(name)).then_some(ReasonKind::HoldsOld)
+            }
+            (GateRule::NewListed | GateRule::OldGone | GateRule::ShortTtl, Entry::Link) => None,
+        }
+    }
+
+    /// Servers that answer with the list from before the change, although they should know better.
+    fn answerers(&self, verdict: &mut Verdict) {
+        let Some(known) = self.known_at_s else { return };
+        let mut last: BTreeMap<String, &CapturedReferral> = BTreeMap::new();
+        for one in self.evidence.captured {
+            let kind = self.entry(&one.path, one.servers.iter().map(String::as_str));
+            if kind != Entry::Root || one.at_s < known {
+                continue;
+            }
+            let entry = last.entry(normal(&one.answered_by)).or_insert(one);
+            if one.at_s >= entry.at_s {
+                *entry = one;
+            }
+        }
+        let stale = last.values().filter(|one| {
+            let fault = self.fault(Entry::Root, &as_cached(one, one.at_s));
+            // A short remaining time is the client's, not the answer's.
+            fault.is_some()
+        });
+        let stale = stale.map(|one| StaleAnswer {
+            answered_by: one.answered_by.clone(),
+            at_s: one.at_s,
+            servers: one.servers.iter().take(NAMES_MAX).cloned().collect(),
+        });
+        verdict.stale_answers = stale.collect();
+    }
+
+    fn conclude(&self, verdict: &mut Verdict) {
+        let now = self.evidence.now_s;
+        let count = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let mut because = Vec::new();
+        if !verdict.held.is_empty() {
+            because.push(format!(
+                "{} of {} not ready",
+                count(verdict.held.len(), "client"),
+                verdict.judged
+            ));
+        }
+        if !verdict.missing.is_empty() {
+            because.push(format!(
+                "{} expected and missing in the collection",
+                count(verdict.missing.len(), "client")
+            ));
+        }
+        if !verdict.stale_answers.is_empty() {
+            because.push(format!(
+                "{} still answered with the list from before the change",
+                count(verdict.stale_answers.len(), "server")
+            ));
+        }
+        if verdict.judged == 0 {
+            because.push("there is no cache and no captured referral of the namespace".to_owned());
+        }
+        verdict.is_go = because.is_empty();
+        let all = verdict.held.iter().map(|one| one.ready_at_s);
+        let until = all.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+        let is_known = verdict.missing.is_empty() && !verdict.is_go;
+        verdict.until_s = until.filter(|until| is_known && *until > now);
+        if verdict.is_go && !verdict.has_expected {
+            let waited = verdict.waited_until_s.is_some_and(|until| now >= until);
+            because.push(match waited {
+                true => "there is no list of expected clients, but the waiting time of the plan is over".to_owned(),
+                false => "there is no list of expected clients: clients that were not collected are not judged".to_owned(),
+            });
+        }
+        if verdict.undated > 0 {
+            because.push(format!(
+                "{} without a time, taken to be read now",
+                count(usize::try_from(verdict.undated).unwrap_or(usize::MAX), "cache")
+            ));
+        }
+        verdict.because = because;
+    }
+}
+
+/// A cache with the lists that were captured later.
+fn merged(cache: &ClientCache, read_at: i64, wire: &ClientCache, at: i64) -> ClientCache {
+    let age = u64::try_from(at.saturating_sub(read_at)).unwrap_or(0);
+    let is_replaced = |one: &CachedReferral| {
+        let entry = normal(&one.entry);
+        wire.referrals.iter().any(|other| normal(&other.entry) == entry)
+    };
+    let older = cache.referrals.iter().filter(|one| !is_replaced(one)).map(|one| CachedReferral {
+        expires_s: one.expires_s.map(|expires| expires.saturating_sub(age)),
+        ..one.clone()
+    });
+    // What has expired meanwhile is not used again, unless files are open.
+    let has_open = !cache.open_files.is_empty();
+    let older = older.filter(|one| has_open || one.expires_s != Some(0));
+    ClientCache {
+        client: cache.client.clone(),
+        referrals: older.chain(wire.referrals.iter().cloned()).collect(),
+        open_files: cache.open_files.clone(),
+        read_at_s: Some(at),
+    }
+}
+
+/// A captured referral as an entry of a cache that is read at a time.
+fn as_cached(one: &CapturedReferral, read_at: i64) -> CachedReferral {
+    let age = u64::try_from(read_at.saturating_sub(one.at_s)).unwrap_or(0);
+    let targets = one.servers.iter().map(|server| super::model::CachedTarget {
+        server: server.clone(),
+        ..super::model::CachedTarget::default()
+    });
+    CachedReferral {
+        entry: one.path.trim_start_matches('\\').to_owned(),
+        expires_s: one.ttl_s.map(|ttl| u64::from(ttl).saturating_sub(age)),
+        targets: targets.collect(),
+        use_count: Some(1),
+        ..CachedReferral::default()
+    }
+}
+
+/// Whether an entry has expired and has no user.
+fn is_dead(referral: &CachedReferral) -> bool {
+    referral.expires_s == Some(0) && referral.use_count == Some(0)
+}
+
+fn reason(kind: ReasonKind, entry: &str, count: u64) -> Reason {
+    Reason { kind, entry: entry.to_owned(), servers: Vec::new(), count }
+}
+
+/// Adds names that are not there yet, up to a limit.
+fn push<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a str>) {
+    for name in names {
+        if list.len() < NAMES_MAX && !list.iter().any(|known| same_server(known, name)) {
+            list.push(name.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! Caches of many clients in one file, as the printed script collects them.
+//!
+//! Owns the script and the wrapper that it writes around each client's outputs; what is inside is read by the reader of
+//! caches that the caller gives.
+//!
+//! ```text
+//! smbscope-client: PC17 2026-11-26T18:00:00Z
+//! smbscope-address: 10.0.0.17
+//! smbscope-section: referrals
+//! ...the output of `dfsutil cache referral`...
+//! smbscope-section: opens
+//! \\file2.contoso.com\Public    2
+//! smbscope-failed: why there is nothing of this client
+//! smbscope-server: FILE1 2026-11-26T18:00:00Z
+//! smbscope-section: opens
+//! 10.0.0.17    C:\DFSRoots\Public\a.txt
+//! ```
+
+use std::collections::BTreeMap;
+
+use crate::namespace::model::ClientCache;
+use crate::namespace::names::{Servers, normal};
+
+/// Collects the caches of clients, and what servers have open for them; it changes nothing.
+pub const SCRIPT: &str = include_str!("collect.ps1");
+
+/// Clients and servers in one file, open files of one client, and lines outside any section.
+const BLOCKS_MAX: usize = 200_000;
+const OPENS_MAX: usize = 1_000;
+const ADDRESSES_MAX: usize = 64;
+
+/// What a file of the script holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub caches: Vec<ClientCache>,
+    /// Names of clients by their addresses.
+    pub aliases: BTreeMap<String, String>,
+    /// Clients that could not be read, and why.
+    pub failed: Vec<(String, String)>,
+    /// Lines that belong to nothing.
+    pub unknown_lines: u64,
+    /// Clients and servers that were left out because there are too many.
+    pub left_out: u64,
+}
+
+/// Whether a text is a file of the script.
+pub fn is_collected(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}'));
+    lines.by_ref().take(20).any(|line| {
+        heading(line, "smbscope-client").is_some() || heading(line, "smbscope-server").is_some()
+    })
+}
+
+fn heading<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.strip_prefix(name)?.strip_prefix(':').map(str::trim)
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Section {
+    #[default]
+    None,
+    Referrals,
+    Opens,
+}
+
+#[derive(Default)]
+struct Block<'a> {
+    is_server: bool,
+    name: &'a str,
+    at_s: Option<i64>,
+    addresses: Vec<&'a str>,
+    referrals: Vec<&'a str>,
+    opens: Vec<&'a str>,
+    failed: Option<&'a str>,
+}
+
+/// Reads a file of the script. `cache` reads the output of `dfsutil cache referral`: the entries of one client.
+pub fn read(text: &str, cache: impl Fn(&str) -> ClientCache) -> Collected {
+    let mut collected = Collected::default();
+    let blocks = blocks(text, &mut collected);
+    for block in blocks.iter().filter(|block| !block.is_server) {
+        for address in &block.addresses {
+            collected.aliases.insert(normal(address), block.name.to_owned());
+        }
+        if let Some(why) = block.failed {
+            collected.failed.push((block.name.to_owned(), why.to_owned()));
+            continue;
+        }
+        let mut one = cache(&block.referrals.join("\n"));
+        one.client = block.name.to_owned();
+        one.read_at_s = block.at_s.or(one.read_at_s);
+        one.open_files.extend(opens(block, &one));
+        collected.caches.push(one);
+    }
+    let places = collected.caches.iter().enumerate().map(|(at, one)| (normal(&one.client), at));
+    let places: BTreeMap<_, _> = places.collect();
+    for block in blocks.iter().filter(|block| block.is_server) {
+        if let Some(why) = block.failed {
+            collected.failed.push((block.name.to_owned(), why.to_owned()));
+        }
+        for line in &block.opens {
+            let Some((client, file)) = line.split_once('\t') else { continue };
+            let client = normal(client);
+            let client = collected.aliases.get(&client).map_or(client, |name| normal(name));
+            let of = places.get(&client).and_then(|at| collected.caches.get_mut(*at));
+            let Some(of) = of.filter(|of| of.open_files.len() < OPENS_MAX) else { continue };
+            of.open_files.push(format!("{}: {}", block.name, file.trim()));
+        }
+    }
+    collected
+}
+
+fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    let mut section = Section::None;
+    let mut is_left_out = false;
+    for line in text.lines() {
+        let line = line.trim_start_matches('\u{feff}').trim_end();
+        let begins = [("smbscope-client", false), ("smbscope-server", true)];
+        let begun =
+            begins.iter().find_map(|(name, is_server)| Some((heading(line, name)?, *is_server)));
+        if let Some((rest, is_server)) = begun {
+            section = Section::None;
+            is_left_out = blocks.len() >= BLOCKS_MAX;
+            if is_left_out {
+                collected.left_out += 1;
+                continue;
+            }
+            let (name, time) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            blocks.push(Block { is_server, name, at_s: seconds(time.trim()), ..Block::default() });
+            continue;
+        }
+        let block = blocks.last_mut().filter(|_| !is_left_out);
+        let Some(block) = block else {
+            collected.unknown_lines += u64::from(!line.trim().is_empty() && !is_left_out);
+            continue;
+        };
+        if let Some(address) = heading(line, "smbscope-address") {
+            if block.addresses.len() < ADDRESSES_MAX {
+                block.addresses.push(address);
+            }
+        } else if let Some(name) = heading(line, "smbscope-section") {
+            section = match name {
+                "referrals" => Section::Referrals,
+                "opens" => Section::Opens,
+                _ => Section::None,
+            };
+        } else if let Some(why) = heading(line, "smbscope-failed") {
+            block.failed = Some(why);
+        } else {
+            match section {
+                Section::Referrals => block.referrals.push(line),
+                Section::Opens if !line.trim().is_empty() => block.opens.push(line),
+                Section::Opens => {}
+                Section::None => collected.unknown_lines += u64::from(!line.trim().is_empty()),
+            }
+        }
+    }
+    blocks
+}
+
+/// Connections with open files to servers that the client has from the namespace.
+fn opens(block: &Block<'_>, cache: &ClientCache) -> Vec<String> {
+    let targets = cache.referrals.iter().flat_map(|referral| &referral.targets);
+    let hosts =
+        cache.referrals.iter().map(|referral| referral.entry.split('\\').next().unwrap_or(""));
+    let servers = Servers::new(targets.map(|target| target.server.as_str()).chain(hosts));
+    let open = block.opens.iter().filter_map(|line| {
+        let (share, count) = line.split_once('\t')?;
+        let count = count.trim().parse::<u64>().ok().filter(|count| *count > 0)?;
+        let server = share.trim_start_matches('\\').split('\\').next()?;
+        servers.contains(server).then(|| format!("{share}: {count} open"))
+    });
+    open.take(OPENS_MAX).collect()
+}
+
+/// `2026-11-26T18:00:00Z` in seconds since 1970.
+fn seconds(text: &str) -> Option<i64> {
+    let text = text.strip_suffix('Z')?;
+    let (date, time) = text.split_once('T')?;
+    let number = |text: &str| {
+        let is_digits =
+            !text.is_empty() && text.len() <= 4 && text.bytes().all(|b| b.is_ascii_digit());
+        is_digits.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let mut date = date.split('-').map(number);
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let mut time = time.split(':').map(number);
+    let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
+    let is_time = hour < 24 && minute < 60 && second < 61;
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    (is_time && is_date)
+        .then(|| days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
+}
+
+/// Days since 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms").
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::model::{CachedReferral, CachedTarget};
+
+    /// An entry for each line `entry server...`.
+    fn entries(text: &str) -> ClientCache {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let referrals = lines.map(|line| {
+            let mut words = line.split_whitespace();
+            let entry = words.next().unwrap_or_default().to_owned();
+            let server =
+                |name: &str| CachedTarget { server: name.to_owned(), ..CachedTarget::default() };
+            CachedReferral {
+                entry,
+                targets: words.map(server).collect(),
+                ..CachedReferral::default()
+            }
+        });
+        ClientCache { referrals: referrals.collect(), ..ClientCache::default() }
+    }
+
+    const TEXT: &str = "\u{feff}smbscope-client: PC1 2026-11-26T18:00:00Z
+smbscope-address: 10.0.0.17
+smbscope-section: referrals
+a.com\\Public FILE1 FILE2
+
+smbscope-section: opens
+\\\\file1.a.com\\Public\t2
+\\\\file2\\Public\t0
+\\\\printer\\x\t5
+smbscope-client: PC2 2026-02-30
+smbscope-failed: WinRM cannot complete the operation
+smbscope-server: FILE1 2026-11-26T18:00:01Z
+smbscope-section: opens
+10.0.0.17\tC:\\DFSRoots\\Public\\a.txt
+10.0.0.99\tC:\\DFSRoots\\Public\\b.txt
+";
+
+    #[test]
+    fn clients_servers_and_failures_are_read() {
+        assert!(is_collected(TEXT) && !is_collected("Entry: \\a\\b\n"));
+        let all = read(TEXT, entries);
+        assert_eq!(all.caches.len(), 1);
+        let one = &all.caches[0];
+        assert_eq!((one.client.as_str(), one.read_at_s), ("PC1", Some(1_795_716_000)));
+        assert_eq!(one.referrals[0].targets.len(), 2);
+        assert_eq!(
+            one.open_files,
+            ["\\\\file1.a.com\\Public: 2 open", "FILE1: C:\\DFSRoots\\Public\\a.txt"]
+        );
+        assert_eq!(all.failed[0].0, "PC2");
+        assert_eq!(all.aliases.get("10.0.0.17").map(String::as_str), Some("PC1"));
+        assert_eq!((all.unknown_lines, all.left_out), (0, 0));
+    }
+
+    #[test]
+    fn times_are_utc_and_complete() {
+        assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(seconds("2024-02-29T23:59:59Z"), Some(1_709_251_199));
+        for text in
+            ["", "2024-02-29", "2024-13-01T00:00:00Z", "2024-01-01T24:00:00Z", "x-y-zTa:b:cZ"]
+        {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(smbscope-(client|server|section|address): ?[a-z0-9 :TZ-]{0,12}\n|[a-z\\\\\t0-9]{0,9}\n){0,20}") {
+            let all = read(&text, entries);
+            proptest::prop_assert!(all.caches.len() <= text.lines().count());
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Tests of gates.
+
+use super::*;
+use crate::namespace::model::{CachedTarget, Kind, Link, Namespace, Target};
+use crate::namespace::stages::{Move, plan};
+
+const NOW: i64 = 1_800_000_000;
+
+fn moved(clients: &[&str]) -> MovePlan {
+    let target = |server: &str| Target {
+        server: server.to_owned(),
+        share: "Public".to_owned(),
+        ..Target::default()
+    };
+    let namespace = Namespace {
+        host: "contoso.com".to_owned(),
+        name: "Public".to_owned(),
+        kind: Some(Kind::DomainV1),
+        targets: vec![target("OLD1"), target("OLD2")],
+        links: vec![Link { path: "a".to_owned(), targets: vec![target("FS1")], ..Link::default() }],
+        ..Namespace::default()
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let wanted = Move { new_servers: names(&["NEW1"]), clients: names(clients), ..Move::default() };
+    plan(&namespace, &wanted).unwrap()
+}
+
+fn entry(entry: &str, expires_s: u64, servers: &[&str]) -> CachedReferral {
+    let target = |server: &&str| CachedTarget {
+        server: (*server).to_owned(),
+        share: "Public".to_owned(),
+        ..CachedTarget::default()
+    };
+    CachedReferral {
+        entry: entry.to_owned(),
+        expires_s: Some(expires_s),
+        use_count: Some(1),
+        targets: servers.iter().map(target).collect(),
+        ..CachedReferral::default()
+    }
+}
+
+fn cache(client: &str, read_at_s: i64, referrals: &[CachedReferral]) -> ClientCache {
+    ClientCache {
+        client: client.to_owned(),
+        read_at_s: Some(read_at_s),
+        referrals: referrals.to_vec(),
+        open_files: Vec::new(),
+    }
+}
+
+fn judged(stage: StageId, plan: &MovePlan, caches: &[ClientCache]) -> Verdict {
+    judge(stage, plan, &Evidence { caches, now_s: NOW, ..Evidence::default() })
+}
+
+const ROOT: &str = "contoso.com\\Public";
+
+#[test]
+fn each_rule_has_its_fault() {
+    let plan = moved(&["PC1"]);
+    let old = [cache("PC1", NOW, &[entry(ROOT, 200, &["OLD1", "OLD2"])])];
+    let mixed = [cache("PC1", NOW, &[entry(ROOT, 200, &["OLD1", "new1.contoso.com"])])];
+    let new = [cache("PC1", NOW, &[entry(ROOT, 200, &["NEW1.contoso.com"])])];
+    let kinds = |stage, caches| {
+        let verdict = judged(stage, &plan, caches);
+        let kinds = verdict.held.iter().flat_map(|one| &one.reasons).map(|one| one.kind);
+        (verdict.is_go, kinds.collect::<Vec<_>>())
+    };
+    assert_eq!(kinds(StageId::WaitNew, &old), (false, vec![ReasonKind::LacksNew]));
+    assert_eq!(kinds(StageId::WaitNew, &mixed), (true, vec![]));
+    assert_eq!(kinds(StageId::WaitOld, &mixed), (false, vec![ReasonKind::HoldsOld]));
+    assert_eq!(kinds(StageId::WaitOld, &new), (true, vec![]));
+    let verdict = judged(StageId::WaitOld, &plan, &mixed);
+    assert_eq!(verdict.until_s, Some(NOW + 200));
+    assert_eq!(verdict.held[0].lists_old, ["OLD1"]);
+    let link = [cache("PC1", NOW, &[entry("contoso.com\\Public\\a", 900, &["FS1"])])];
+    assert_eq!(kinds(StageId::Settle, &link), (false, vec![ReasonKind::OldLink]));
+    let link = [cache("PC1", NOW, &[entry("contoso.com\\Public\\a", 900, &["fs1.contoso.com"])])];
+    assert_eq!(kinds(StageId::Settle, &link), (true, vec![]));
+}
+
+#[test]
+fn open_files_have_no_end() {
+    let plan = moved(&["PC1", "PC2"]);
+    let mut one = cache("PC1", NOW, &[entry(ROOT, 200, &["OLD1"])]);
+    one.open_files = vec!["\\\\OLD1\\Public\\a.txt".to_owned()];
+    let two = cache("PC2", NOW, &[entry(ROOT, 100, &["OLD1"])]);
+    let verdict = judged(StageId::WaitOld, &plan, &[two, one]);
+    assert_eq!((verdict.is_go, verdict.until_s), (false, None));
+    assert_eq!(verdict.held[0].client, "PC1");
+    assert_eq!(verdict.held[0].reasons[1].kind, ReasonKind::OpenFiles);
+    assert_eq!(verdict.held[1].ready_at_s, Some(NOW + 100));
+}
+
+#[test]
+fn missing_clients_are_named_and_hold_it_up() {
+    let plan = moved(&["PC1", "PC2.contoso.com", "laptop7"]);
+    let new = entry(ROOT, 200, &["NEW1.contoso.com"]);
+    let caches = [cache("pc1", NOW, std::slice::from_ref(&new)), cache("PC2", NOW, &[new])];
+    let verdict = judged(StageId::WaitOld, &plan, &caches);
+    assert_eq!(
+        (verdict.is_go, verdict.ready, verdict.missing),
+        (false, 2, vec!["laptop7".to_owned()])
+    );
+    assert!(!judged(StageId::WaitOld, &plan, &[]).is_go);
+}
+
+/// A list that is right today can be followed by the old one, until everyone knows the change.
+#[test]
+fn caches_from_before_the_change_was_known_prove_nothing() {
+    let plan = moved(&["PC1"]);
+    let known = i64::try_from(plan.stage(StageId::WaitOld).unwrap().wait.as_ref().unwrap().known_s)
+        .unwrap();
+    let changed = NOW - known + 50;
+    let at = |read_at: i64| {
+        let caches = [cache("PC1", read_at, &[])];
+        let evidence = Evidence {
+            caches: &caches,
+            changed_at_s: Some(changed),
+            now_s: NOW + 100,
+            ..Evidence::default()
+        };
+        judge(StageId::WaitOld, &plan, &evidence)
+    };
+    let early = at(NOW);
+    assert_eq!(early.held[0].reasons[0].kind, ReasonKind::ReadTooEarly);
+    // That is over by now, and only another collection can say more.
+    assert_eq!((early.held[0].ready_at_s, early.until_s), (Some(NOW + 50), None));
+    assert!(at(NOW + 60).is_go);
+    // A list that expires before that can come again.
+    let caches = [cache("PC1", NOW, &[entry(ROOT, 10, &["OLD1"])])];
+    let evidence = Evidence {
+        caches: &caches,
+        changed_at_s: Some(changed),
+        now_s: NOW,
+        ..Evidence::default()
+    };
+    assert_eq!(judge(StageId::WaitOld, &plan, &evidence).until_s, Some(NOW + 50 + 300));
+}
+
+#[test]
+fn an_expired_list_is_to_be_collected_again() {
+    let plan = moved(&["PC1"]);
+    let verdict =
+        judged(StageId::WaitOld, &plan, &[cache("PC1", NOW - 900, &[entry(ROOT, 300, &["OLD1"])])]);
+    assert!(!verdict.is_go);
+    assert_eq!(verdict.held[0].reasons[1].kind, ReasonKind::ReadTooLongAgo);
+    // Expired and without a user when it was read: it is gone.
+    let mut dead = entry(ROOT, 0, &["OLD1"]);
+    dead.use_count = Some(0);
+    assert!(judged(StageId::WaitOld, &plan, &[cache("PC1", NOW, &[dead])]).is_go);
+}
+
+#[test]
+fn entries_of_other_shares_do_not_count() {
+    let plan = moved(&["PC1"]);
+    let others = [
+        entry("contoso.com\\SYSVOL", 900, &["OLD1"]),
+        entry("FS9\\Public", 900, &["FS9"]),
+        entry("other.com\\Public", 900, &["OLD1.other.com"]),
+        entry("", 900, &["OLD1"]),
+    ];
+    assert!(judged(StageId::WaitOld, &plan, &[cache("PC1", NOW, &others)]).is_go);
+    // The NetBIOS name of the domain, and a server's own name.
+    for host in ["CORP", "old2"] {
+        let path = format!("{host}\\public");
+        let own = [cache("PC1", NOW, &[entry(&path, 900, &["OLD1"])])];
+        assert!(!judged(StageId::WaitOld, &plan, &own).is_go, "{host}");
+    }
+}
+
+#[test]
+fn referrals_on_the_wire_are_later_evidence() {
+    let plan = moved(&["PC1"]);
+    let caches = [cache("PC1", NOW - 600, &[entry(ROOT, 300, &["OLD1"])])];
+    let captured = |at_s: i64, client: &str, servers: &[&str]| CapturedReferral {
+        client: client.to_owned(),
+        answered_by: "10.0.0.1".to_owned(),
+        at_s,
+        path: "\\CONTOSO.com\\public".to_owned(),
+        ttl_s: Some(300),
+        servers: servers.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let wire = [
+        captured(NOW - 100, "10.0.0.7", &["NEW1.contoso.com"]),
+        captured(NOW - 400, "10.0.0.7", &["OLD1"]),
+        captured(NOW - 50, "10.0.0.8", &["OLD1"]),
+    ];
+    let aliases = BTreeMap::from([("10.0.0.7".to_owned(), "PC1".to_owned())]);
+    let evidence =
+        Evidence { caches: &caches, captured: &wire, aliases, changed_at_s: None, now_s: NOW };
+    let verdict = judge(StageId::WaitOld, &plan, &evidence);
+    assert_eq!((verdict.ready, verdict.judged), (1, 2));
+    assert_eq!(verdict.ready_clients[0].client, "PC1");
+    assert_eq!((verdict.held[0].client.as_str(), verdict.held[0].is_captured), ("10.0.0.8", true));
+    assert_eq!(verdict.until_s, Some(NOW + 250));
+    // A domain controller that should know the change, and answers with the old list.
+    let evidence = Evidence { changed_at_s: Some(NOW - 10_000), ..evidence };
+    let verdict = judge(StageId::WaitOld, &plan, &evidence);
+    assert_eq!(verdict.stale_answers.len(), 1);
+    assert_eq!(verdict.stale_answers[0].servers, ["OLD1"]);
+}
+
+#[test]
+fn stages_without_a_gate_are_go() {
+    let plan = moved(&[]);
+    assert!(judged(StageId::Copy, &plan, &[]).is_go);
+    assert!(!judged(StageId::LowerTtl, &plan, &[]).is_go);
+}

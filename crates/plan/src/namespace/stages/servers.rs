@@ -1,0 +1,246 @@
+//! Stages in which namespace servers join and leave, with a gate between: at every time, each client's list has a
+//! server that answers.
+
+use super::context::{
+    Context, UNCONFIRMED, counted, dfsutil, powershell, stage, step, target_path,
+};
+use super::{GateRule, Impact, Server, Stage, StageId, Step};
+use crate::namespace::quote::word;
+use crate::namespace::waits::wait;
+
+/// The stages from the first new server to the last old one.
+pub(super) fn stages(context: &Context<'_>) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    if !context.new.is_empty() {
+        stages.push(add(context));
+        stages.push(refresh(context));
+        stages.push(wait_new(context));
+    }
+    if !context.old.is_empty() {
+        stages.push(disable(context));
+        stages.push(wait_old(context));
+        stages.push(remove(context));
+    }
+    stages
+}
+
+/// Adds a namespace server.
+pub(super) fn add_step(context: &Context<'_>, servers: &[&Server], does: &str) -> Step {
+    let root = context.root_word();
+    let old = servers.iter().map(|server| format!("dfsutil target add {}", context.target(server)));
+    let new = servers.iter().map(|server| {
+        format!("New-DfsnRootTarget -Path {root} -TargetPath {}", context.target(server))
+    });
+    step(does, vec![dfsutil(old.collect()), powershell(new.collect())])
+}
+
+/// Removes a namespace server, and leaves its share.
+fn remove_step(context: &Context<'_>, servers: &[&Server], does: &str) -> Step {
+    let root = context.root_word();
+    let old =
+        servers.iter().map(|server| format!("dfsutil target remove {}", context.target(server)));
+    let new = servers.iter().map(|server| {
+        format!(
+            "Remove-DfsnRootTarget -Path {root} -TargetPath {} -Confirm:$false",
+            context.target(server)
+        )
+    });
+    step(
+        does,
+        vec![
+            dfsutil(old.collect()),
+            powershell(new.collect()).note("without -Cleanup: the share and its folder stay"),
+        ],
+    )
+}
+
+/// Sets the state of root targets.
+fn state_step(context: &Context<'_>, servers: &[&Server], state: &str, does: &str) -> Step {
+    let root = context.root_word();
+    let lower = state.to_lowercase();
+    let old = servers
+        .iter()
+        .map(|server| format!("dfsutil property state {lower} {}", context.target(server)));
+    let new = servers.iter().map(|server| {
+        format!(
+            "Set-DfsnRootTarget -Path {root} -TargetPath {} -State {state}",
+            context.target(server)
+        )
+    });
+    step(does, vec![dfsutil(old.collect()).note(UNCONFIRMED), powershell(new.collect())])
+}
+
+/// Shows the root targets.
+pub(super) fn show_step(context: &Context<'_>, shows: String) -> Step {
+    let root = context.root_word();
+    step(
+        "Show the namespace servers",
+        vec![
+            dfsutil(vec![format!("dfsutil root {root}")]),
+            powershell(vec![format!(
+                "Get-DfsnRootTarget -Path {root} | Format-Table TargetPath, State"
+            )]),
+        ],
+    )
+    .shows(shows)
+}
+
+fn add(context: &Context<'_>) -> Stage {
+    let servers: Vec<_> = context.new.iter().collect();
+    let mut stage = stage(
+        StageId::Add,
+        "Add the new namespace servers",
+        "Clients that ask from now on get old and new servers in one list: if a server fails, they try the next.",
+    );
+    stage.requires.push("the new servers share the root's folder".to_owned());
+    stage.steps.push(add_step(context, &servers, "Add each new server by its FQDN"));
+    let all = servers.iter().map(|server| target_path(server)).collect::<Vec<_>>().join(", ");
+    stage.steps.push(show_step(context, format!("{all}, and the present ones, all online")));
+    stage.undo.push(remove_step(context, &servers, "Remove the new servers from the namespace"));
+    let count = counted(servers.len(), "server");
+    stage.takes(
+        30 * servers.len() as u64,
+        120 * servers.len() as u64,
+        format!("half a minute to two minutes for each of {count}, which then reads all links"),
+    )
+}
+
+fn refresh(context: &Context<'_>) -> Stage {
+    let servers: Vec<_> = context.old.iter().chain(&context.kept).chain(&context.new).collect();
+    let pdc = context.pdc();
+    let mut stage = stage(
+        StageId::Refresh,
+        "Refresh the PDC emulator, the domain controllers and the namespace servers",
+        "Domain controllers answer requests for the root, and read it from the PDC emulator once an hour. Without a refresh, clients get the old list for that hour.",
+    );
+    stage.steps.extend(context.synchronise(&servers));
+    let machine = match context.wanted.pdc.as_deref() {
+        Some(name) => word(&format!(r"\\{name}")),
+        None => r#""\\$pdc""#.to_owned(),
+    };
+    stage.steps.push(
+        step(
+            "Restart DFS Namespaces on the PDC emulator, so that it answers with the new list at once",
+            vec![
+                dfsutil(vec![
+                    format!("sc.exe {machine} stop Dfs"),
+                    "timeout.exe /t 5".to_owned(),
+                    format!("sc.exe {machine} start Dfs"),
+                ]),
+                powershell(vec![format!(
+                    "Invoke-Command -ComputerName {pdc} -ScriptBlock {{ Restart-Service -Name Dfs }}"
+                )]),
+            ],
+        )
+        .shows("sc.exe query: STATE 4 RUNNING"),
+    );
+    stage.undo_note = "Nothing to undo: nothing was changed but caches.".to_owned();
+    stage.takes(120, 900, "the replication between sites decides").impact(
+        Impact::Pause,
+        "For seconds, the PDC emulator answers no referrals, also not for SYSVOL and NETLOGON; clients ask another domain controller.",
+    )
+}
+
+fn wait_new(context: &Context<'_>) -> Stage {
+    let mut stage = stage(
+        StageId::WaitNew,
+        "Wait until each client lists a new server",
+        "A client that lists old servers only would lose the namespace when these leave.",
+    );
+    stage.wait = Some(wait(context.moving_ttl_s, &context.wanted.assumed));
+    stage.steps.push(collect_step());
+    stage.undo_note = "Nothing was changed in this stage.".to_owned();
+    stage
+        .takes(600, 3_600, "collecting the caches of the clients")
+        .gated(GateRule::NewListed, StageId::Add)
+}
+
+/// Collects the caches for a gate.
+pub(super) fn collect_step() -> Step {
+    step(
+        "Collect the referral caches of the clients, and let the gate judge them",
+        vec![powershell(vec![
+            "smbscope plan namespace gate --print-script > collect.ps1".to_owned(),
+            r".\collect.ps1 -Client (Get-Content clients.txt) -Out caches.txt".to_owned(),
+            "smbscope plan namespace gate --state move.json --cache caches.txt".to_owned(),
+        ])],
+    )
+    .shows("go; or who holds it up, and until when")
+}
+
+fn disable(context: &Context<'_>) -> Stage {
+    let servers: Vec<_> = context.old.iter().collect();
+    let everyone: Vec<_> = context.old.iter().chain(&context.kept).chain(&context.new).collect();
+    let mut stage = stage(
+        StageId::Disable,
+        "Disable the old namespace servers",
+        "A target that is offline is in no referral, but its server still answers clients that have it in their list: nothing breaks, and it is undone by one command.",
+    );
+    stage.requires.push("the gate before says go".to_owned());
+    let does = "Set each old server offline in the namespace";
+    stage.steps.push(state_step(context, &servers, "Offline", does));
+    stage.steps.extend(context.synchronise(&everyone));
+    let all = servers.iter().map(|server| target_path(server)).collect::<Vec<_>>().join(", ");
+    stage.steps.push(show_step(context, format!("{all}: offline; all others: online")));
+    stage.undo.push(state_step(context, &servers, "Online", "Set the old servers online"));
+    stage
+}
+
+fn wait_old(context: &Context<'_>) -> Stage {
+    let mut stage = stage(
+        StageId::WaitOld,
+        "Wait until no client lists an old server",
+        "A client that uses an old server when it leaves waits for a time-out, and its open directories and files of the root fail.",
+    );
+    stage.wait = Some(wait(context.moving_ttl_s, &context.wanted.assumed));
+    stage.steps.push(collect_step());
+    let opens = context.old.iter().map(|server| {
+        let machine = word(&server.name);
+        format!("Get-SmbOpenFile -CimSession {machine} | Format-Table ClientComputerName, ClientUserName, Path")
+    });
+    let files = context
+        .old
+        .iter()
+        .map(|server| format!("openfiles.exe /query /s {} /v", word(&server.name)));
+    stage.steps.push(
+        step(
+            "See who still has files of the old servers open",
+            vec![
+                powershell(opens.collect()).note("for servers with Windows Server 2012 or later"),
+                dfsutil(files.collect()).note("for older servers"),
+            ],
+        )
+        .shows("nothing below the root's folder"),
+    );
+    stage.undo_note = "Nothing was changed in this stage.".to_owned();
+    stage
+        .takes(600, 3_600, "collecting the caches of the clients")
+        .gated(GateRule::OldGone, StageId::Disable)
+}
+
+fn remove(context: &Context<'_>) -> Stage {
+    let servers: Vec<_> = context.old.iter().collect();
+    let rest: Vec<_> = context.kept.iter().chain(&context.new).collect();
+    let mut stage = stage(
+        StageId::Remove,
+        "Remove the old namespace servers, without their shares",
+        "They hold no role any more. Their shares and folders stay: they are the way back, and may be targets of links.",
+    );
+    stage.requires.push("the gate before says go".to_owned());
+    let does = "Remove each old server from the namespace";
+    stage.steps.push(remove_step(context, &servers, does));
+    stage.steps.extend(context.synchronise(&rest));
+    let shares = servers
+        .iter()
+        .map(|server| format!("net.exe view {}", word(&format!(r"\\{}", server.name))));
+    let does = "See that the shares are still there";
+    stage.steps.push(
+        step(does, vec![super::context::any(shares.collect())])
+            .shows("the share of the root, and all others"),
+    );
+    stage.undo.push(add_step(context, &servers, "Add the old servers again"));
+    stage.impact(
+        Impact::Pause,
+        "Clients with an old list, which the gate names, wait for a time-out of up to a minute before they try the next server.",
+    )
+}
