@@ -4,6 +4,7 @@
 //! connections ([`channel`]), logon ([`auth`], [`kerberos`]), sessions with their channels, tree and opens
 //! ([`session`]), leases and breaks ([`lease`]). It does not own what a user does (`scenario`).
 
+mod ask;
 pub mod auth;
 pub mod channel;
 pub mod clock;
@@ -28,6 +29,7 @@ pub mod tcp_state;
 pub mod transport;
 mod validate;
 
+pub use ask::ask;
 pub use channel::{Ask, Channel, Scene};
 pub use config::{Compounds, Config, Encryption, Signing, Target};
 pub use credential::Credential;

@@ -437,7 +437,7 @@ impl Session {
 }
 
 /// The result of a future, or an error after the given time.
-async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, ClientError>>,
 ) -> Result<T, ClientError> {

@@ -18,6 +18,7 @@
 //! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
 
+pub mod baseline;
 pub mod compare;
 pub mod diagnose;
 pub mod durability;

@@ -5,7 +5,7 @@
 
 pub mod args;
 mod calibrate;
-mod files;
+pub(super) mod files;
 
 use arrow::array::RecordBatch;
 use smbscope_analysis::predict::forecast::ProfileForecast;

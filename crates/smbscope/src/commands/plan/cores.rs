@@ -1,7 +1,7 @@
 //! `smbscope plan cores`: the receive work of network adapters over processors.
 
 use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ use smbscope_plan::cores::traced;
 use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
 use smbscope_store::source::Input;
 
+use super::{new_file, undo_path};
 use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Reading, Verbosity};
@@ -342,27 +343,6 @@ fn index(machine: &Machine, name: &str) -> anyhow::Result<usize> {
             names.join(", ")
         ))
     })
-}
-
-/// `apply.ps1` to `apply.undo.ps1`.
-fn undo_path(path: &Path) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = match path.extension() {
-        Some(extension) => format!("{stem}.undo.{}", extension.to_string_lossy()),
-        None => format!("{stem}.undo"),
-    };
-    path.with_file_name(name)
-}
-
-fn new_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let name = path.display();
-    let mut file = std::fs::File::create_new(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{name} exists already: remove it, or give another name"))
-        }
-        _ => Failure::usage(format!("cannot write {name}: {error}")),
-    })?;
-    file.write_all(bytes).with_context(|| format!("cannot write {name}"))
 }
 
 #[cfg(test)]
