@@ -32,7 +32,6 @@ mod xml;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -145,13 +144,13 @@ pub fn read(files: &[NamedBytes<'_>]) -> Result<Baseline, ReadError> {
     let items = container::unpack(files, &mut output);
     let policies = policy_files::collect(&items, &mut output);
     let templates = templates::collect(&items, &mut output);
-    let included = samba::included(&items);
+    let includes = samba::Includes::find(&items);
     let mut sources = Vec::new();
     for (position, item) in items.iter().enumerate() {
         let before = (output.settings.len(), output.unknown_count());
         let policy = policies.of_file(&item.name).map(str::to_owned);
         let mut sink = Sink::new(&item.name, policy, &mut output);
-        read_item(position, &items, &policies, &templates, &included, &mut sink);
+        read_item(position, &items, &policies, &templates, &includes, &mut sink);
         let note = sink.into_note();
         sources.push(Source {
             file: item.name.clone(),
@@ -197,7 +196,7 @@ fn read_item(
     items: &[Item<'_>],
     policies: &policy_files::Policies,
     templates: &Templates,
-    included: &BTreeSet<usize>,
+    includes: &samba::Includes,
     sink: &mut Sink<'_>,
 ) {
     let Some(item) = items.get(position) else { return };
@@ -222,12 +221,12 @@ fn read_item(
         Format::Preferences => preferences::read(&text, sink),
         Format::PowerShell => powershell::read(&text, sink),
         Format::Json => powershell::read_json(&text, sink),
-        Format::SmbConf | Format::Unrecognised if included.contains(&position) => {
+        Format::SmbConf | Format::Unrecognised if includes.has(position) => {
             sink.note("read where another file includes it");
         }
-        Format::SmbConf => samba::read(position, items, sink),
+        Format::SmbConf => samba::read(position, items, includes, sink),
         Format::GroupPolicyReport => {
-            report::read(&text, &policies.files_next_to(&item.name, items), templates, sink);
+            report::read(&text, policies.files_next_to(&item.name), templates, sink);
         }
         Format::GroupPolicyBackup | Format::BackupInfo => {
             policy_files::list_rest(&text, item.format, sink);

@@ -17,6 +17,10 @@ pub const BYTES_MAX: u64 = 256 << 20;
 pub const ENTRIES_MAX: usize = 20_000;
 /// Containers within each other.
 const DEPTH_MAX: usize = 3;
+/// Folders of a cabinet; makers write one, or a few.
+const FOLDERS_MAX: u16 = 1_000;
+/// Characters of a path; longer ones are cut.
+const NAME_MAX: usize = 500;
 /// Bytes of a name in a cabinet (MS-CAB 2.3).
 const CAB_NAME_MAX: usize = 256;
 
@@ -57,7 +61,18 @@ pub(super) fn unpack<'a>(files: &[NamedBytes<'a>], output: &mut Output) -> Vec<I
 
 /// With slashes, so that folders are found.
 fn slashes(name: &str) -> String {
-    name.replace('\\', "/").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    let letters = name.chars().take(NAME_MAX);
+    letters
+        .map(|c| {
+            if c == '\\' {
+                '/'
+            } else if c.is_control() {
+                '?'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 /// A name in a container: without what leaves it.
@@ -90,15 +105,21 @@ impl Unpacking<'_> {
         true
     }
 
+    /// Counts bytes that were unpacked.
+    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.left.checked_sub(bytes as u64);
+        self.left = left.unwrap_or(0);
+        let message = || format!("the unpacked files have more than {BYTES_MAX} bytes together");
+        left.map(|_| ()).ok_or_else(message)
+    }
+
     /// Reads all of a stream, as long as bytes are left.
     fn all(&mut self, reader: impl Read) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
-        reader.take(self.left + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > self.left {
-            self.left = 0;
-            return Err(format!("the unpacked files have more than {BYTES_MAX} bytes together"));
-        }
-        self.left -= bytes.len() as u64;
+        let read = reader.take(self.left + 1).read_to_end(&mut bytes);
+        // What a damaged stream gave was work as well.
+        self.spend(bytes.len())?;
+        read.map_err(|error| error.to_string())?;
         Ok(bytes)
     }
 
@@ -154,15 +175,13 @@ impl Unpacking<'_> {
                 *longest = end.max(*longest);
                 folders
             });
-        let mut contents = BTreeMap::new();
-        for (folder, length) in folders {
-            match self.cabinet_folder(bytes, folder, length) {
-                Ok(content) => drop(contents.insert(folder, content)),
-                Err(error) => {
-                    self.output.damage(name, 0, format!("folder {folder} of the cabinet: {error}"))
-                }
+        let contents = match self.cabinet_folders(name, bytes, &folders) {
+            Ok(contents) => contents,
+            Err(error) => {
+                self.output.damage(name, 0, format!("not a readable cabinet: {error}"));
+                return members;
             }
-        }
+        };
         for entry in entries.iter().take(ENTRIES_MAX) {
             let Some(content) = contents.get(&entry.folder) else { continue };
             let member = format!("{name}/{}", plain(&entry.name));
@@ -181,47 +200,51 @@ impl Unpacking<'_> {
         members
     }
 
-    /// One folder of a cabinet, decompressed; damaged folders up to the damage.
-    fn cabinet_folder(
+    /// Folders of a cabinet with their lengths, decompressed; damaged ones up to the damage.
+    fn cabinet_folders(
         &mut self,
+        name: &str,
         bytes: &[u8],
-        folder: u16,
-        length: u64,
-    ) -> Result<Vec<u8>, String> {
-        let offset =
-            u32::try_from(bytes.len()).map_err(|_| "the cabinet is too large".to_owned())?;
+        folders: &BTreeMap<u16, u64>,
+    ) -> Result<BTreeMap<u16, Vec<u8>>, String> {
+        let offset = u32::try_from(bytes.len()).map_err(|_| "it is too large".to_owned())?;
+        let count = u16::try_from(folders.len()).ok().filter(|count| *count <= FOLDERS_MAX);
+        let count = count.ok_or_else(|| format!("it has more than {FOLDERS_MAX} folders"))?;
+        // One file for each folder, in a list behind the end of the cabinet.
         let mut changed = bytes.to_vec();
-        let size = u32::try_from(length).map_err(|_| "the folder is too large".to_owned())?;
-        // One file from the folder's start, behind the end of the cabinet.
-        changed.extend(size.to_le_bytes());
-        changed.extend(0_u32.to_le_bytes());
-        changed.extend(folder.to_le_bytes());
-        changed.extend([0; 6]);
-        changed.extend(*b"all\0");
-        let header = "the header of the cabinet is too short";
+        for (folder, length) in folders {
+            changed.extend(u32::try_from(*length).unwrap_or(u32::MAX).to_le_bytes());
+            changed.extend(0_u32.to_le_bytes());
+            changed.extend(folder.to_le_bytes());
+            changed.extend([0; 6]);
+            changed.extend(format!("{folder}\0").bytes());
+        }
+        let header = "its header is too short";
         changed.get_mut(16..20).ok_or(header)?.copy_from_slice(&offset.to_le_bytes());
-        changed.get_mut(28..30).ok_or(header)?.copy_from_slice(&1_u16.to_le_bytes());
+        changed.get_mut(28..30).ok_or(header)?.copy_from_slice(&count.to_le_bytes());
         let mut cabinet =
             cab::Cabinet::new(Cursor::new(changed)).map_err(|error| error.to_string())?;
-        let mut reader = cabinet.read_file("all").map_err(|error| error.to_string())?;
-        let mut content = Vec::new();
-        // What was decompressed before an error is kept: files in it are whole.
-        let read = reader.by_ref().take(self.left + 1).read_to_end(&mut content);
-        if content.len() as u64 > self.left {
-            return Err(format!("the unpacked files have more than {BYTES_MAX} bytes together"));
-        }
-        match read {
-            Err(error) if content.is_empty() => Err(error.to_string()),
-            Err(error) => {
+        let mut contents = BTreeMap::new();
+        for folder in folders.keys() {
+            let mut content = Vec::new();
+            let read = cabinet
+                .read_file(&folder.to_string())
+                .and_then(|file| file.take(self.left + 1).read_to_end(&mut content));
+            let read = self.spend(content.len()).and(read.map_err(|error| error.to_string()));
+            // What was decompressed before an error is kept: files in it are whole.
+            if let Err(error) = read {
                 self.output.damage(
-                    "",
+                    name,
                     0,
-                    format!("folder {folder} of a cabinet ends early: {error}"),
+                    format!("folder {folder} of the cabinet ends early: {error}"),
                 );
-                Ok(content)
             }
-            Ok(_) => Ok(content),
+            if self.left == 0 {
+                break;
+            }
+            contents.insert(*folder, content);
         }
+        Ok(contents)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A file belongs to the policy whose Backup.xml, bkupInfo.xml or gpreport.xml is in the nearest folder above it. Names of
 //! folders are compared without case: `DomainSysvol/GPO/Machine` is written in every one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,8 @@ pub struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Policies {
     by_folder: BTreeMap<String, Policy>,
+    /// Formats of all files below these folders.
+    formats: BTreeMap<String, BTreeSet<Format>>,
     /// Those that only a list names.
     others: Vec<Policy>,
 }
@@ -75,6 +77,14 @@ pub(super) fn collect(items: &[Item<'_>], output: &mut Output) -> Policies {
             _ => policies.merge(from_backup(&root, folder)),
         }
     }
+    for item in items {
+        let lower = item.name.to_lowercase();
+        for folder in folders_above(&lower) {
+            if policies.by_folder.contains_key(folder) {
+                policies.formats.entry(folder.to_owned()).or_default().insert(item.format);
+            }
+        }
+    }
     policies
 }
 
@@ -95,27 +105,14 @@ impl Policies {
 
     /// Name of the policy that a file belongs to.
     pub(super) fn of_file(&self, name: &str) -> Option<&str> {
-        let mut folder = folder_of(name);
-        loop {
-            if let Some(policy) = self.by_folder.get(&folder.to_lowercase()) {
-                return Some(policy.name.as_str()).filter(|name| !name.is_empty());
-            }
-            if folder.is_empty() {
-                return None;
-            }
-            folder = folder_of(folder);
-        }
+        let lower = name.to_lowercase();
+        let policy = folders_above(&lower).find_map(|folder| self.by_folder.get(folder))?;
+        Some(policy.name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Formats of the other files of the same backup.
-    pub(super) fn files_next_to(&self, name: &str, items: &[Item<'_>]) -> Vec<Format> {
-        let folder = folder_of(name).to_lowercase();
-        let below = |other: &str| {
-            let other = other.to_lowercase();
-            folder.is_empty()
-                || other.strip_prefix(&folder).is_some_and(|rest| rest.starts_with('/'))
-        };
-        items.iter().filter(|item| below(&item.name)).map(|item| item.format).collect()
+    /// Formats of the files below the folder of a file.
+    pub(super) fn files_next_to(&self, name: &str) -> Option<&BTreeSet<Format>> {
+        self.formats.get(&folder_of(name).to_lowercase())
     }
 
     pub(super) fn only_name(&self) -> Option<String> {
@@ -142,6 +139,13 @@ impl Policies {
 /// What stands before the last slash.
 pub(super) fn folder_of(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// All folders above a file, the nearest one first and the top (empty) last.
+fn folders_above(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(folder_of(name)), |folder| {
+        (!folder.is_empty()).then(|| folder_of(folder))
+    })
 }
 
 fn word(node: &Node, name: &str) -> Option<String> {

@@ -117,6 +117,8 @@ const NOT_SETTINGS: [&str; 13] = [
 /// Lines of a table's heading.
 const HEADING_LINES_MAX: usize = 3;
 const PROPERTIES_MAX: usize = 1_000;
+/// Columns of a table; further ones are not read.
+const COLUMNS_MAX: usize = 64;
 
 /// A property: its name, its text, and the line it is on.
 struct Property {
@@ -259,10 +261,12 @@ fn table(
     let Some((_, ruler)) = lines.get(dashes) else { return lines.len() };
     let mut columns: Vec<(usize, usize)> = Vec::new();
     for (at, letter) in ruler.char_indices() {
+        let is_full = columns.len() >= COLUMNS_MAX;
         match columns.last_mut() {
             _ if letter != '-' => {}
             Some((_, end)) if *end == at => *end = at + 1,
-            _ => columns.push((at, at + 1)),
+            _ if !is_full => columns.push((at, at + 1)),
+            _ => {}
         }
     }
     // A column ends where the next one begins; letters of other alphabets are counted, not their bytes.

@@ -41,14 +41,12 @@ pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
             }
         }
         // A text continues over lines until its quote.
-        while !is_hex && is_open_text(&whole) && whole.len() < LINE_MAX {
-            match lines.next() {
-                Some((_, next)) => {
-                    whole.push('\n');
-                    whole.push_str(next);
-                }
-                None => break,
-            }
+        let mut is_open = !is_hex && is_open_text(&whole);
+        while is_open && whole.len() < LINE_MAX {
+            let Some((_, next)) = lines.next() else { break };
+            is_open = quoted(next).is_none();
+            whole.push('\n');
+            whole.push_str(next);
         }
         let Some((scope, key)) = &key else {
             sink.unknown(number, &whole, "a value of a key that is not read");

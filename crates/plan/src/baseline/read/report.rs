@@ -4,16 +4,27 @@
 //! sections of security and auditing are read here. Its registry section has names of policies instead of places: they
 //! become settings if the templates that define them are part of the input.
 
+use std::collections::BTreeSet;
+
 use super::super::setting::{Place, Scope, Value};
 use super::format::Format;
 use super::registry_data::hive;
 use super::security_template;
 use super::sink::Sink;
-use super::templates::{Element, ElementKind, Template, Templates};
+use super::templates::{ByName, Element, ElementKind, Template, Templates};
 use super::xml::{self, Node};
 
+/// Parts of a policy that are compared with the elements of its template.
+const PARTS_MAX: usize = 200;
+
 /// Reads a report. `files` are the formats of the files next to it.
-pub(super) fn read(text: &str, files: &[Format], templates: &Templates, sink: &mut Sink<'_>) {
+pub(super) fn read(
+    text: &str,
+    files: Option<&BTreeSet<Format>>,
+    templates: &Templates,
+    sink: &mut Sink<'_>,
+) {
+    let by_name = templates.by_name();
     let document = xml::parse(text);
     let root = &document.root;
     let policies = if root.name == "GPO" { vec![root] } else { root.below("GPO") };
@@ -23,7 +34,14 @@ pub(super) fn read(text: &str, files: &[Format], templates: &Templates, sink: &m
             let Some(part) = gpo.child(name) else { continue };
             for data in part.children.iter().filter(|node| node.name == "ExtensionData") {
                 let Some(extension) = data.child("Extension") else { continue };
-                let mut report = Report { policy: policy.clone(), scope, files, templates, sink };
+                let mut report = Report {
+                    policy: policy.clone(),
+                    scope,
+                    files,
+                    templates,
+                    by_name: &by_name,
+                    sink,
+                };
                 report.extension(extension, data.word_of("Name").unwrap_or_default());
             }
         }
@@ -33,8 +51,9 @@ pub(super) fn read(text: &str, files: &[Format], templates: &Templates, sink: &m
 struct Report<'a, 'b> {
     policy: Option<String>,
     scope: Scope,
-    files: &'a [Format],
+    files: Option<&'a BTreeSet<Format>>,
     templates: &'a Templates,
+    by_name: &'a ByName<'a>,
     sink: &'a mut Sink<'b>,
 }
 
@@ -52,7 +71,7 @@ impl Report<'_, '_> {
                 return self.sink.unknown(extension.line, name, why);
             }
         };
-        if self.files.contains(&format) {
+        if self.files.is_some_and(|files| files.contains(&format)) {
             let text = format!("{name}: {} entries", extension.children.len());
             let why = format!("repeats {file} of the same backup");
             return self.sink.unknown(extension.line, &text, &why);
@@ -98,8 +117,8 @@ impl Report<'_, '_> {
     fn policy(&mut self, node: &Node) {
         let name = node.word_of("Name").unwrap_or_default();
         let is_enabled = node.word_of("State").unwrap_or_default().eq_ignore_ascii_case("enabled");
-        let templates = self.templates;
-        let mut found = templates.named(name, self.scope);
+        let same = self.by_name.get(name.trim()).into_iter().flatten();
+        let mut found = same.copied().filter(|template| template.class.has(self.scope));
         let (Some(template), None) = (found.next(), found.next()) else {
             let text = format!("{name}: {}", node.word_of("State").unwrap_or_default());
             let why = "a policy without its place: give registry.pol of the backup, or the one template (ADMX and ADML) that defines it";
@@ -145,7 +164,7 @@ impl Report<'_, '_> {
                 ));
                 continue;
             }
-            let shown = node.children.iter().find(|child| {
+            let shown = node.children.iter().take(PARTS_MAX).find(|child| {
                 child
                     .text_of("Name")
                     .is_some_and(|label| self.templates.has_label(template, element, label))

@@ -5,7 +5,7 @@
 
 pub mod parameters;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::setting::{Place, Value};
 use super::sink::Sink;
@@ -14,9 +14,11 @@ use super::{Format, Item};
 
 /// Files within each other; Samba allows 100, real ones have two.
 const DEPTH_MAX: usize = 8;
-/// Files and bytes that one file includes.
+/// Files and bytes that all files of an input include.
 const INCLUDES_MAX: usize = 1_000;
 const INCLUDED_BYTES_MAX: usize = 64 << 20;
+/// Files with the same last part of their names that an `include` can mean.
+const SAME_NAME_MAX: usize = 1_000;
 /// Bytes of one value over several lines.
 const CONTINUED_MAX: usize = 64 << 10;
 /// Settings of all shares that `copy` can refer to.
@@ -52,71 +54,97 @@ fn is_global(section: &str) -> bool {
     section.eq_ignore_ascii_case("global") || section.eq_ignore_ascii_case("globals")
 }
 
-/// Positions of the files that other files include: they are not read on their own. The
-/// first of files that include each other is not among them.
-pub(super) fn included(items: &[Item<'_>]) -> BTreeSet<usize> {
-    let edges: BTreeMap<usize, Vec<usize>> = items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| item.format == Format::SmbConf)
-        .map(|(position, item)| (position, targets(position, item, items)))
-        .collect();
-    let pointed: BTreeSet<usize> = edges.values().flatten().copied().collect();
-    let mut included = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    let roots = edges.keys().filter(|position| !pointed.contains(position));
-    for root in roots.chain(edges.keys()) {
-        if !seen.insert(*root) {
-            continue;
-        }
-        let mut open = vec![*root];
-        while let Some(position) = open.pop() {
-            for target in edges.get(&position).into_iter().flatten() {
-                if seen.insert(*target) {
-                    included.insert(*target);
-                    open.push(*target);
+/// Which file an `include` names, and which files others include: those are not read on their own.
+#[derive(Debug, Default)]
+pub(super) struct Includes {
+    /// Positions of files by the last part of their names.
+    by_name: HashMap<String, Vec<usize>>,
+    included: BTreeSet<usize>,
+}
+
+impl Includes {
+    /// Finds the includes of an input. The first of files that include each other is read on its own.
+    pub(super) fn find(items: &[Item<'_>]) -> Self {
+        let mut includes = Self::default();
+        for (position, item) in items.iter().enumerate() {
+            if matches!(item.format, Format::SmbConf | Format::Unrecognised) {
+                let same = includes.by_name.entry(last_part(&item.name).to_owned()).or_default();
+                // Enough to choose from.
+                if same.len() < SAME_NAME_MAX {
+                    same.push(position);
                 }
             }
         }
+        let edges: BTreeMap<usize, Vec<usize>> = items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.format == Format::SmbConf)
+            .map(|(position, item)| (position, includes.targets(position, item, items)))
+            .collect();
+        let pointed: BTreeSet<usize> = edges.values().flatten().copied().collect();
+        let mut seen = BTreeSet::new();
+        let roots = edges.keys().filter(|position| !pointed.contains(position));
+        for root in roots.chain(edges.keys()) {
+            if !seen.insert(*root) {
+                continue;
+            }
+            let mut open = vec![*root];
+            while let Some(position) = open.pop() {
+                for target in edges.get(&position).into_iter().flatten() {
+                    if seen.insert(*target) {
+                        includes.included.insert(*target);
+                        open.push(*target);
+                    }
+                }
+            }
+        }
+        includes
     }
-    included
-}
 
-fn targets(position: usize, item: &Item<'_>, items: &[Item<'_>]) -> Vec<usize> {
-    let text = decode(&item.bytes).text;
-    let paths = lines(&text).filter_map(|(_, line)| {
-        let (name, path) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("include").then(|| path.trim().to_owned())
-    });
-    paths.filter_map(|path| resolve(&path, position, items)).collect()
-}
-
-/// The file of the input that an `include` names: the one that has most of the path's end.
-fn resolve(path: &str, from: usize, items: &[Item<'_>]) -> Option<usize> {
-    if path.contains('%') || path.is_empty() {
-        return None;
+    pub(super) fn has(&self, position: usize) -> bool {
+        self.included.contains(&position)
     }
-    let common = |name: &str| {
-        let pairs = name.rsplit('/').zip(path.rsplit('/'));
-        pairs.take_while(|(one, other)| !one.is_empty() && one == other).count()
-    };
-    let found = items.iter().enumerate().filter(|(position, item)| {
-        *position != from && matches!(item.format, Format::SmbConf | Format::Unrecognised)
-    });
-    let best = found.max_by_key(|(position, item)| (common(&item.name), usize::MAX - position))?;
-    (common(&best.1.name) > 0).then_some(best.0)
+
+    fn targets(&self, position: usize, item: &Item<'_>, items: &[Item<'_>]) -> Vec<usize> {
+        let text = decode(&item.bytes).text;
+        let paths = lines(&text).filter_map(|(_, line)| {
+            let (name, path) = line.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("include").then(|| path.trim().to_owned())
+        });
+        paths.take(INCLUDES_MAX).filter_map(|path| self.resolve(&path, position, items)).collect()
+    }
+
+    /// The file of the input that an `include` names: the one that has most of the path's end.
+    fn resolve(&self, path: &str, from: usize, items: &[Item<'_>]) -> Option<usize> {
+        if path.contains('%') || path.is_empty() {
+            return None;
+        }
+        let common = |position: &usize| {
+            let name = items.get(*position).map_or("", |item| item.name.as_str());
+            let pairs = name.rsplit('/').zip(path.rsplit('/'));
+            pairs.take_while(|(one, other)| one == other).count()
+        };
+        let candidates = self.by_name.get(last_part(path))?.iter();
+        let found = candidates.copied().filter(|position| *position != from);
+        // Of equal ones the first.
+        found.rev().max_by_key(common)
+    }
 }
 
-pub(super) fn read(position: usize, items: &[Item<'_>], sink: &mut Sink<'_>) {
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+pub(super) fn read(position: usize, items: &[Item<'_>], includes: &Includes, sink: &mut Sink<'_>) {
     let mut reading = Reading {
         items,
+        includes,
         open: Vec::new(),
         share: None,
         is_printed: false,
         shares: BTreeMap::new(),
         copied: 0,
-        includes: 0,
-        bytes: 0,
+        copies: 0,
     };
     reading.file(position, sink);
 }
@@ -126,6 +154,7 @@ type Share = BTreeMap<String, String>;
 
 struct Reading<'a, 'b> {
     items: &'a [Item<'b>],
+    includes: &'a Includes,
     /// Files that are being read, the included ones last.
     open: Vec<usize>,
     /// The section: a share, or none for `[global]` and what is before the first section.
@@ -133,9 +162,9 @@ struct Reading<'a, 'b> {
     /// Whether testparm printed the file.
     is_printed: bool,
     shares: BTreeMap<String, Share>,
+    /// Settings that are remembered for `copy`, and that were copied.
     copied: usize,
-    includes: usize,
-    bytes: usize,
+    copies: usize,
 }
 
 impl Reading<'_, '_> {
@@ -226,7 +255,7 @@ impl Reading<'_, '_> {
 
     fn include(&mut self, file: &str, number: u64, path: &str, line: &str, sink: &mut Sink<'_>) {
         let from = self.open.last().copied().unwrap_or_default();
-        let Some(target) = resolve(path, from, self.items) else {
+        let Some(target) = self.includes.resolve(path, from, self.items) else {
             let why = if path.contains('%') {
                 "a file whose name depends on the client or the user"
             } else if path.eq_ignore_ascii_case("registry") {
@@ -239,12 +268,9 @@ impl Reading<'_, '_> {
         if self.open.contains(&target) {
             return sink.unknown_in(file, number, line, "a file that includes this one");
         }
-        self.includes += 1;
-        self.bytes += self.items.get(target).map_or(0, |item| item.bytes.len());
-        if self.open.len() >= DEPTH_MAX
-            || self.includes > INCLUDES_MAX
-            || self.bytes > INCLUDED_BYTES_MAX
-        {
+        let (includes, bytes) =
+            sink.included(self.items.get(target).map_or(0, |item| item.bytes.len()));
+        if self.open.len() >= DEPTH_MAX || includes > INCLUDES_MAX || bytes > INCLUDED_BYTES_MAX {
             return sink.damage(
                 number,
                 format!("`{}` is not read: too many files include each other", super::clean(path)),
@@ -264,6 +290,13 @@ impl Reading<'_, '_> {
         };
         let settings: Vec<(String, String)> =
             other.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.copies += settings.len();
+        if self.copies > COPIED_MAX {
+            let message = format!(
+                "more than {COPIED_MAX} settings are copied from other shares: the rest is left out"
+            );
+            return sink.damage(number, message);
+        }
         for (name, value) in settings {
             if name != "copy" {
                 self.set(file, number, &name, value, sink);

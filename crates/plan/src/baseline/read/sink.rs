@@ -19,6 +19,8 @@ pub(super) struct Output {
     pub(super) unknown: Vec<Unknown>,
     pub(super) unknown_omitted: u64,
     pub(super) damage: Vec<ReadError>,
+    /// Files that other files include, and their bytes.
+    included: (usize, usize),
 }
 
 impl Output {
@@ -116,6 +118,13 @@ impl<'a> Sink<'a> {
 
     pub(super) fn damage(&mut self, position: u64, message: impl Into<String>) {
         self.output.damage(self.file, position, message);
+    }
+
+    /// Counts a file that another one includes; the number and the bytes of all.
+    pub(super) fn included(&mut self, bytes: usize) -> (usize, usize) {
+        self.output.included.0 += 1;
+        self.output.included.1 += bytes;
+        self.output.included
     }
 
     /// What one should know about how the file was read; the first note is kept.

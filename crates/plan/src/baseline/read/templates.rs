@@ -5,7 +5,7 @@
 
 mod definitions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ use super::text::decode;
 use super::xml;
 use super::{Format, Item};
 
+/// Languages of one .admx; Windows has about 40.
+const LANGUAGES_MAX: usize = 100;
 /// The language whose texts replace missing ones.
 const FALLBACK: &str = "en-us";
 
@@ -90,7 +92,6 @@ pub enum ElementKind {
 /// The texts of one language for one .admx.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Texts {
-    stem: String,
     language: String,
     strings: BTreeMap<String, String>,
     /// Labels of elements by presentation and element.
@@ -101,8 +102,12 @@ struct Texts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Templates {
     pub policies: Vec<Template>,
-    texts: Vec<Texts>,
+    /// By the file name of the .admx.
+    texts: BTreeMap<String, Vec<Texts>>,
 }
+
+/// Policies by their names in all languages.
+pub(super) type ByName<'a> = HashMap<&'a str, Vec<&'a Template>>;
 
 /// What a template says about one place, in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +140,16 @@ pub(super) fn collect(items: &[Item<'_>], output: &mut Output) -> Templates {
         if item.format == Format::TemplateDefinitions {
             definitions::read(&document.root, &stem, &item.name, &mut templates.policies, output);
         } else {
-            templates.texts.push(definitions::texts(&document.root, stem, language));
+            let texts = templates.texts.entry(stem).or_default();
+            if texts.len() < LANGUAGES_MAX {
+                texts.push(definitions::texts(&document.root, language));
+            } else {
+                output.damage(
+                    &item.name,
+                    0,
+                    format!("more than {LANGUAGES_MAX} languages of one .admx"),
+                );
+            }
         }
     }
     templates
@@ -172,7 +186,7 @@ impl Templates {
     /// Languages of the texts, sorted.
     pub fn languages(&self) -> Vec<&str> {
         let mut languages: Vec<&str> =
-            self.texts.iter().map(|texts| texts.language.as_str()).collect();
+            self.texts.values().flatten().map(|texts| texts.language.as_str()).collect();
         languages.sort_unstable();
         languages.dedup();
         languages
@@ -246,19 +260,25 @@ impl Templates {
         })
     }
 
-    /// Policies with that name in any language.
-    pub(super) fn named<'a>(
-        &'a self,
-        name: &'a str,
-        scope: Scope,
-    ) -> impl Iterator<Item = &'a Template> {
-        self.policies.iter().filter(move |policy| {
+    /// Policies by their names in all languages.
+    pub(super) fn by_name(&self) -> ByName<'_> {
+        let mut names = ByName::new();
+        for policy in &self.policies {
             let id = reference(&policy.display_name);
-            policy.class.has(scope)
-                && self.texts.iter().filter(|texts| texts.stem == policy.stem).any(|texts| {
-                    texts.strings.get(&id).is_some_and(|text| text.trim() == name.trim())
-                })
-        })
+            for text in self.all(&policy.stem).iter().filter_map(|texts| texts.strings.get(&id)) {
+                let same = names.entry(text.trim()).or_default();
+                // Languages may have the same name.
+                if !same.last().is_some_and(|last| std::ptr::eq(*last, policy)) {
+                    same.push(policy);
+                }
+            }
+        }
+        names
+    }
+
+    /// The texts of an .admx in all languages.
+    fn all(&self, stem: &str) -> &[Texts] {
+        self.texts.get(stem).map_or(&[], Vec::as_slice)
     }
 
     /// The label of an element.
@@ -273,7 +293,7 @@ impl Templates {
     /// Whether an element has that label in any language.
     pub(super) fn has_label(&self, policy: &Template, element: &Element, label: &str) -> bool {
         let presentation = reference(&policy.presentation);
-        self.texts.iter().filter(|texts| texts.stem == policy.stem).any(|texts| {
+        self.all(&policy.stem).iter().any(|texts| {
             let labels = texts.labels.get(&presentation);
             labels
                 .and_then(|labels| labels.get(&element.id.to_lowercase()))
@@ -284,15 +304,14 @@ impl Templates {
     /// Whether a reference has that text in any language.
     pub(super) fn has_text(&self, policy: &Template, text: &str, found: &str) -> bool {
         let id = reference(text);
-        self.texts
+        self.all(&policy.stem)
             .iter()
-            .filter(|texts| texts.stem == policy.stem)
             .any(|texts| texts.strings.get(&id).is_some_and(|text| text.trim() == found.trim()))
     }
 
     /// Texts of an .admx: the language first, then English, then the others.
     fn texts_of(&self, stem: &str, language: &str) -> Vec<&Texts> {
-        let mut texts: Vec<&Texts> = self.texts.iter().filter(|texts| texts.stem == stem).collect();
+        let mut texts: Vec<&Texts> = self.all(stem).iter().collect();
         texts.sort_by_key(|texts| {
             (
                 !texts.language.eq_ignore_ascii_case(language),
@@ -311,7 +330,7 @@ impl Templates {
 }
 
 impl Class {
-    fn has(self, scope: Scope) -> bool {
+    pub(super) fn has(self, scope: Scope) -> bool {
         match self {
             Self::Both => true,
             Self::Machine => scope == Scope::Computer,

@@ -9,7 +9,7 @@ use quick_xml::events::{BytesStart, Event};
 /// Elements within each other; policies have less than twenty.
 const DEPTH_MAX: usize = 64;
 /// Elements of one document.
-const ELEMENTS_MAX: usize = 2_000_000;
+const ELEMENTS_MAX: usize = 500_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Node {

@@ -7,6 +7,9 @@ use super::super::sink::Output;
 use super::super::xml::Node;
 use super::{Class, Element, ElementKind, Template, Texts};
 
+/// Elements of one policy; the largest has about 20.
+const ELEMENTS_MAX: usize = 200;
+
 pub(super) fn read(
     root: &Node,
     stem: &str,
@@ -40,7 +43,7 @@ fn policy(node: &Node, stem: &str) -> Option<Template> {
         _ => Class::Both,
     };
     let elements = node.child("elements").map(|node| &node.children);
-    let elements = elements.into_iter().flatten().filter_map(element).collect();
+    let elements = elements.into_iter().flatten().take(ELEMENTS_MAX).filter_map(element).collect();
     Some(Template {
         stem: stem.to_owned(),
         name: node.attribute("name")?.to_owned(),
@@ -130,8 +133,8 @@ fn element(node: &Node) -> Option<Element> {
 }
 
 /// `<string id="...">` and the labels of `<presentation id="...">`.
-pub(super) fn texts(root: &Node, stem: String, language: String) -> Texts {
-    let mut texts = Texts { stem, language, ..Texts::default() };
+pub(super) fn texts(root: &Node, language: String) -> Texts {
+    let mut texts = Texts { language, ..Texts::default() };
     for node in root.below("string").into_iter().filter(|node| node.is_complete) {
         if let Some(id) = node.attribute("id") {
             texts.strings.insert(id.to_lowercase(), node.text.clone());

@@ -79,7 +79,7 @@ fn entities_are_not_expanded_and_depth_is_limited() {
 
 #[test]
 fn damaged_json_and_unknown_files_are_errors() {
-    let error = read(&[NamedBytes { name: "x", bytes: b"{\n\"EncryptData\": tru" }]).unwrap_err();
+    let error = read(&[NamedBytes { name: "x", bytes: b"{\n\"EncryptData\": nul" }]).unwrap_err();
     assert_eq!(error.position, 2);
     for bytes in
         [b"".as_slice(), b"hello\n", b"\0\0\0\0", b"<html></html>", b"[Unit]\nDescription=x\n"]
