@@ -9,11 +9,13 @@ use crate::html::page;
 use crate::text::{TextLook, document_text};
 
 mod costs;
+mod facts;
 mod json;
 mod numbers;
 mod verdict;
 mod words;
 
+pub use facts::baseline_facts;
 pub use json::baseline_json;
 pub use numbers::baseline_numbers;
 

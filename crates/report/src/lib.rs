@@ -30,8 +30,8 @@ mod verdict;
 mod waterfall;
 
 pub use baseline::{
-    BaselinePlan, CommandBlock, SearchPlan, baseline_html, baseline_json, baseline_numbers,
-    baseline_text,
+    BaselinePlan, CommandBlock, SearchPlan, baseline_facts, baseline_html, baseline_json,
+    baseline_numbers, baseline_text,
 };
 pub use clock::Clock;
 pub use comparison::comparison_html;

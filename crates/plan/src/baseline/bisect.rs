@@ -344,7 +344,7 @@ impl State {
                     all.iter().copied().filter(|one| !found.contains(one)).collect();
                 match self.of(Speed::Fast).any(|(_, tried)| rest.is_subset(tried)) {
                     true => Goal::Nothing,
-                    // Whether nobody else is guilty.
+                    // Whether no other one is guilty.
                     false => Goal::Confirm(rest),
                 }
             }

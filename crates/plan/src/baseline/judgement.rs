@@ -50,7 +50,7 @@ pub struct SideCounts {
     pub others: u64,
 }
 
-/// What is said of a baseline.
+/// The judgement of a baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     pub before: SideCounts,

@@ -13,7 +13,7 @@ use super::catalogue::{self, Kind, Row};
 use super::effective::{Claim, Effective, EffectiveValue};
 use super::setting::{Place, SmbObject};
 
-/// Of what a term is: a setting, of all shares or of one share or path.
+/// A setting, of all shares or of one share or path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermKey {
     pub id: String,

@@ -165,6 +165,7 @@ fn finding(finding: &Finding) -> serde_json::Result<Value> {
     Ok(json!({
         "kind": serde_json::to_value(finding.kind)?,
         "setting": words::key(&finding.key),
+        "name": finding.name,
         "sentence": finding.sentence,
         "price": finding.price,
         "origins": finding.origins,

@@ -87,7 +87,8 @@ pub(super) fn finding(finding: &Finding) -> String {
 
 /// Findings of one kind in a line.
 pub(super) fn in_short(findings: &[&Finding], kind: &str) -> Option<String> {
-    let names: Vec<_> = findings.iter().map(|one| key(&one.key)).collect();
+    let mut names: Vec<_> = findings.iter().map(|one| one.name.clone()).collect();
+    names.dedup();
     (!names.is_empty()).then(|| format!("{kind}: {}.", names.join(", ")))
 }
 

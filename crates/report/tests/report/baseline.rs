@@ -71,6 +71,19 @@ fn the_cost_of_signing_is_that_of_the_calibration() {
     assert!((way.saved_ns_per_mib.unwrap().value / mib.value - 0.9).abs() < 0.02);
 }
 
+/// The summary of a recording has what a judgement needs.
+#[test]
+fn facts_of_a_recording() {
+    let report = super::sample::report(3_000);
+    let facts = smbscope_report::baseline_facts(&report);
+    assert_eq!(facts.operations, report.totals.tally.operations);
+    let moved: u64 = facts.shares.iter().map(|share| share.moved_bytes).sum();
+    assert!(moved > 0 && facts.shares.len() as u64 <= report.shares.distinct, "{facts:?}");
+    assert!(facts.dialect.is_some() && facts.signing_algorithm.is_some(), "{facts:?}");
+    assert!(facts.read_most_bytes.is_some() && facts.rtt_ns.is_some(), "{facts:?}");
+    assert_eq!(smbscope_report::baseline_facts(&Default::default()).dialect, None);
+}
+
 /// Each change that a judgement asks for can be read by predict.
 #[test]
 fn questions_are_changes_of_predict() {

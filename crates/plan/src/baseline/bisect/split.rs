@@ -46,7 +46,7 @@ pub(super) fn depths(weights: &[(Option<usize>, f64)]) -> Vec<(f64, usize)> {
     suspects.into_iter().map(|(_, weight, depth)| (weight, depth)).collect()
 }
 
-/// Joins the two lightest until so many are left, the heaviest first.
+/// Joins the two lightest until `left` are left, the heaviest first.
 fn join(weights: &[(Option<usize>, f64)], left: usize) -> Vec<Node> {
     let leaf = |(number, &(suspect, weight)): (usize, &(Option<usize>, f64))| {
         Reverse(Node { weight, number, suspects: vec![(suspect, weight, 0)] })

@@ -108,7 +108,7 @@ proptest! {
             let (outcome, found, tries) = search(&weights, &guilty, is_rest_slow);
             let ends = if is_rest_slow { Outcome::NoSetting } else { Outcome::Found };
             prop_assert_eq!((outcome, found), (ends, guilty));
-            // One more to see that nobody else is guilty.
+            // One more to see that no other one is guilty.
             prop_assert!(tries <= most + 1, "{tries} of {most}");
             mean += weight / all * tries as f64;
         }
@@ -176,7 +176,7 @@ fn a_slow_network_ends_it() {
 fn a_contradiction_is_named_and_measured_again() {
     let mut state = state(&[8.0, 1.0, 1.0]);
     state.result(Speed::Fast).unwrap();
-    // Without the first it is fast, so nobody else is guilty; in the file it then says the opposite of a part of it.
+    // Without the first it is fast, so no other one is guilty; in the file it then says the opposite of a part of it.
     let Step::Try(change) = state.step() else { panic!() };
     assert_eq!(change.without, [0]);
     state.tries.push(Try { in_force: Some([1, 2].into()), speed: Speed::Fast });

@@ -96,7 +96,7 @@ impl Inquiry {
     }
 }
 
-/// The questions about a difference. `facts` is none without a recording.
+/// The questions about a difference. Without a recording there are no `facts`.
 pub fn questions(difference: &Difference, views: [View<'_>; 2], facts: Option<&Facts>) -> Inquiry {
     let mut inquiry = Inquiry::default();
     let asked = Asking { difference, before: views[0], after: views[1], facts };

@@ -44,6 +44,8 @@ impl FindingKind {
 pub struct Finding {
     pub kind: FindingKind,
     pub key: TermKey,
+    /// As it is called where it is set: the value's name, the parameter, the pattern.
+    pub name: String,
     pub sentence: String,
     /// What would be lost in security without the setting, or is lost with it; none where that is nothing.
     pub price: Option<String>,
@@ -73,6 +75,12 @@ pub(super) fn findings(
         found.push(Finding {
             kind: FindingKind::Weaker,
             key: change.key.clone(),
+            name: change
+                .to
+                .as_ref()
+                .and_then(|to| to.place.as_ref())
+                .map(short)
+                .unwrap_or_default(),
             sentence: format!(
                 "{}: {} instead of {} protects less.",
                 row.meaning,
@@ -102,6 +110,7 @@ fn costly(cost: &Cost, after: &Terms) -> Option<Finding> {
     Some(Finding {
         kind: FindingKind::Costly,
         key: key.clone(),
+        name: after.known.get(key).map(|term| short(&term.place)).unwrap_or_default(),
         sentence: format!("{}: {}.", cost.what, row.performance),
         price: price(&row.security),
         origins: origins.map(|term| origin(&term.claim.origin)).collect(),
@@ -117,6 +126,7 @@ fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
     let new = |kind, sentence: String, price, origins| Finding {
         kind,
         key: term.key.clone(),
+        name: short(&term.place),
         sentence,
         price,
         origins,
@@ -196,6 +206,7 @@ fn hidden(term: &Term, facts: Option<&Facts>) -> Option<Finding> {
     Some(Finding {
         kind: FindingKind::Hidden,
         key: term.key.clone(),
+        name: pattern.clone(),
         sentence: format!(
             "{pattern} forces {forces}, whatever the server requires and Get-SmbServerConfiguration says.{here}"
         ),
@@ -208,6 +219,14 @@ fn origin(origin: &Origin) -> String {
     match &origin.policy {
         Some(policy) => format!("{policy} ({})", origin.file),
         None => origin.file.clone(),
+    }
+}
+
+/// The last part of a place.
+fn short(place: &Place) -> String {
+    match place {
+        Place::Registry { name, .. } | Place::Template { name, .. } => name.clone(),
+        other => place_title(other),
     }
 }
 

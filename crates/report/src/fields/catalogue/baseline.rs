@@ -67,7 +67,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("predicted", "Predicted", Object("baseline_predicted"), Nullable, "The prediction."),
     ]),
     ("baseline_predicted", "A prediction from the recording.", &[], &[
-        ("question", "Question", Object("baseline_question"), Always, "What was asked of predict."),
+        ("question", "Question", Object("baseline_question"), Always, "The changes for predict."),
         ("commands", "Commands", List("baseline_command"), Always, "By command, most added time first."),
         ("added", "Added", Object("estimate"), Always, "Added to all operations together, ns."),
         ("before_ns", "Today", Duration, Always, "Time of all operations today."),
@@ -120,6 +120,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("baseline_finding", "What is wrong with a setting.", &[], &[
         ("kind", "Kind", Code, Always, "costly, weaker, not-on, conflict, hidden or no-effect."),
         ("setting", "Setting", Code, Always, "Its identifier."),
+        ("name", "Name", Text, Always, "As it is called where it is set."),
         ("sentence", "Finding", Text, Always, "What was found."),
         ("price", "Price in security", Text, Nullable, "What is lost in security, with or without it."),
         ("origins", "Origins", Texts, Always, "Where it was read."),
