@@ -24,7 +24,7 @@ fn namespace(links: usize) -> Namespace {
         Link {
             path: format!("Department {}\\Team{}\\Share{number}", number % 50, number % 1000),
             ttl_s: Some(1800),
-            comment: (number % 7 == 0).then(|| format!("Files of team {number} & others")),
+            comment: number.is_multiple_of(7).then(|| format!("Files of team {number} & others")),
             targets: vec![
                 target(server(0), format!("share{number}$")),
                 target(server(1), format!("share{number}$")),

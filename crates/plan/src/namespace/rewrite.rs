@@ -18,7 +18,7 @@ mod tests;
 /// A short name becomes an FQDN by a suffix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuffixRule {
-    /// Short names that it is for; `*` at the end stands for any letters. Empty: all.
+    /// Short names that it is for; `*` at the end matches any letters. Empty: all.
     pub names: String,
     /// `contoso.com`.
     pub suffix: String,

@@ -43,7 +43,7 @@ pub(super) fn write_v1(namespace: &Namespace) -> String {
         }
     }
     out.attribute("pKT", &blob::write(namespace));
-    // Keys of the blob have names that are no attributes.
+    // Keys of the blob that are not names of attributes.
     const OF_BLOB: [&str; 15] = [
         "dn",
         "cn",
