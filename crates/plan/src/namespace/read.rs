@@ -31,6 +31,7 @@ pub(super) use directory::{PLACEHOLDER_TIME, guid_of, link_dn, namespace_dn, rem
 pub(super) use export::{SWITCH, SWITCHES};
 pub(super) use ldif::BASE64;
 pub(super) use msdfs::HEADER as MSDFS_HEADER;
+pub use msdfs::link_list;
 pub use shares::{ShareList, ShareSource};
 pub(super) use target_list::NAMESPACE as TARGET_LIST_NAMESPACE;
 
