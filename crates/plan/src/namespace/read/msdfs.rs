@@ -26,6 +26,9 @@ pub fn link_list(host: &str, name: &str, links: &[(String, String)]) -> (Vec<u8>
     (text.into_bytes(), refused)
 }
 
+/// The same in an `smb.conf`.
+pub(in super::super) const CONF_HEADER: &str = "# smb.conf of ";
+
 /// What the files say about Samba.
 #[derive(Default)]
 pub(super) struct Samba {
@@ -233,6 +236,11 @@ pub(super) fn read_conf(text: &str, context: &mut Context<'_>) -> Damaged<()> {
         }
         let whole = format!("{continued}{piece}");
         continued.clear();
+        if let Some(path) = whole.strip_prefix(CONF_HEADER) {
+            let host = path.strip_prefix("\\\\").and_then(|path| path.split_once('\\'));
+            context.samba.netbios_name = host.map(|(host, _)| host.to_owned());
+            continue;
+        }
         if whole.is_empty() || whole.starts_with(['#', ';']) {
             continue;
         }

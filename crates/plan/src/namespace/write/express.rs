@@ -30,12 +30,22 @@ pub fn express(namespace: &Namespace, form: Form) -> (Namespace, Vec<Loss>) {
         ..Namespace::default()
     };
     let root = "the root";
+    let is_host = form != Form::Msdfs || !out.host.is_empty();
+    for (part, is_needed) in [(&mut out.host, is_host), (&mut out.name, true)] {
+        if !is_needed {
+            continue;
+        }
+        let plain = plain_part(part);
+        if plain != *part {
+            losses.add(Lost::Names, || format!("the root ({part:?}, written as {plain:?})"));
+            *part = plain;
+        }
+    }
     if form == Form::Msdfs {
-        out.name = share_name(&namespace.name);
-        if out.name != namespace.name {
-            losses.add(Lost::Names, || {
-                format!("{} (as a share of Samba: {})", namespace.name, out.name)
-            });
+        let name = share_name(&out.name);
+        if out.name != name {
+            losses.add(Lost::Names, || format!("{} (as a share of Samba: {name})", out.name));
+            out.name = name;
         }
     }
     (out.state, out.other) =
@@ -74,6 +84,16 @@ pub fn express(namespace: &Namespace, form: Form) -> (Namespace, Vec<Loss>) {
             out.links.push(link);
         }
     }
+    if (&out.host, &out.name) != (&namespace.host, &namespace.name) {
+        // Distinguished names that were read have the old name.
+        for key in ["v1:dn", "v2:dn"] {
+            out.other.remove(key);
+            out.links.iter_mut().for_each(|link| drop(link.other.remove(key)));
+        }
+    }
+    if form == Form::Msdfs && out.targets.is_empty() {
+        out.other.remove("msdfs:proxy");
+    }
     (out, losses.into_vec())
 }
 
@@ -84,6 +104,14 @@ fn kind(kind: Option<Kind>, form: Form) -> Option<Kind> {
         (Form::Objects | Form::Script, kind) => kind,
         _ => form.kind(),
     }
+}
+
+/// A host or name of a root without what no path can hold.
+fn plain_part(part: &str) -> String {
+    let is_refused = |c: char| c == '\\' || c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let part: String = part.chars().map(|c| if is_refused(c) { '_' } else { c }).collect();
+    let part = part.trim();
+    if part.is_empty() { "_".to_owned() } else { part.to_owned() }
 }
 
 /// A name without the characters that Samba refuses in names of shares, or that end its heading in `smb.conf`.
@@ -312,7 +340,7 @@ fn priority(target: &Target, kept: &mut Target, form: Form, subject: &str, losse
     let is_said = match form {
         Form::DirectoryV1 | Form::DirectoryV2 => {
             // Numbers that are not priorities are kept as they were read.
-            let raw = ["v1:priority-class", "v2:priorityClass", "v2:priorityRank"];
+            let raw = ["v1:pKT/priority-class", "v2:priorityClass", "v2:priorityRank"];
             let has = |key: &str| target.other.contains_key(key) && key.starts_with(form.prefix());
             let has_class = has(raw[0]) || has(raw[1]);
             kept.priority_class = if has_class {
@@ -356,7 +384,11 @@ fn is_target(target: &Target, form: Form) -> bool {
             Form::DirectoryV1 => utf16_bytes(server).max(utf16_bytes(share)) <= BLOB_STRING_BYTES,
             Form::Msdfs => {
                 // Samba separates targets by commas and takes both slashes for the same.
-                !server.contains([',', '/']) && !share.contains([',', '/'])
+                !server.contains([',', '/'])
+                    && !share.contains([',', '/'])
+                    && server.trim() == server
+                    && share.trim() == share
+                    && !share.ends_with('\\')
             }
             _ => true,
         }

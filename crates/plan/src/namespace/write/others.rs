@@ -40,6 +40,7 @@ pub(super) fn keep_other(
             Some(name) => match form {
                 Form::Export2003 | Form::Export2008 => export_key(key, name, value, form, level),
                 Form::Msdfs => key == "msdfs:proxy" && level == Level::Root,
+                Form::DirectoryV1 | Form::DirectoryV2 => is_attribute(name),
                 // PowerShell has no parameter for a property that only was printed.
                 Form::Script => false,
                 _ => true,
@@ -51,6 +52,13 @@ pub(super) fn keep_other(
             losses.add(Lost::OtherAttributes, || format!("{subject} ({key})"));
         }
     }
+}
+
+/// Whether a key is the name of an attribute, or of a part of the blob.
+fn is_attribute(name: &str) -> bool {
+    let name = name.strip_prefix("pKT/").unwrap_or(name);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
 }
 
 fn export_key(key: &str, name: &str, value: &str, form: Form, level: Level) -> bool {
