@@ -265,6 +265,7 @@ fn make() {
         "machine",
         "net",
         "html_tables",
+        "namespace",
         "journal",
         "baseline",
         "policies_container",
@@ -316,6 +317,41 @@ fn make() {
         &[],
         b"smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-address: 10.0.0.7\nsmbscope-section: referrals\na\\b c d\nsmbscope-section: opens\n\\\\c\\d\t2\nsmbscope-server: c 2026-11-26T18:00:00Z\nsmbscope-section: opens\n10.0.0.7\tx\n",
     );
+    let namespaces: [&[u8]; 7] = [
+        include_bytes!("../../crates/plan/tests/namespace/export-2003.xml"),
+        include_bytes!("../../crates/plan/tests/namespace/export-2008-fragment.xml"),
+        include_bytes!("../../crates/plan/tests/namespace/view-2003-2008.txt"),
+        include_bytes!("../../crates/plan/tests/namespace/pktinfo.txt"),
+        include_bytes!("../../crates/plan/tests/namespace/targetlistv2.xml"),
+        include_bytes!("../../crates/plan/tests/namespace/Get-DfsnRoot.txt"),
+        include_bytes!("../../crates/plan/tests/namespace/Get-DfsnFolderTarget.txt"),
+    ];
+    for text in namespaces {
+        seeds.add("namespace", &[0], text);
+    }
+    let texts: [&[u8]; 8] = [
+        b"dn: CN=P,CN=P,CN=Dfs-Configuration,CN=System,DC=c,DC=com\nobjectClass: msDFS-Namespacev2\nmsDFS-Ttlv2: 300\nmsDFS-Propertiesv2: State=okay\nmsDFS-TargetListv2: <targets><target state=\"online\">\\\\r\\P</target></targets>\n\ndn: CN=link-1,CN=P,CN=P,CN=Dfs-Configuration,CN=System,DC=c,DC=com\nobjectClass: msDFS-Linkv2\nmsDFS-LinkPathv2: /a/b\nmsDFS-TargetListv2: <targets><target state=\"offline\" priorityClass=\"globalHigh\" priorityRank=\"1\">\\\\s\\x</target></targets>\n",
+        b"[{\"Path\":\"\\\\\\\\c.com\\\\P\\\\a\",\"TargetPath\":\"\\\\\\\\s\\\\x\",\"State\":\"Online\"}]",
+        b"\"Path\",\"State\"\n\"\\\\c.com\\P\",\"Online\"\n",
+        b"New-DfsnFolder -Path '\\\\c.com\\P\\a' -TargetPath '\\\\s\\x' -TimeToLiveSec 60\n",
+        b"# msdfs of \\\\c\\P\na/b\tmsdfs:s\\x,t\\x\nln -s 'msdfs:s\\x' c\n",
+        b"[global]\nnetbios name = A\n[p]\nmsdfs root = yes\n[q]\nmsdfs proxy = \\s\\x\n",
+        b"Share name   Resource                        Remark\n\n-------------------------------------------------------------------------------\na  D:\\a\n",
+        b"Path   State\n----   -----\n\\\\d\\n Online\n",
+    ];
+    for text in texts {
+        seeds.add("namespace", &[0], text);
+    }
+    seeds.add("namespace", &[1], b"10.0.0.1 fs1.contoso.com fs1\n");
+    seeds.add("namespace", &[1], b"$ORIGIN c.com.\nfs1 IN A 10.0.0.1\nfs2 CNAME fs1\n");
+    let level_4: Vec<u8> =
+        [4_u16, 34, 1, 4, 300, 0, 34, 34, 34].iter().flat_map(|v| v.to_le_bytes()).collect();
+    seeds.add(
+        "namespace",
+        &[2, 8, 0, 1, 0, 2, 0, 0, 0],
+        &[&level_4[..], &[0; 16], b"\\\0s\0\\\0x\0\0\0"].concat(),
+    );
+    seeds.add("namespace", &[3], b"\x00\x00\x00\x00\x01\x00\x00\x00");
     seeds.add("html_tables", &[], b"<table><tr><th>Log</th><td>8 GB</td></tr></table>");
     seeds.add("secrets", &[], b"DOM\\joe:secret\n*:any\n");
     seeds.add(

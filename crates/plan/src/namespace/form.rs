@@ -112,7 +112,7 @@ impl Form {
     }
 }
 
-/// The key of `other` with a state that [`State`] does not distinguish: a number, or a word that is none.
+/// The key of `other` with a state that [`State`] does not distinguish: a number, or another word.
 pub const STATE_DETAIL: &str = "state";
 
 /// A root's, link's or target's number of a state.

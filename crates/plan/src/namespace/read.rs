@@ -30,7 +30,8 @@ pub(super) use blob::{derived_guid, guid_text};
 pub(super) use directory::{PLACEHOLDER_TIME, guid_of, link_dn, namespace_dn, remote_servers};
 pub(super) use export::{SWITCH, SWITCHES};
 pub(super) use ldif::BASE64;
-pub(super) use msdfs::HEADER as MSDFS_HEADER;
+pub use msdfs::link_list;
+pub(super) use msdfs::{CONF_HEADER, HEADER as MSDFS_HEADER};
 pub use shares::{ShareList, ShareSource};
 pub(super) use target_list::NAMESPACE as TARGET_LIST_NAMESPACE;
 
@@ -241,6 +242,21 @@ fn recognise(text: &str) -> Option<Content> {
         return Some(Content::Xml);
     }
     let lines = || text.lines().take(HEAD_LINES).map(str::trim);
+    if text.starts_with(msdfs::HEADER) {
+        return Some(Content::Msdfs);
+    }
+    if text.starts_with(msdfs::CONF_HEADER) {
+        return Some(Content::SmbConf);
+    }
+    let is_command = |line: &str| {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        ["New-Dfsn", "Set-Dfsn"]
+            .iter()
+            .any(|verb| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(verb)))
+    };
+    if lines().any(is_command) {
+        return Some(Content::Script);
+    }
     let is_heading =
         |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains('"');
     let is_setting = |line: &str| {
@@ -259,15 +275,6 @@ fn recognise(text: &str) -> Option<Content> {
         line.eq_ignore_ascii_case("dn:")
     }) {
         return Some(Content::Ldif);
-    }
-    let is_command = |line: &str| {
-        let name = line.split_whitespace().next().unwrap_or_default();
-        ["New-Dfsn", "Set-Dfsn"]
-            .iter()
-            .any(|verb| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(verb)))
-    };
-    if lines().any(is_command) {
-        return Some(Content::Script);
     }
     if lines().any(|line| line.contains("msdfs:") || line.starts_with(msdfs::HEADER)) {
         return Some(Content::Msdfs);

@@ -18,7 +18,7 @@ mod tests;
 /// A short name becomes an FQDN by a suffix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuffixRule {
-    /// Short names that it is for; `*` at the end stands for any letters. Empty: all.
+    /// Short names that it is for; `*` at the end matches any letters. Empty: all.
     pub names: String,
     /// `contoso.com`.
     pub suffix: String,
@@ -169,6 +169,11 @@ pub fn rewrite(namespace: &Namespace, rules: &Rules) -> Rewritten {
     let mut out = namespace.clone();
     if let Some(host) = &rules.host {
         out.host.clone_from(host);
+        // Distinguished names follow from the domain.
+        for key in ["v1:dn", "v2:dn"] {
+            out.other.remove(key);
+            out.links.iter_mut().for_each(|link| drop(link.other.remove(key)));
+        }
     }
     if let Some(ttl_s) = rules.root_ttl_s {
         out.ttl_s = Some(ttl_s);

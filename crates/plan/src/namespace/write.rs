@@ -16,6 +16,7 @@ mod express;
 mod loss;
 mod msdfs;
 mod objects;
+mod others;
 mod quote;
 mod script;
 #[cfg(test)]

@@ -131,7 +131,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         ),
     );
     add(
-        "permissions: who may manage the namespace, and who sees which link",
+        "permissions: of managers of the namespace, and of viewers of each link",
         format!("dfsutil root sddl \"{path}\""),
     );
     let servers: Vec<String> = subject.namespace().targets.iter().map(unc).collect();

@@ -1,7 +1,7 @@
 //! The blob of a namespace in Windows 2000 mode: the attribute `pKT` of its object.
 //!
 //! \[MS-DFSNM\] 2.3.3.1 and below: elements with a name and a length; the root's and each link's have an identity, a list
-//! of targets and a TTL. What the model has no field for is kept in `other` under keys that begin with `v1:`, so that
+//! of targets and a TTL. What the model has no field for is kept in `other` under keys that begin with `v1:pKT/`, so that
 //! the same bytes can be written again: identities, times, short names, bits without a meaning, the table of sites.
 
 use std::collections::BTreeMap;
@@ -105,15 +105,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Blob, String> {
     }
     let mut namespace = namespace.ok_or("no element \\domainroot: the blob has no root")?;
     if version != 0 {
-        namespace.other.insert("v1:blob-version".to_owned(), version.to_string());
+        namespace.other.insert("v1:pKT/blob-version".to_owned(), version.to_string());
     }
     if let Some(sites) = sites {
-        namespace.other.insert("v1:sites".to_owned(), sites);
+        namespace.other.insert("v1:pKT/sites".to_owned(), sites);
     }
     for (mut link, prefix) in links {
         let own = format!("\\{}\\{}\\{}", namespace.host, namespace.name, link.path);
         if prefix != own {
-            link.other.insert("v1:prefix".to_owned(), prefix);
+            link.other.insert("v1:pKT/prefix".to_owned(), prefix);
         }
         namespace.links.push(link);
     }
@@ -156,7 +156,7 @@ fn root(data: Input<'_>, name: &str) -> Result<Namespace, String> {
         other: common.other,
     };
     if name != r"\domainroot" {
-        namespace.other.insert("v1:name".to_owned(), name.to_owned());
+        namespace.other.insert("v1:pKT/name".to_owned(), name.to_owned());
     }
     drop_derived(&mut namespace.other, &common.prefix);
     Ok(namespace)
@@ -187,12 +187,12 @@ fn link(data: Input<'_>, name: &str) -> Result<(Link, String), String> {
     };
     // A namespace has no scalability for a single link.
     if link.flags.root_scalability == Some(true) {
-        link.other.insert("v1:scalability".to_owned(), "1".to_owned());
+        link.other.insert("v1:pKT/scalability".to_owned(), "1".to_owned());
     }
     link.flags.root_scalability = None;
-    let guid = link.other.get("v1:guid").cloned().unwrap_or_default();
+    let guid = link.other.get("v1:pKT/guid").cloned().unwrap_or_default();
     if name != format!("\\domainroot\\{guid}") {
-        link.other.insert("v1:name".to_owned(), name.to_owned());
+        link.other.insert("v1:pKT/name".to_owned(), name.to_owned());
     }
     drop_derived(&mut link.other, &common.prefix);
     Ok((link, common.prefix))
@@ -200,15 +200,15 @@ fn link(data: Input<'_>, name: &str) -> Result<(Link, String), String> {
 
 /// Forgets a GUID that is the one which writing would derive.
 fn drop_derived(other: &mut BTreeMap<String, String>, prefix: &str) {
-    if other.get("v1:guid").is_some_and(|guid| *guid == guid_text(&derived_guid(prefix))) {
-        other.remove("v1:guid");
+    if other.get("v1:pKT/guid").is_some_and(|guid| *guid == guid_text(&derived_guid(prefix))) {
+        other.remove("v1:pKT/guid");
     }
 }
 
 fn common(mut data: Input<'_>, extra: u32) -> Result<Common, String> {
     let mut other = BTreeMap::new();
     let mut keep = |key: &str, value: String| {
-        other.insert(format!("v1:{key}"), value);
+        other.insert(format!("v1:pKT/{key}"), value);
     };
     let guid = *data.array::<16>()?;
     keep("guid", guid_text(&guid));
@@ -285,22 +285,24 @@ fn targets(mut data: Input<'_>) -> Result<Vec<Target>, String> {
             target.other.insert(STATE_DETAIL.to_owned(), detail);
         }
         if code > 0xf {
-            target.other.insert("v1:state".to_owned(), code.to_string());
+            target.other.insert("v1:pKT/state".to_owned(), code.to_string());
         }
         if kind != 2 {
-            target.other.insert("v1:type".to_owned(), kind.to_string());
+            target.other.insert("v1:pKT/type".to_owned(), kind.to_string());
         }
         if let Ok(priority) = u8::try_from(time) {
             target.priority_rank = Some(u32::from(priority & 0x1f));
             target.priority_class = priority_class_of_number(priority >> 5);
             if target.priority_class.is_none() {
-                target.other.insert("v1:priority-class".to_owned(), (priority >> 5).to_string());
+                target
+                    .other
+                    .insert("v1:pKT/priority-class".to_owned(), (priority >> 5).to_string());
             }
         } else {
             // The time of the last change; the priority is then the usual one.
             target.priority_class = Some(PriorityClass::SiteCostNormal);
             target.priority_rank = Some(0);
-            target.other.insert("v1:time".to_owned(), time.to_string());
+            target.other.insert("v1:pKT/time".to_owned(), time.to_string());
         }
         targets.push(target);
     }

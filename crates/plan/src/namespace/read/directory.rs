@@ -131,11 +131,9 @@ fn version_1(entry: &Entry<'_>, context: &Context<'_>) -> Damaged<ReadNamespace>
         Damage::new(attribute.line, format!("damaged blob of {}: {message}", entry.dn))
     })?;
     let mut namespace = blob.namespace;
-    let parts = dn_parts(&entry.dn);
-    let name = part_value(parts.first().unwrap_or(&""));
     keep_others(entry, "v1:", &["objectClass", "pKT", "remoteServerName"], &mut namespace.other);
     for key in ["v1:cn", "v1:name"] {
-        if namespace.other.get(key).is_some_and(|value| *value == name) {
+        if namespace.other.get(key).is_some_and(|value| *value == namespace.name) {
             namespace.other.remove(key);
         }
     }

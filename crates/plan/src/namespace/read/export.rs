@@ -320,7 +320,7 @@ fn seconds(value: &str, line: usize) -> Damaged<Option<u32>> {
         .map_err(|_| Damage::new(line, format!("the timeout {value:?} is not a number of seconds")))
 }
 
-/// The number `Attributes`: flags, and bits that are none.
+/// The number `Attributes`: flags, and bits without a flag.
 fn bits(
     value: &str,
     line: usize,

@@ -83,6 +83,11 @@ pub(super) fn entries<'a>(
         let Some(name) = line.get(..colon) else {
             return Err(Damage::new(number, "an attribute's name is folded"));
         };
+        let is_name =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ';' | '=' | '*');
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(Damage::new(number, format!("{name:?} is not the name of an attribute")));
+        }
         let rest = whole.get(colon + 1..).unwrap_or_default();
         let value = match rest.as_bytes().first() {
             Some(b':') => {
@@ -179,7 +184,8 @@ pub(in super::super) fn escape_dn(value: &str) -> String {
                 out.push(c);
             }
             '#' if at == 0 => out.push_str("\\#"),
-            ' ' if at == 0 || at == last => out.push_str("\\ "),
+            // A space that is only escaped is lost where parts are trimmed.
+            ' ' if at == 0 || at == last => out.push_str("\\20"),
             c if c.is_ascii_control() => out.push_str(&format!("\\{:02X}", u32::from(c))),
             c => out.push(c),
         }

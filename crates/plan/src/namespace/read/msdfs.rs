@@ -11,6 +11,24 @@ use super::{Context, Damage, Damaged, LINKS_MAX, Place, ReadNamespace, Reading};
 /// The line that names the namespace of a list: `# msdfs of \\host\name`.
 pub(in super::super) const HEADER: &str = "# msdfs of ";
 
+/// A list of links as a file for [`super::read`], from the symbolic links of a share's folder: paths below it and what
+/// they lead to. Links that are not Samba's are left out. The second part has those whose names no line can hold.
+pub fn link_list(host: &str, name: &str, links: &[(String, String)]) -> (Vec<u8>, Vec<String>) {
+    let mut text = format!("{HEADER}\\\\{host}\\{name}\n");
+    let mut refused = Vec::new();
+    for (path, target) in links.iter().filter(|(_, target)| target.starts_with("msdfs:")) {
+        if path.chars().chain(target.chars()).any(char::is_control) {
+            refused.push(path.clone());
+        } else {
+            text.push_str(&format!("{path}\t{target}\n"));
+        }
+    }
+    (text.into_bytes(), refused)
+}
+
+/// The same in an `smb.conf`.
+pub(in super::super) const CONF_HEADER: &str = "# smb.conf of ";
+
 /// What the files say about Samba.
 #[derive(Default)]
 pub(super) struct Samba {
@@ -218,6 +236,11 @@ pub(super) fn read_conf(text: &str, context: &mut Context<'_>) -> Damaged<()> {
         }
         let whole = format!("{continued}{piece}");
         continued.clear();
+        if let Some(path) = whole.strip_prefix(CONF_HEADER) {
+            let host = path.strip_prefix("\\\\").and_then(|path| path.split_once('\\'));
+            context.samba.netbios_name = host.map(|(host, _)| host.to_owned());
+            continue;
+        }
         if whole.is_empty() || whole.starts_with(['#', ';']) {
             continue;
         }

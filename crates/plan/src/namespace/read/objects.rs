@@ -172,10 +172,10 @@ pub(super) fn read_csv(text: &str, context: &mut Context<'_>) -> Damaged<()> {
 }
 
 pub(super) fn read_json(text: &str, context: &mut Context<'_>) -> Damaged<()> {
-    let mut values =
+    let values =
         serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<Json>();
     let mut found = 0;
-    while let Some(value) = values.next() {
+    for value in values {
         let value = value.map_err(|error| {
             Damage::new(error.line(), format!("damaged JSON at column {}: {error}", error.column()))
         })?;

@@ -195,6 +195,11 @@ fn objects_as_tables_csv_and_json_are_the_same() {
     assert_eq!(one(csv).namespace, from_table);
     assert_eq!(one(&csv.replace(',', ";")).namespace, from_table);
     assert_eq!(one(json).namespace, from_table);
+    let flags =
+        json.replace("\"CimClass\"", "\"Flags\": \"Target Failback Site Costing\", \"CimClass\"");
+    let flags = one(&flags).namespace.flags;
+    assert_eq!((flags.target_failback, flags.site_costing), (Some(true), Some(true)));
+    assert_eq!(flags.insite_referrals, Some(false));
     let numbers = json.replace("\"Online\"", "1");
     let read = read(&files(&[("a.json", &numbers)])).unwrap();
     assert!(read.unknown[0].text.contains("select its text"));
@@ -235,6 +240,17 @@ fn links_of_samba_are_read() {
         ["accounting fs1\\accounting", "accounting fs2\\accounting", "sub\\a b fs3\\x\\y"]
     );
     assert_eq!(proxy.namespace.targets[0].server, "other");
+}
+
+#[test]
+fn the_folder_of_a_share_is_a_list() {
+    let links = [("sub/a", "msdfs:fs1\\a"), ("b", "../other"), ("c\nd", "msdfs:fs1\\c")];
+    let links = links.map(|(path, target)| (path.to_owned(), target.to_owned()));
+    let (bytes, refused) = link_list("FS1", "Public", &links);
+    assert_eq!(refused, ["c\nd"]);
+    let namespace = one(std::str::from_utf8(&bytes).unwrap()).namespace;
+    assert_eq!((namespace.host.as_str(), namespace.name.as_str()), ("FS1", "Public"));
+    assert_eq!(paths(&namespace), ["sub\\a fs1\\a"]);
 }
 
 #[test]

@@ -122,8 +122,6 @@ pub(super) fn read(lines: &mut Lines<'_>, context: &mut Context<'_>) -> Damaged<
                 lines.skip(1);
             }
             break;
-        } else if after(text, "Root Name=\"").is_some() {
-            break;
         } else if !text.is_empty() {
             break;
         }

@@ -22,7 +22,7 @@ const ROOT: u32 = 0x80;
 /// Bytes of the blob, or what it would be in Windows 2000 mode. Nothing is encoded.
 pub fn namespace_bytes(namespace: &Namespace) -> u64 {
     let prefix = utf16(&namespace.host) + utf16(&namespace.name) + 4;
-    let sites = namespace.other.get("v1:sites").map_or(20, |sites| sites.len() as u64 * 3 / 4);
+    let sites = namespace.other.get("v1:pKT/sites").map_or(20, |sites| sites.len() as u64 * 3 / 4);
     let root = element_bytes(22, prefix, namespace.comment.as_deref(), &namespace.targets);
     let links = namespace.links.iter().map(|link| link_bytes(namespace, link));
     8 + (2 + 18 + 4 + sites) + root + links.sum::<u64>()
@@ -52,9 +52,9 @@ pub(super) fn write(namespace: &Namespace) -> Vec<u8> {
     let number = |other: &BTreeMap<String, String>, key: &str| {
         other.get(key).and_then(|text| text.parse::<u32>().ok())
     };
-    push_u32(&mut out, number(&namespace.other, "v1:blob-version").unwrap_or(0));
+    push_u32(&mut out, number(&namespace.other, "v1:pKT/blob-version").unwrap_or(0));
     push_u32(&mut out, u32::try_from(namespace.links.len() + 2).unwrap_or(u32::MAX));
-    let sites = namespace.other.get("v1:sites").and_then(|text| STANDARD.decode(text).ok());
+    let sites = namespace.other.get("v1:pKT/sites").and_then(|text| STANDARD.decode(text).ok());
     element(&mut out, "\\siteroot", &sites.unwrap_or_else(|| vec![0; 20]));
     let prefix = format!("\\{}\\{}", namespace.host, namespace.name);
     let root = Common {
@@ -67,11 +67,11 @@ pub(super) fn write(namespace: &Namespace) -> Vec<u8> {
         targets: &namespace.targets,
         other: &namespace.other,
     };
-    let name = namespace.other.get("v1:name").map_or("\\domainroot", String::as_str);
+    let name = namespace.other.get("v1:pKT/name").map_or("\\domainroot", String::as_str);
     element(&mut out, name, &root.bytes());
     for link in &namespace.links {
         let own = format!("{prefix}\\{}", link.path);
-        let prefix = link.other.get("v1:prefix").unwrap_or(&own);
+        let prefix = link.other.get("v1:pKT/prefix").unwrap_or(&own);
         let common = Common {
             prefix,
             extra: 0,
@@ -83,7 +83,7 @@ pub(super) fn write(namespace: &Namespace) -> Vec<u8> {
             other: &link.other,
         };
         let derived = format!("\\domainroot\\{}", guid_text(&common.guid()));
-        let name = link.other.get("v1:name").unwrap_or(&derived);
+        let name = link.other.get("v1:pKT/name").unwrap_or(&derived);
         element(&mut out, name, &common.bytes());
     }
     out
@@ -107,7 +107,7 @@ impl Common<'_> {
 
     fn guid(&self) -> [u8; 16] {
         self.other
-            .get("v1:guid")
+            .get("v1:pKT/guid")
             .and_then(|text| guid_bytes(text))
             .unwrap_or_else(|| derived_guid(self.prefix))
     }
@@ -115,24 +115,25 @@ impl Common<'_> {
     fn bytes(&self) -> Vec<u8> {
         let mut out = self.guid().to_vec();
         push_name(&mut out, self.prefix);
-        push_name(&mut out, self.other.get("v1:short").map_or(self.prefix, String::as_str));
+        push_name(&mut out, self.other.get("v1:pKT/short").map_or(self.prefix, String::as_str));
         let flags = bits_of_flags(self.flags)
-            | if self.other.contains_key("v1:scalability") { 0x200 } else { 0 }
+            | if self.other.contains_key("v1:pKT/scalability") { 0x200 } else { 0 }
             | if self.other.contains_key(INTERLINK) { INTERLINK_BIT } else { 0 };
         let bits =
-            self.number::<u32>("v1:type").map_or(ENTRY | self.extra, |bits| bits & !FLAG_BITS);
+            self.number::<u32>("v1:pKT/type").map_or(ENTRY | self.extra, |bits| bits & !FLAG_BITS);
         push_u32(&mut out, bits | flags);
         let code = Stateful::Volume.code(self.state, self.other).unwrap_or(1);
-        push_u32(&mut out, high_bits(self.number("v1:state"), code));
+        push_u32(&mut out, high_bits(self.number("v1:pKT/state"), code));
         push_name(&mut out, self.comment.unwrap_or_default());
-        let times = self.other.get("v1:times").map(String::as_str).unwrap_or_default();
+        let times = self.other.get("v1:pKT/times").map(String::as_str).unwrap_or_default();
         let mut times = times.split(',').map(|time| time.parse::<u64>().unwrap_or_default());
         for _ in 0..3 {
             out.extend_from_slice(&times.next().unwrap_or_default().to_le_bytes());
         }
-        push_u32(&mut out, self.number("v1:version").unwrap_or(3));
+        push_u32(&mut out, self.number("v1:pKT/version").unwrap_or(3));
         push_block(&mut out, &targets(self.targets));
-        let reserved = self.other.get("v1:reserved").and_then(|text| STANDARD.decode(text).ok());
+        let reserved =
+            self.other.get("v1:pKT/reserved").and_then(|text| STANDARD.decode(text).ok());
         push_block(&mut out, &reserved.unwrap_or_else(|| vec![0; 4]));
         push_u32(&mut out, self.ttl_s);
         out
@@ -152,7 +153,7 @@ fn targets(targets: &[Target]) -> Vec<u8> {
         let low = |key: &str| number(key).and_then(|value| u32::try_from(value).ok());
         let mut entry = Vec::new();
         let rank = target.priority_rank.unwrap_or(0) & 0x1f;
-        let class = match (target.priority_class, low("v1:priority-class")) {
+        let class = match (target.priority_class, low("v1:pKT/priority-class")) {
             (None, Some(class)) => class & 7,
             (class, _) => {
                 u32::from(priority_number(class.unwrap_or(PriorityClass::SiteCostNormal)))
@@ -160,11 +161,11 @@ fn targets(targets: &[Target]) -> Vec<u8> {
         };
         let priority = u64::from(class << 5 | rank);
         // A time excludes a priority.
-        let time = number("v1:time").filter(|time| priority == 0 && *time > 0xff);
+        let time = number("v1:pKT/time").filter(|time| priority == 0 && *time > 0xff);
         entry.extend_from_slice(&time.unwrap_or(priority).to_le_bytes());
         let code = Stateful::Target.code(target.state, &target.other).unwrap_or(2);
-        push_u32(&mut entry, high_bits(low("v1:state"), code));
-        push_u32(&mut entry, low("v1:type").unwrap_or(2));
+        push_u32(&mut entry, high_bits(low("v1:pKT/state"), code));
+        push_u32(&mut entry, low("v1:pKT/type").unwrap_or(2));
         push_name(&mut entry, &target.server);
         push_name(&mut entry, &target.share);
         push_block(&mut out, &entry);

@@ -43,25 +43,7 @@ pub(super) fn write_v1(namespace: &Namespace) -> String {
         }
     }
     out.attribute("pKT", &blob::write(namespace));
-    // Keys of the blob have names that are no attributes.
-    const OF_BLOB: [&str; 15] = [
-        "dn",
-        "cn",
-        "name",
-        "remoteServerName",
-        "guid",
-        "short",
-        "type",
-        "times",
-        "version",
-        "reserved",
-        "state",
-        "sites",
-        "blob-version",
-        "scalability",
-        "prefix",
-    ];
-    out.others(&namespace.other, "v1:", &OF_BLOB);
+    out.others(&namespace.other, "v1:", &["dn", "cn", "name", "remoteServerName"]);
     out.0
 }
 
@@ -112,7 +94,7 @@ pub(super) fn write_v2(namespace: &Namespace) -> String {
 }
 
 /// Attributes that are written from fields or derived.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 10] = [
     "dn",
     "cn",
     "name",
@@ -123,8 +105,6 @@ const WRITTEN: [&str; 12] = [
     "msDFS-GenerationGUIDv2",
     "msDFS-LastModifiedv2",
     "msDFS-Propertiesv2",
-    "priorityClass",
-    "priorityRank",
 ];
 
 /// The list of targets in UTF-16, as the directory keeps it.
@@ -225,7 +205,7 @@ impl Out {
         self.0.push('\n');
     }
 
-    /// Folds the line that begins at an offset; it is ASCII.
+    /// Folds the line that begins at an offset. It is ASCII: [`super::express`] keeps no other names.
     fn fold(&mut self, start: usize) {
         let length = self.0.len() - start;
         if length <= COLUMNS {
@@ -235,7 +215,7 @@ impl Out {
         let mut rest = line.as_str();
         let mut width = COLUMNS;
         while rest.len() > width {
-            let (piece, after) = rest.split_at(width);
+            let Some((piece, after)) = rest.split_at_checked(width) else { break };
             self.0.push_str(piece);
             self.0.push_str("\n ");
             rest = after;
@@ -302,7 +282,9 @@ impl Out {
     /// Attributes that are kept and not among those that are written otherwise.
     fn others(&mut self, other: &BTreeMap<String, String>, prefix: &str, written: &[&str]) {
         for (key, values) in other {
-            if let Some(name) = key.strip_prefix(prefix).filter(|name| !written.contains(name)) {
+            // Parts of the blob have names with a slash.
+            let name = key.strip_prefix(prefix).filter(|name| !name.contains('/'));
+            if let Some(name) = name.filter(|name| !written.contains(name)) {
                 self.values(name, values);
             }
         }

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::super::form::{FLAG_BITS, Form, INTERLINK, STATE_DETAIL, Stateful, folded};
+use super::super::form::{Form, STATE_DETAIL, Stateful, folded};
 use super::super::model::{Flags, Kind, Link, Namespace, PriorityClass, State, Target};
-use super::super::read::{SWITCH, SWITCHES};
 use super::super::text::is_xml_text;
 use super::loss::{Loss, Losses, Lost};
+use super::others::{Level, keep_other};
 
 /// What Windows gives roots and links that say nothing.
 pub(super) const ROOT_TTL_S: u32 = 300;
@@ -30,12 +30,22 @@ pub fn express(namespace: &Namespace, form: Form) -> (Namespace, Vec<Loss>) {
         ..Namespace::default()
     };
     let root = "the root";
+    let is_host = form != Form::Msdfs || !out.host.is_empty();
+    for (part, is_needed) in [(&mut out.host, is_host), (&mut out.name, true)] {
+        if !is_needed {
+            continue;
+        }
+        let plain = plain_part(part);
+        if plain != *part {
+            losses.add(Lost::Names, || format!("the root ({part:?}, written as {plain:?})"));
+            *part = plain;
+        }
+    }
     if form == Form::Msdfs {
-        out.name = share_name(&namespace.name);
-        if out.name != namespace.name {
-            losses.add(Lost::Names, || {
-                format!("{} (as a share of Samba: {})", namespace.name, out.name)
-            });
+        let name = share_name(&out.name);
+        if out.name != name {
+            losses.add(Lost::Names, || format!("{} (as a share of Samba: {name})", out.name));
+            out.name = name;
         }
     }
     (out.state, out.other) =
@@ -74,6 +84,16 @@ pub fn express(namespace: &Namespace, form: Form) -> (Namespace, Vec<Loss>) {
             out.links.push(link);
         }
     }
+    if (&out.host, &out.name) != (&namespace.host, &namespace.name) {
+        // Distinguished names that were read have the old name.
+        for key in ["v1:dn", "v2:dn"] {
+            out.other.remove(key);
+            out.links.iter_mut().for_each(|link| drop(link.other.remove(key)));
+        }
+    }
+    if form == Form::Msdfs && out.targets.is_empty() {
+        out.other.remove("msdfs:proxy");
+    }
     (out, losses.into_vec())
 }
 
@@ -84,6 +104,14 @@ fn kind(kind: Option<Kind>, form: Form) -> Option<Kind> {
         (Form::Objects | Form::Script, kind) => kind,
         _ => form.kind(),
     }
+}
+
+/// A host or name of a root without what no path can hold.
+fn plain_part(part: &str) -> String {
+    let is_refused = |c: char| c == '\\' || c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let part: String = part.chars().map(|c| if is_refused(c) { '_' } else { c }).collect();
+    let part = part.trim();
+    if part.is_empty() { "_".to_owned() } else { part.to_owned() }
 }
 
 /// A name without the characters that Samba refuses in names of shares, or that end its heading in `smb.conf`.
@@ -271,66 +299,6 @@ fn flags(flags: &Flags, form: Form, is_root: bool, subject: &str, losses: &mut L
     out
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Root,
-    Link,
-    Target,
-}
-
-/// Keeps the attributes that belong to the form.
-fn keep_other(
-    other: &BTreeMap<String, String>,
-    out: &mut BTreeMap<String, String>,
-    form: Form,
-    level: Level,
-    subject: &str,
-    losses: &mut Losses,
-) {
-    for (key, value) in other {
-        if key == STATE_DETAIL {
-            continue;
-        }
-        if key == INTERLINK {
-            // Servers find it out themselves when a target is added.
-            if level == Level::Link && matches!(form, Form::DirectoryV1 | Form::DirectoryV2) {
-                out.insert(key.clone(), "yes".to_owned());
-            }
-            continue;
-        }
-        let is_kept = match key.strip_prefix(form.prefix()) {
-            None => false,
-            Some(name) => match form {
-                Form::Export2003 | Form::Export2008 => export_key(key, name, value, form, level),
-                Form::Msdfs => key == "msdfs:proxy" && level == Level::Root,
-                // PowerShell has no parameter for a property that only was printed.
-                Form::Script => false,
-                _ => true,
-            },
-        };
-        if is_kept {
-            out.insert(key.clone(), value.clone());
-        } else if !key.starts_with("view:") && key != SWITCH && key != "msdfs:proxy" {
-            losses.add(Lost::OtherAttributes, || format!("{subject} ({key})"));
-        }
-    }
-}
-
-fn export_key(key: &str, name: &str, value: &str, form: Form, level: Level) -> bool {
-    if key == SWITCH {
-        let is_word = SWITCHES.iter().skip(1).any(|(on, _)| *on == value);
-        return form == Form::Export2008 && level == Level::Root && is_word;
-    }
-    if name == "Attributes" {
-        let bits = value.parse::<u32>().ok().filter(|bits| bits & FLAG_BITS == 0 && *bits != 0);
-        return form == Form::Export2003 && level != Level::Target && bits.is_some();
-    }
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    let is_of_2008 = ["SITECOSTING", "ROOTSCALABILITY", "ABDE"].contains(&name);
-    is_name && is_xml_text(value) && !(is_of_2008 && form == Form::Export2003)
-}
-
 fn targets(targets: &[Target], form: Form, subject: &str, losses: &mut Losses) -> Vec<Target> {
     let mut out: Vec<Target> = Vec::with_capacity(targets.len());
     for target in targets {
@@ -372,7 +340,7 @@ fn priority(target: &Target, kept: &mut Target, form: Form, subject: &str, losse
     let is_said = match form {
         Form::DirectoryV1 | Form::DirectoryV2 => {
             // Numbers that are not priorities are kept as they were read.
-            let raw = ["v1:priority-class", "v2:priorityClass", "v2:priorityRank"];
+            let raw = ["v1:pKT/priority-class", "v2:priorityClass", "v2:priorityRank"];
             let has = |key: &str| target.other.contains_key(key) && key.starts_with(form.prefix());
             let has_class = has(raw[0]) || has(raw[1]);
             kept.priority_class = if has_class {
@@ -416,7 +384,11 @@ fn is_target(target: &Target, form: Form) -> bool {
             Form::DirectoryV1 => utf16_bytes(server).max(utf16_bytes(share)) <= BLOB_STRING_BYTES,
             Form::Msdfs => {
                 // Samba separates targets by commas and takes both slashes for the same.
-                !server.contains([',', '/']) && !share.contains([',', '/'])
+                !server.contains([',', '/'])
+                    && !share.contains([',', '/'])
+                    && server.trim() == server
+                    && share.trim() == share
+                    && !share.ends_with('\\')
             }
             _ => true,
         }

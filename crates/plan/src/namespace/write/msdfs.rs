@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::super::model::{Link, Namespace, Target};
-use super::super::read::MSDFS_HEADER;
+use super::super::read::{CONF_HEADER, MSDFS_HEADER};
 use super::WrittenFile;
 use super::quote::shell;
 
@@ -27,10 +27,8 @@ pub fn links(namespace: &Namespace) -> impl Iterator<Item = (String, String)> {
 }
 
 pub(super) fn write(namespace: &Namespace, name: &str) -> Vec<WrittenFile> {
-    let mut heading = String::new();
-    if !namespace.host.is_empty() {
-        let _ = writeln!(heading, "{MSDFS_HEADER}\\\\{}\\{}", namespace.host, namespace.name);
-    }
+    let path = format!("\\\\{}\\{}", namespace.host, namespace.name);
+    let heading = format!("{MSDFS_HEADER}{path}\n");
     let mut text = heading.clone();
     let mut script = String::from("#!/bin/sh\n");
     script.push_str(&heading);
@@ -47,7 +45,7 @@ pub(super) fn write(namespace: &Namespace, name: &str) -> Vec<WrittenFile> {
         let _ = writeln!(text, "{path}\t{target}");
         let _ = writeln!(script, "ln -sfn -- {} {}", shell(&target), shell(&path));
     }
-    let mut conf = format!("[{}]\n", namespace.name);
+    let mut conf = format!("{CONF_HEADER}{path}\n[{}]\n", namespace.name);
     let _ = writeln!(conf, "    path = /srv/msdfs/{name}\n    msdfs root = yes");
     if let Some(comment) = &namespace.comment {
         let _ = writeln!(conf, "    comment = {comment}");

@@ -198,6 +198,41 @@ fn losses_stop_unless_allowed() {
     assert_eq!(write(&namespace, Form::View, &allowed), Err(Refusal::NotWritten(Form::View)));
 }
 
+/// A namespace of a size that only mode 2008 carries.
+#[test]
+fn a_hundred_thousand_links_pass_through_three_forms() {
+    let links = (0..100_000).map(|number: u32| Link {
+        path: format!("Department {}\\R&D {number}", number % 100),
+        ttl_s: Some(number),
+        targets: vec![Target {
+            server: format!("fs{}.contoso.com", number % 40),
+            share: format!("s{number}$"),
+            ..Target::default()
+        }],
+        ..Link::default()
+    });
+    let namespace = Namespace {
+        host: "contoso.com".to_owned(),
+        name: "Public".to_owned(),
+        links: links.collect(),
+        ..Namespace::default()
+    };
+    let mut current = namespace.clone();
+    for form in [Form::Export2008, Form::DirectoryV1] {
+        current = through(&current, form);
+        assert_eq!(current.links.len(), namespace.links.len());
+    }
+    let paths = |namespace: &Namespace| {
+        let links = namespace.links.iter();
+        links
+            .map(|link| (link.path.clone(), link.ttl_s, link.targets[0].share.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert!(paths(&current) == paths(&namespace));
+    let links = through(&namespace, Form::Msdfs);
+    assert_eq!(links.links.len(), namespace.links.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

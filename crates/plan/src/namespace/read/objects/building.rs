@@ -337,16 +337,22 @@ fn set_flags(
             flags.root_scalability = Some(false);
             flags.access_based_enumeration = Some(false);
         }
-        for word in list.split([',', '|']) {
-            match plain(word).as_str() {
-                "sitecosting" => flags.site_costing = Some(true),
-                "insitereferrals" => flags.insite_referrals = Some(true),
-                "rootscalability" => flags.root_scalability = Some(true),
-                "accessbasedenumeration" | "abde" => flags.access_based_enumeration = Some(true),
-                "targetfailback" => flags.target_failback = Some(true),
-                "" | "none" => {}
-                _ => unknown.push(format!("flag {:?}", word.trim())),
+        // Separated by commas in a list, by spaces as `[string]` joins them.
+        let mut rest = plain(list);
+        for (name, flag) in [
+            ("sitecosting", &mut flags.site_costing),
+            ("insitereferrals", &mut flags.insite_referrals),
+            ("rootscalability", &mut flags.root_scalability),
+            ("accessbasedenumeration", &mut flags.access_based_enumeration),
+            ("targetfailback", &mut flags.target_failback),
+        ] {
+            if rest.contains(name) {
+                *flag = Some(true);
+                rest = rest.replace(name, "");
             }
+        }
+        if !matches!(rest.as_str(), "" | "none") {
+            unknown.push(format!("flags {:?}", list.trim()));
         }
     }
     for (name, flag) in [

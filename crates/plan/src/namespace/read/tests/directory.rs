@@ -150,7 +150,7 @@ fn the_blob_of_mode_2000_is_read_and_written_byte_for_byte() {
     assert_eq!((link.comment.as_deref(), link.flags.target_failback), (Some("note"), Some(true)));
     assert_eq!(link.targets[0].priority_class, Some(PriorityClass::GlobalHigh));
     assert_eq!(link.targets[0].priority_rank, Some(3));
-    assert_eq!(link.targets[1].other["v1:time"], (1_u64 << 40).to_string());
+    assert_eq!(link.targets[1].other["v1:pKT/time"], (1_u64 << 40).to_string());
     let written = write(namespace, Form::DirectoryV1, &Allowed::default()).unwrap();
     let text = String::from_utf8(written.files[0].bytes.clone()).unwrap();
     let unfolded = text.replace("\n ", "");
