@@ -1,12 +1,14 @@
 //! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server, each with what changes
-//! would bring, and plans of cores of several machines, as text, JSON and HTML into a folder, to look at.
+//! would bring, and plans of cores of several machines and of moves of namespaces, as text, JSON and HTML into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{Meta, TextLook, cores_html, cores_text, html, json, text};
+use smbscope_report::{
+    Meta, TextLook, cores_html, cores_text, html, json, namespace_html, namespace_text, text,
+};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
@@ -48,6 +50,17 @@ fn main() -> std::io::Result<()> {
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         std::fs::write(file("txt"), cores_text(&plan, width, ("", "")))?;
         std::fs::write(file("html"), cores_html(&plan, &["machine.tar".to_owned()], "0"))?;
+    }
+    let moves = [
+        ("namespace", sample::namespace::published()),
+        ("namespace-gate", sample::namespace::at_gate()),
+        ("namespace-small", sample::namespace::small()),
+        ("namespace-large", sample::namespace::large(100_000)),
+    ];
+    for (name, plan) in moves {
+        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+        std::fs::write(file("txt"), namespace_text(&plan, width))?;
+        std::fs::write(file("html"), namespace_html(&plan))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod charts;
 mod cores;
+mod namespace;
 mod processors;
 
 pub(crate) use charts::{
@@ -12,6 +13,9 @@ pub(crate) use charts::{
 
 pub(crate) use cores::{
     Board, BoardCard, Core, Judgement, Node, Pairs, Served, Socket, Task, Thread, Work,
+};
+pub(crate) use namespace::{
+    Choice, MapLink, MapServer, MapTarget, NamespaceMap, Role, StageCard, StepCard,
 };
 pub(crate) use processors::{Call, Calls, Cause, Ranks, Strip, StripRow};
 
@@ -340,6 +344,8 @@ pub(crate) enum Block {
     Judgements(Vec<Judgement>),
     Tasks(Vec<Task>),
     Pairs(Pairs),
+    NamespaceMap(Box<NamespaceMap>),
+    Stages(Vec<StageCard>),
     Note(String),
     /// A note that must not be overlooked.
     Warn(String),
@@ -377,6 +383,7 @@ impl Block {
             Block::Calls(calls) => calls.nodes.is_empty(),
             Block::Ranks(ranks) => ranks.lines.is_empty(),
             Block::Fold(fold) => fold.blocks.is_empty(),
+            Block::Stages(stages) => stages.is_empty(),
             _ => false,
         }
     }

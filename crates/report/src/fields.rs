@@ -16,7 +16,8 @@ use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest, Trace
 use smbscope_tables::{Table, renamed};
 
 use catalogue::{
-    channels, cores, findings, forecast, load, processors, replication, server, summary, why,
+    channels, cores, findings, forecast, load, namespace, processors, replication, server, summary,
+    why,
 };
 use spec::made;
 
@@ -71,6 +72,12 @@ pub fn replication_objects() -> &'static [Object] {
     ALL.get_or_init(|| replication::OBJECTS.iter().map(made).collect())
 }
 
+/// The objects of the plan of a namespace's move; the first is the whole.
+pub fn namespace_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| namespace::OBJECTS.iter().map(made).collect())
+}
+
 /// All objects; the first is the report itself.
 pub fn objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();
@@ -119,6 +126,7 @@ pub fn field(object: &str, name: &str) -> &'static Field {
         Field { name: "", title: "?", format: Format::Text, presence: Presence::Always, help: "" };
     let index = INDEX.get_or_init(|| {
         let all = objects().iter().chain(processors_objects()).chain(replication_objects());
+        let all = all.chain(namespace_objects());
         all.flat_map(|object| object.fields.iter().map(|field| ((object.name, field.name), field)))
             .collect()
     });

@@ -8,6 +8,7 @@ mod charts;
 mod cores;
 mod findings;
 mod histograms;
+mod namespace;
 mod plot;
 mod processors;
 mod tables;
@@ -32,11 +33,12 @@ pub(crate) fn page(document: &Document) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>smbscope: {}</title>\n<style>\n{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
+         <title>smbscope: {}</title>\n<style>\n{}{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
         escape(&document.title),
         include_str!("html/style.css"),
         include_str!("html/charts.css"),
         include_str!("html/cores.css"),
+        style_of(document),
         document.clock.offset_s()
     );
     contents(&mut out, document);
@@ -56,6 +58,15 @@ pub(crate) fn page(document: &Document) -> String {
         include_str!("html/script.js")
     );
     out
+}
+
+/// Rules that only some documents need.
+fn style_of(document: &Document) -> &'static str {
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    match blocks.any(|block| matches!(block, Block::NamespaceMap(_) | Block::Stages(_))) {
+        true => include_str!("html/namespace.css"),
+        false => "",
+    }
 }
 
 /// The table of contents, which stays visible.
@@ -177,6 +188,8 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Judgements(judged) => cores::judgements(out, judged),
         Block::Tasks(tasks) => cores::tasks(out, tasks),
         Block::Pairs(pairs) => cores::pairs(out, pairs),
+        Block::NamespaceMap(map) => namespace::map(out, map),
+        Block::Stages(stages) => namespace::stages(out, stages),
         Block::Finding(found, is_open, when) => {
             findings::finding(out, found, when.as_deref(), *is_open);
         }

@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
 use smbscope_analysis::summary::Bottleneck;
+use smbscope_plan::namespace::stages::StageId;
 
 use crate::fields::{
-    Field, Format, Object, Presence, cores_objects, explain_objects, objects, processors_objects,
-    replication_objects, why_objects,
+    Field, Format, Object, Presence, cores_objects, explain_objects, namespace_objects, objects,
+    processors_objects, replication_objects, why_objects,
 };
 use crate::{Meta, Report};
 
@@ -99,6 +100,26 @@ pub fn cores_schema() -> Value {
 /// The schema of what `smbscope plan replication --format json` gives.
 pub fn replication_schema() -> Value {
     schema_of("replication", replication_objects())
+}
+
+/// The schema of what `smbscope plan namespace --format json` gives.
+pub fn namespace_schema() -> Value {
+    let mut schema = schema_of("namespace", namespace_objects());
+    let kinds = ["standalone", "domain_v1", "domain_v2", "samba"];
+    let stages: Vec<_> = StageId::ALL.iter().map(|stage| stage.name()).collect();
+    for (object, field, values) in [
+        ("namespace_finding", "severity", &["high", "medium", "low"][..]),
+        ("move_plan", "to", &kinds),
+        ("move_stage", "id", &stages),
+        ("move_stage", "impact", &["nothing", "pause", "failures"]),
+        ("move_command", "tool", &["any", "dfsutil", "power-shell"]),
+        ("stage_progress", "id", &stages),
+        ("stage_progress", "status", &["pending", "running", "done", "undone"]),
+        ("gate_verdict", "stage", &stages),
+    ] {
+        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
+    }
+    schema
 }
 
 /// The schema of a document whose first object is the whole.

@@ -15,6 +15,7 @@ pub mod forecast;
 pub mod format;
 mod html;
 mod json;
+mod namespace;
 pub mod pages;
 mod prediction;
 mod processors;
@@ -32,7 +33,12 @@ pub use comparison::comparison_html;
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{
-    cores_schema, explain_schema, json, processors_schema, replication_schema, schema, why_schema,
+    cores_schema, explain_schema, json, namespace_schema, processors_schema, replication_schema,
+    schema, why_schema,
+};
+pub use namespace::{
+    FindingSeverity, NamespaceFinding, NamespacePlan, namespace_html, namespace_json,
+    namespace_text,
 };
 pub use pages::comparison::{comparison_text, comparison_warnings};
 pub use pages::cores::{CoresPlan, cores_html, cores_json, cores_text};

@@ -2,6 +2,7 @@
 //! width, charts are rows of blocks, there is no colour.
 
 mod charts;
+mod namespace;
 mod processors;
 mod table;
 
@@ -16,6 +17,7 @@ use charts::{
     write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline,
     write_waterfall,
 };
+use namespace::{write_judgements, write_map, write_stages};
 use processors::{write_calls, write_cause, write_strip};
 use table::write_table;
 
@@ -274,7 +276,10 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
         // Tables have them.
         Block::Ranks(_) | Block::Histograms(_) | Block::Changes(_) => Ok(()),
         // The text of a plan is a page of its own.
-        Block::Board(_) | Block::Judgements(_) | Block::Tasks(_) | Block::Pairs(_) => Ok(()),
+        Block::Board(_) | Block::Tasks(_) | Block::Pairs(_) => Ok(()),
+        Block::Judgements(judged) => write_judgements(out, judged, width),
+        Block::NamespaceMap(map) => write_map(out, map, width),
+        Block::Stages(stages) => write_stages(out, stages, width),
         Block::Curve(Curve { in_text: false, .. }) => Ok(()),
         Block::Curve(curve) => write_curve(out, curve, width),
         Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width),

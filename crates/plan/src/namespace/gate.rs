@@ -74,7 +74,7 @@ pub struct Reason {
     pub kind: ReasonKind,
     /// The entry of the cache, the path of a captured referral, or an open file; empty without.
     pub entry: String,
-    /// Servers of the list.
+    /// Servers of the list; of a list with old servers, these only.
     pub servers: Vec<String>,
     /// How many lists or files.
     pub count: u64,
@@ -347,12 +347,17 @@ impl Judge<'_> {
             ready_at = ready_at.max(Some(at));
             match one.reasons.iter_mut().find(|reason| reason.kind == kind) {
                 Some(reason) => reason.count += 1,
-                None => one.reasons.push(Reason {
-                    kind,
-                    entry: referral.entry.clone(),
-                    servers: servers().take(NAMES_MAX).map(str::to_owned).collect(),
-                    count: 1,
-                }),
+                None => {
+                    let is_meant =
+                        |name: &&str| kind != ReasonKind::HoldsOld || self.old.contains(name);
+                    let meant = servers().filter(is_meant).take(NAMES_MAX);
+                    one.reasons.push(Reason {
+                        kind,
+                        entry: referral.entry.clone(),
+                        servers: meant.map(str::to_owned).collect(),
+                        count: 1,
+                    });
+                }
             }
         }
         one.is_ready = one.reasons.is_empty();
@@ -457,7 +462,8 @@ impl Judge<'_> {
         verdict.is_go = because.is_empty();
         let all = verdict.held.iter().map(|one| one.ready_at_s);
         let until = all.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
-        verdict.until_s = until.filter(|_| verdict.missing.is_empty() && !verdict.is_go);
+        let is_known = verdict.missing.is_empty() && !verdict.is_go;
+        verdict.until_s = until.filter(|until| is_known && *until > now);
         if verdict.is_go && !verdict.has_expected {
             let waited = verdict.waited_until_s.is_some_and(|until| now >= until);
             because.push(match waited {

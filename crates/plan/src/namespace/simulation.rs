@@ -296,7 +296,7 @@ fn populations() -> Vec<(u32, Assumptions)> {
     ]
 }
 
-/// In every run nobody fails, no list is wrong after its wait, and no wait is a day too long.
+/// In every run no access fails, no list is wrong after its wait, and no wait is a day too long.
 #[test]
 fn waiting_times_suffice_and_are_not_a_day_too_long() {
     let mut shortest_margin = i64::MAX;
@@ -389,7 +389,7 @@ fn a_go_of_the_gate_is_final() {
                         assert!(wrong <= now_s, "{stage:?} at {now_s} in seed {seed}: {wrong}");
                     } else {
                         stopped += 1;
-                        // Who sleeps is named.
+                        // Sleeping clients are named.
                         let asleep = courses.iter().filter(|one| one.asleep[one.at(now_s)]).count();
                         assert_eq!(verdict.missing.len(), asleep);
                     }

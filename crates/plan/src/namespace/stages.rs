@@ -24,8 +24,8 @@ mod lost;
 mod prepare;
 mod servers;
 
-use context::Context;
 pub use context::ADMIN;
+use context::Context;
 pub use lost::Lost;
 
 /// The most servers of each side: a plan has commands for each of them.

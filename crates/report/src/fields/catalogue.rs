@@ -5,6 +5,7 @@ pub(super) mod cores;
 pub(super) mod findings;
 pub(super) mod forecast;
 pub(super) mod load;
+pub(super) mod namespace;
 pub(super) mod processors;
 pub(super) mod replication;
 pub(crate) mod server;

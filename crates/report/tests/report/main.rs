@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cores;
+mod namespace;
 mod net;
 mod processors;
 #[path = "../sample/mod.rs"]

@@ -8,6 +8,7 @@ pub mod cores;
 pub mod diagnosis;
 pub mod forecast;
 pub mod load;
+pub mod namespace;
 pub mod replication;
 pub mod server;
 pub mod why;

@@ -105,36 +105,39 @@ impl<'a> Context<'a> {
         self.wanted.pdc.as_deref().map_or_else(|| "$pdc".to_owned(), word)
     }
 
-    /// Sets `$pdc`, unless the PDC emulator is known.
-    pub(super) fn find_pdc(&self) -> Option<Step> {
+    /// Sets `$pdc`, unless the PDC emulator is known: for programs, and for PowerShell with the module ActiveDirectory.
+    pub(super) fn find_pdc(&self) -> [Vec<String>; 2] {
         if self.wanted.pdc.is_some() {
-            return None;
+            return [Vec::new(), Vec::new()];
         }
         let host = word(&self.namespace.host);
-        Some(step(
-            "Find the PDC emulator, which keeps the namespace",
-            vec![
-                dfsutil(vec![
-                    format!("nltest.exe /dsgetdc:{host} /pdc"),
-                    "$pdc = Read-Host 'Name of the DC in that output, without backslashes'"
-                        .to_owned(),
-                ]),
-                powershell(vec![format!("$pdc = (Get-ADDomain -Identity {host}).PDCEmulator")]),
-            ],
-        ))
+        let ask = "$pdc = Read-Host 'Name of the DC in that output, without backslashes'";
+        [
+            vec![format!("nltest.exe /dsgetdc:{host} /pdc"), ask.to_owned()],
+            vec![format!("$pdc = (Get-ADDomain -Identity {host}).PDCEmulator")],
+        ]
+    }
+
+    /// Lines that need the PDC emulator, in both dialects where it must be found first.
+    pub(super) fn with_pdc(&self, lines: &[String]) -> Vec<Command> {
+        if self.wanted.pdc.is_some() {
+            return vec![any(lines.to_vec())];
+        }
+        let [programs, cmdlets] = self.find_pdc();
+        let both = |find: Vec<String>| find.into_iter().chain(lines.iter().cloned()).collect();
+        vec![dfsutil(both(programs)), powershell(both(cmdlets))]
     }
 
     /// Makes all servers read the namespace again.
     pub(super) fn synchronise(&self, servers: &[&Server]) -> Vec<Step> {
         let pdc = self.pdc();
-        let mut steps: Vec<Step> = self.find_pdc().into_iter().collect();
-        steps.push(
+        let mut steps = vec![
             step(
-                "Replicate the directory from the PDC emulator to all domain controllers",
-                vec![any(vec![format!("repadmin.exe /syncall {pdc} /APed")])],
+                "Replicate the directory from the PDC emulator, which keeps the namespace, to all domain controllers",
+                self.with_pdc(&[format!("repadmin.exe /syncall {pdc} /APed")]),
             )
             .shows("SyncAll terminated with no errors."),
-        );
+        ];
         let lines =
             servers.iter().map(|server| format!("dfsutil root forcesync {}", self.target(server)));
         steps.push(step(

@@ -24,15 +24,17 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
         &format!("Create the root again in {}", mode(wanted.to)),
         "The mode of a namespace cannot be changed: its root is removed and created again. This is the only stage in which accesses fail.",
     );
+    let Some(first) = servers.first() else { return stage };
+    let machine = context.fqdn(first);
     stage.requires.extend([
         "the gate before says go, and the old servers are removed".to_owned(),
-        format!("{original} and {rewritten} exist, and the difference between them was read"),
-        "everything of the list `not imported` is saved".to_owned(),
+        format!(
+            "{original} and {rewritten} are on {machine}, and the difference between them was read"
+        ),
+        "everything of the list of what is not imported is saved".to_owned(),
         "the rewritten export was imported into a namespace for trial, and the time was taken"
             .to_owned(),
     ]);
-    let Some(first) = servers.first() else { return stage };
-    let machine = context.fqdn(first);
     let at = |step: Step| {
         step.at(format!("{machine}, locally: an import over the network takes longer"))
     };

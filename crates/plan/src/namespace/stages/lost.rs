@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Step;
-use super::context::{Context, UNCONFIRMED, dfsutil, powershell, step};
+use super::context::{Context, UNCONFIRMED, any, dfsutil, powershell, step};
 use crate::namespace::model::Kind;
 use crate::namespace::quote::{verbatim, word};
 
@@ -60,6 +60,7 @@ fn servers(context: &Context<'_>) -> Lost {
 
 fn settings(context: &Context<'_>) -> Lost {
     let (root, file) = (context.root_word(), context.file("settings.csv"));
+    let text = context.file("settings.txt");
     let flags = &context.namespace.flags;
     let known = [
         ("EnableSiteCosting", "sitecosting", flags.site_costing),
@@ -100,7 +101,7 @@ fn settings(context: &Context<'_>) -> Lost {
                 dfsutil(
                     known
                         .iter()
-                        .map(|(_, property, _)| format!("dfsutil property {property} {root}"))
+                        .map(|(_, property, _)| format!("dfsutil property {property} {root} >> {text}"))
                         .collect(),
                 )
                 .note(UNCONFIRMED),
@@ -231,13 +232,13 @@ fn folder_permissions(context: &Context<'_>) -> Lost {
         why: "before access-based enumeration, they were set on these folders of each server; the folders are created again with the links".to_owned(),
         save: step(
             "Save the permissions of the root's folder and its links",
-            vec![dfsutil(vec![format!("icacls.exe {local} /save {file} /T /C")])],
+            vec![any(vec![format!("icacls.exe {local} /save {file} /T /C")])],
         )
         .at(place.clone()),
         restore: Some(
             step(
                 "Bring back the permissions, on each namespace server",
-                vec![dfsutil(vec![format!("icacls.exe {parent} /restore {file} /C")])],
+                vec![any(vec![format!("icacls.exe {parent} /restore {file} /C")])],
             )
             .at(format!("each namespace server, with the file from {place}")),
         ),
@@ -253,11 +254,12 @@ fn share_place(context: &Context<'_>) -> String {
 fn server_settings(context: &Context<'_>) -> Lost {
     let current: Vec<_> = context.old.iter().chain(&context.kept).collect();
     let file = context.file("server-settings.csv");
+    let text = context.file("server-settings.txt");
     let names: Vec<_> = current.iter().map(|server| verbatim(&server.name)).collect();
     let names = if names.is_empty() { "@()".to_owned() } else { names.join(", ") };
     let reg = current.iter().map(|server| {
         let key = format!(r"\\{}\HKLM\SYSTEM\CurrentControlSet\Services\Dfs", server.name);
-        format!("reg.exe query {} /s", word(&key))
+        format!("reg.exe query {} /s >> {text}", word(&key))
     });
     let new = context.new.iter().map(|server| {
         format!("Get-DfsnServerConfiguration -ComputerName {} | Format-List *", word(&server.name))

@@ -186,9 +186,6 @@ pub(super) fn old_fqdn(context: &Context<'_>) -> Stage {
     ));
     let count = counted(servers.len(), "server");
     stage.undo = short_steps(&servers);
-    stage.undo_note =
-        "With a single namespace server, restart it outside office hours or accept the pause."
-            .to_owned();
     let users = match servers.len() {
         1 => {
             "The only namespace server gives no referrals for seconds: new accesses wait, and may fail once."
@@ -265,11 +262,11 @@ pub(super) fn copy(context: &Context<'_>) -> Option<Stage> {
         "Remove the share from the new servers; the folder can stay",
         vec![powershell(undo.collect()), dfsutil(undo_old.collect())],
     ));
-    let count = counted(context.new.len(), "server");
+    let count = counted(context.new.len(), "new server");
     Some(stage.takes(
         60 * context.new.len() as u64,
         300 * context.new.len() as u64,
-        format!("one to five minutes for each new {count}: the folder has no data of users"),
+        format!("one to five minutes for each of {count}: the folder has no data of users"),
     ))
 }
 
@@ -352,11 +349,10 @@ pub(super) fn export(context: &Context<'_>) -> Stage {
         let dn = verbatim(&name);
         let file = context.file("directory.ldf");
         let pdc = context.pdc();
-        stage.steps.extend(context.find_pdc());
         stage.steps.push(
             step(
                 "Export the objects of the directory, the only form without losses",
-                vec![any(vec![format!("ldifde.exe -f {file} -s {pdc} -d {dn} -p subtree")])],
+                context.with_pdc(&[format!("ldifde.exe -f {file} -s {pdc} -d {dn} -p subtree")]),
             )
             .shows("entries exported"),
         );
