@@ -18,14 +18,15 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     let rewritten = context.file("rewritten.xml");
     let before = context.file("before.xml");
     let root = context.root_word();
-    let servers: Vec<&Server> = context.remaining().collect();
+    let servers = context.finally();
+    let servers: Vec<&Server> = servers.iter().collect();
     let mut stage = stage(
         StageId::CutOver,
         &format!("Create the root again in {}", mode(wanted.to)),
         "The mode of a namespace cannot be changed: its root is removed and created again. This is the only stage in which accesses fail.",
     );
     let Some(first) = servers.first() else { return stage };
-    let machine = context.fqdn(first);
+    let machine = first.name.clone();
     stage.requires.extend([
         "the gate before says go, and the old servers are removed".to_owned(),
         format!(

@@ -227,6 +227,10 @@ fn remove(context: &Context<'_>) -> Stage {
         "They hold no role any more. Their shares and folders stay: they are the way back, and may be targets of links.",
     );
     stage.requires.push("the gate before says go".to_owned());
+    stage.requires.push(
+        "another namespace server is online: the removal of the last one deletes the namespace"
+            .to_owned(),
+    );
     let does = "Remove each old server from the namespace";
     stage.steps.push(remove_step(context, &servers, does));
     stage.steps.extend(context.synchronise(&rest));

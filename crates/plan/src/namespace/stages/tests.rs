@@ -136,6 +136,15 @@ fn a_namespace_of_the_wanted_mode_changes_its_servers_only() {
     let same = plan(&namespace("Public", 3), &to(&["OLD1", "OLD2.contoso.com"])).unwrap();
     assert!(!ids(&same).contains(&StageId::Add) && !ids(&same).contains(&StageId::Disable));
     assert!(ids(&same).contains(&StageId::CutOver));
+    // Those that stay get FQDNs with the new root.
+    let all = lines(&same);
+    assert!(all.iter().any(|line| line == r"dfsutil root adddom \\OLD1.contoso.com\Public v2"));
+    // A lowered TTL is set back.
+    let long = Namespace { ttl_s: Some(86_400), ..there };
+    let made = plan(&long, &to(&["NEW1"])).unwrap();
+    let back = r"Set-DfsnRoot -Path \\contoso.com\Public -TimeToLiveSec 86400";
+    let verify = made.stage(StageId::Verify).unwrap();
+    assert!(verify.steps.iter().any(|step| step.commands[0].lines == [back]));
 }
 
 #[test]
