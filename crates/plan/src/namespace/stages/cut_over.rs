@@ -9,6 +9,8 @@ use super::{Impact, Server, Stage, StageId, Step, lost};
 use crate::namespace::model::Kind;
 use crate::namespace::quote::word;
 
+/// No import is estimated to take longer.
+const IMPORT_S_MAX: u64 = 30 * 86_400;
 /// Seconds for the removal, the new root and each further server.
 const ROOT_S: u64 = 60;
 
@@ -92,7 +94,7 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     stage.undo_note =
         "Going back takes as long as the cut-over, and accesses fail meanwhile as well.".to_owned();
     let import = context.namespace.links.len() as f64 / wanted.import_links_per_s;
-    let import = import.ceil() as u64;
+    let import = (import.ceil() as u64).min(IMPORT_S_MAX);
     let (least, most) =
         (2 * ROOT_S + import / 2, 2 * ROOT_S + 2 * import + ROOT_S * servers.len() as u64);
     let away = most + u64::from(wanted.assumed.replication_s);

@@ -82,7 +82,7 @@ pub(super) fn settle(context: &Context<'_>) -> Option<Stage> {
     );
     stage.requires.push("old names in the directory and in DNS still resolve".to_owned());
     stage.wait = Some(wait(context.link_ttl_s, &context.wanted.assumed));
-    stage.steps.push(collect_step());
+    stage.steps.push(collect_step(&[]));
     stage.undo_note = "Nothing to undo. Keep the files of the move.".to_owned();
     let rule = GateRule::LinksRewritten;
     Some(
