@@ -16,7 +16,10 @@ fuzz_target!(|bytes: &[u8]| {
             targets: line.split(' ').map(target).collect(),
             ..CachedReferral::default()
         };
-        ClientCache { referrals: inner.lines().map(referral).collect(), ..ClientCache::default() }
+        if inner.len() % 7 == 0 {
+            return Err(inner.to_owned());
+        }
+        Ok(ClientCache { referrals: inner.lines().map(referral).collect(), ..ClientCache::default() })
     });
     assert!(all.caches.len() <= text.lines().count());
 });

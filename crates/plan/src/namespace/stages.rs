@@ -279,16 +279,11 @@ impl MovePlan {
         before.into_iter().find(|stage| stage.gate.is_some()).map(|stage| stage.id)
     }
 
-    /// The least and most seconds of all stages, without and with the complete waits.
-    pub fn takes_s(&self) -> (u64, u64) {
-        let work = |of: fn(&Estimate) -> u64| {
-            self.stages.iter().map(|stage| of(&stage.takes)).sum::<u64>()
-        };
+    /// Seconds of all waits together, if no gate says go earlier.
+    pub fn waits_s(&self) -> u64 {
         let waits = self.stages.iter().filter_map(|stage| stage.wait.as_ref());
-        (
-            work(|one| one.least_s),
-            work(|one| one.most_s) + waits.map(|wait| wait.total_s).sum::<u64>(),
-        )
+        // The plan can be from a file.
+        waits.map(|wait| wait.total_s).fold(0, u64::saturating_add)
     }
 }
 

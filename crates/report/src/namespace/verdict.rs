@@ -134,9 +134,11 @@ pub(super) fn tiles(plan: &NamespacePlan) -> Vec<Tile> {
             format::count(moved.links),
             format!("{} targets", format::count(moved.targets)),
         ));
-        let waits = moved.stages.iter().filter_map(|stage| stage.wait.as_ref());
-        let waits: u64 = waits.map(|wait| wait.total_s).sum();
-        tiles.push(Tile::new("Waits at most", seconds(waits), "gates can say go earlier"));
+        tiles.push(Tile::new(
+            "Waits at most",
+            seconds(moved.waits_s()),
+            "gates can say go earlier",
+        ));
         if let Some(stage) = moved.stage(StageId::CutOver) {
             let (least, most) = (seconds(stage.takes.least_s), seconds(stage.takes.most_s));
             tiles.push(Tile::new("Cut-over", most, format!("at least {least}; an estimate")));

@@ -75,7 +75,9 @@ struct Block<'a> {
 }
 
 /// Reads a file of the script. `cache` reads the output of `dfsutil cache referral`: the entries of one client.
-pub fn read(text: &str, cache: impl Fn(&str) -> ClientCache) -> Collected {
+///
+/// A client whose output was not understood is among the failed ones: an empty cache would mean that it is ready.
+pub fn read(text: &str, cache: impl Fn(&str) -> Result<ClientCache, String>) -> Collected {
     let mut collected = Collected::default();
     let blocks = blocks(text, &mut collected);
     for block in blocks.iter().filter(|block| !block.is_server) {
@@ -86,7 +88,13 @@ pub fn read(text: &str, cache: impl Fn(&str) -> ClientCache) -> Collected {
             collected.failed.push((block.name.to_owned(), why.to_owned()));
             continue;
         }
-        let mut one = cache(&block.referrals.join("\n"));
+        let mut one = match referrals(&block.referrals, &cache) {
+            Ok(one) => one,
+            Err(why) => {
+                collected.failed.push((block.name.to_owned(), why));
+                continue;
+            }
+        };
         one.client = block.name.to_owned();
         one.read_at_s = block.at_s.or(one.read_at_s);
         one.open_files.extend(opens(block, &one));
@@ -159,6 +167,26 @@ fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
     blocks
 }
 
+/// The entries of a client, or why there are none although it may have some.
+fn referrals(
+    lines: &[&str],
+    cache: impl Fn(&str) -> Result<ClientCache, String>,
+) -> Result<ClientCache, String> {
+    let written = || lines.iter().filter(|line| !line.trim().is_empty());
+    if written().next().is_none() {
+        return Err("dfsutil printed nothing".to_owned());
+    }
+    // `0 entries...`, in any language.
+    if written().any(|line| line.split_whitespace().next() == Some("0")) {
+        return Ok(ClientCache::default());
+    }
+    let one = cache(&lines.join("\n"))?;
+    match one.referrals.is_empty() {
+        true => Err(format!("none of {} lines of dfsutil is an entry", written().count())),
+        false => Ok(one),
+    }
+}
+
 /// Connections with open files to servers that the client has from the namespace.
 fn opens(block: &Block<'_>, cache: &ClientCache) -> Vec<String> {
     let targets = cache.referrals.iter().flat_map(|referral| &referral.targets);
@@ -208,7 +236,7 @@ mod tests {
     use crate::namespace::model::{CachedReferral, CachedTarget};
 
     /// An entry for each line `entry server...`.
-    fn entries(text: &str) -> ClientCache {
+    fn entries(text: &str) -> Result<ClientCache, String> {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let referrals = lines.map(|line| {
             let mut words = line.split_whitespace();
@@ -221,7 +249,7 @@ mod tests {
                 ..CachedReferral::default()
             }
         });
-        ClientCache { referrals: referrals.collect(), ..ClientCache::default() }
+        Ok(ClientCache { referrals: referrals.collect(), ..ClientCache::default() })
     }
 
     const TEXT: &str = "\u{feff}smbscope-client: PC1 2026-11-26T18:00:00Z
@@ -256,6 +284,22 @@ smbscope-section: opens
         assert_eq!(all.failed[0].0, "PC2");
         assert_eq!(all.aliases.get("10.0.0.17").map(String::as_str), Some("PC1"));
         assert_eq!((all.unknown_lines, all.left_out), (0, 0));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_not_an_empty_cache() {
+        let of = |inside: &str, cache: fn(&str) -> Result<ClientCache, String>| {
+            let text = format!(
+                "smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-section: referrals\n{inside}"
+            );
+            let all = read(&text, cache);
+            (all.caches.len(), all.failed.first().map(|(_, why)| why.clone()).unwrap_or_default())
+        };
+        let none = |_: &str| Ok(ClientCache::default());
+        assert_eq!(of("", none).1, "dfsutil printed nothing");
+        assert_eq!(of("Eintrag: \\a\\b\n", none).1, "none of 1 lines of dfsutil is an entry");
+        assert_eq!(of("x\n", |_| Err("damaged".to_owned())).1, "damaged");
+        assert_eq!(of("\n0 entries...\n", none), (1, String::new()));
     }
 
     #[test]

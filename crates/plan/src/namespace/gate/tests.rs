@@ -207,3 +207,22 @@ fn stages_without_a_gate_are_go() {
     assert!(judged(StageId::Copy, &plan, &[]).is_go);
     assert!(!judged(StageId::LowerTtl, &plan, &[]).is_go);
 }
+
+#[test]
+fn many_clients_are_judged_in_time() {
+    let names: Vec<_> = (0..2_000).map(|number| format!("PC{number}")).collect();
+    let expected: Vec<_> = names.iter().map(String::as_str).collect();
+    let plan = moved(&expected);
+    let caches: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let links = (0..20).map(|link| entry(&format!("{ROOT}\\{link}"), 900, &["FS1"]));
+            let root = entry(ROOT, 200, &["OLD1", "NEW1.contoso.com"]);
+            cache(name, NOW, &links.chain([root]).collect::<Vec<_>>())
+        })
+        .collect();
+    let began = std::time::Instant::now();
+    let verdict = judged(StageId::WaitOld, &plan, &caches);
+    assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
+    assert_eq!((verdict.held.len(), verdict.missing.len()), (2_000, 0));
+}

@@ -85,9 +85,14 @@ impl<'a> Context<'a> {
         self.new.iter().chain(&self.kept)
     }
 
-    /// The name of a server with its domain.
-    pub(super) fn fqdn(&self, server: &Server) -> String {
-        qualified(&server.name, self.suffix)
+    /// Servers of the namespace after the move, as referrals then have them: a root that is created again gets FQDNs.
+    pub(super) fn finally(&self) -> Vec<Server> {
+        let name = |server: &Server| match self.is_rebuilt {
+            true => qualified(&server.name, self.suffix),
+            false => server.name.clone(),
+        };
+        let server = |server| Server { name: name(server), share: server.share.clone() };
+        self.remaining().map(server).collect()
     }
 
     /// `CN=Public,CN=Dfs-Configuration,CN=System,DC=contoso,DC=com`, as a word of PowerShell; none for a short domain.

@@ -9,6 +9,8 @@ use super::{Impact, Server, Stage, StageId, Step, lost};
 use crate::namespace::model::Kind;
 use crate::namespace::quote::word;
 
+/// No import is estimated to take longer.
+const IMPORT_S_MAX: u64 = 30 * 86_400;
 /// Seconds for the removal, the new root and each further server.
 const ROOT_S: u64 = 60;
 
@@ -18,14 +20,15 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     let rewritten = context.file("rewritten.xml");
     let before = context.file("before.xml");
     let root = context.root_word();
-    let servers: Vec<&Server> = context.remaining().collect();
+    let servers = context.finally();
+    let servers: Vec<&Server> = servers.iter().collect();
     let mut stage = stage(
         StageId::CutOver,
         &format!("Create the root again in {}", mode(wanted.to)),
         "The mode of a namespace cannot be changed: its root is removed and created again. This is the only stage in which accesses fail.",
     );
     let Some(first) = servers.first() else { return stage };
-    let machine = context.fqdn(first);
+    let machine = first.name.clone();
     stage.requires.extend([
         "the gate before says go, and the old servers are removed".to_owned(),
         format!(
@@ -91,7 +94,7 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     stage.undo_note =
         "Going back takes as long as the cut-over, and accesses fail meanwhile as well.".to_owned();
     let import = context.namespace.links.len() as f64 / wanted.import_links_per_s;
-    let import = import.ceil() as u64;
+    let import = (import.ceil() as u64).min(IMPORT_S_MAX);
     let (least, most) =
         (2 * ROOT_S + import / 2, 2 * ROOT_S + 2 * import + ROOT_S * servers.len() as u64);
     let away = most + u64::from(wanted.assumed.replication_s);

@@ -31,7 +31,7 @@ pub(super) fn verify(context: &Context<'_>) -> Stage {
         )
         .shows("no error"),
     );
-    let servers: Vec<_> = context.remaining().map(target_path).collect();
+    let servers: Vec<_> = context.finally().iter().map(target_path).collect();
     stage.steps.push(show_step(context, format!("{}, all online", servers.join(", "))));
     let rewritten = match context.is_rebuilt {
         true => context.file("rewritten.xml"),
@@ -60,7 +60,13 @@ pub(super) fn verify(context: &Context<'_>) -> Stage {
         .at("a client of each site, as administrator")
         .shows("the new servers with their FQDNs, AccessStatus 0 ( ACTIVE"),
     );
-    stage.undo_note = "Nothing was changed; to go back, see the stage before.".to_owned();
+    // A root that was created again has its TTL from the stage before.
+    if context.moving_ttl_s != context.root_ttl_s && !context.is_rebuilt {
+        let (root, ttl) = (context.root_word(), context.root_ttl_s);
+        let line = format!("Set-DfsnRoot -Path {root} -TimeToLiveSec {ttl}");
+        stage.steps.push(step("Set the TTL of the root as it was", vec![powershell(vec![line])]));
+    }
+    stage.undo_note = "To go back, see the stage before.".to_owned();
     stage.takes(900, 7_200, "dfsdiag asks for each target of each link")
 }
 
@@ -76,13 +82,7 @@ pub(super) fn settle(context: &Context<'_>) -> Option<Stage> {
     );
     stage.requires.push("old names in the directory and in DNS still resolve".to_owned());
     stage.wait = Some(wait(context.link_ttl_s, &context.wanted.assumed));
-    stage.steps.push(collect_step());
-    let changed = context.moving_ttl_s != context.root_ttl_s;
-    if changed {
-        let (root, ttl) = (context.root_word(), context.root_ttl_s);
-        let line = format!("Set-DfsnRoot -Path {root} -TimeToLiveSec {ttl}");
-        stage.steps.push(step("Set the TTL of the root as it was", vec![powershell(vec![line])]));
-    }
+    stage.steps.push(collect_step(&[]));
     stage.undo_note = "Nothing to undo. Keep the files of the move.".to_owned();
     let rule = GateRule::LinksRewritten;
     Some(

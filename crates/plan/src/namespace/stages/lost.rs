@@ -84,7 +84,7 @@ fn settings(context: &Context<'_>) -> Lost {
     // A comment is text for people: control characters have no meaning in it.
     let comment = comment.map(|text| text.replace(|c: char| c.is_control(), " "));
     parameters.extend(comment.map(|text| format!("-Description {}", verbatim(&text))));
-    parameters.push(format!("-TimeToLiveSec {}", context.moving_ttl_s));
+    parameters.push(format!("-TimeToLiveSec {}", context.root_ttl_s));
     let all_known = known.iter().all(|(.., value)| value.is_some());
     let does = match all_known {
         true => "Set them as they were",

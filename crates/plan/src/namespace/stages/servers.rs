@@ -5,7 +5,7 @@ use super::context::{
     Context, UNCONFIRMED, counted, dfsutil, powershell, stage, step, target_path,
 };
 use super::{GateRule, Impact, Server, Stage, StageId, Step};
-use crate::namespace::quote::word;
+use crate::namespace::quote::{verbatim, word};
 use crate::namespace::waits::wait;
 
 /// The stages from the first new server to the last old one.
@@ -148,20 +148,25 @@ fn wait_new(context: &Context<'_>) -> Stage {
         "A client that lists old servers only would lose the namespace when these leave.",
     );
     stage.wait = Some(wait(context.moving_ttl_s, &context.wanted.assumed));
-    stage.steps.push(collect_step());
+    stage.steps.push(collect_step(&context.old));
     stage.undo_note = "Nothing was changed in this stage.".to_owned();
     stage
         .takes(600, 3_600, "collecting the caches of the clients")
         .gated(GateRule::NewListed, StageId::Add)
 }
 
-/// Collects the caches for a gate.
-pub(super) fn collect_step() -> Step {
+/// Collects the caches for a gate, and what these servers have open for clients.
+pub(super) fn collect_step(servers: &[Server]) -> Step {
+    let names: Vec<_> = servers.iter().map(|server| verbatim(&server.name)).collect();
+    let servers = match names.is_empty() {
+        true => String::new(),
+        false => format!(" -Server {}", names.join(", ")),
+    };
     step(
         "Collect the referral caches of the clients, and let the gate judge them",
         vec![powershell(vec![
             "smbscope plan namespace gate --print-script > collect.ps1".to_owned(),
-            r".\collect.ps1 -Client (Get-Content clients.txt) -Out caches.txt".to_owned(),
+            format!(r".\collect.ps1 -Client (Get-Content clients.txt){servers} -Out caches.txt"),
             "smbscope plan namespace gate --state move.json --cache caches.txt".to_owned(),
         ])],
     )
@@ -193,7 +198,7 @@ fn wait_old(context: &Context<'_>) -> Stage {
         "A client that uses an old server when it leaves waits for a time-out, and its open directories and files of the root fail.",
     );
     stage.wait = Some(wait(context.moving_ttl_s, &context.wanted.assumed));
-    stage.steps.push(collect_step());
+    stage.steps.push(collect_step(&context.old));
     let opens = context.old.iter().map(|server| {
         let machine = word(&server.name);
         format!("Get-SmbOpenFile -CimSession {machine} | Format-Table ClientComputerName, ClientUserName, Path")
@@ -227,6 +232,10 @@ fn remove(context: &Context<'_>) -> Stage {
         "They hold no role any more. Their shares and folders stay: they are the way back, and may be targets of links.",
     );
     stage.requires.push("the gate before says go".to_owned());
+    stage.requires.push(
+        "another namespace server is online: the removal of the last one deletes the namespace"
+            .to_owned(),
+    );
     let does = "Remove each old server from the namespace";
     stage.steps.push(remove_step(context, &servers, does));
     stage.steps.extend(context.synchronise(&rest));
