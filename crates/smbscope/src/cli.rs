@@ -288,7 +288,7 @@ Examples:
   smbscope schema --format json | jq '.tables[].name'")]
 pub struct Schema {
     /// Table to describe, or `report` for the JSON Schema of `smbscope report --format json`
-    /// (`processors` for that of traces, `cores` and `replication` for those of `smbscope plan`) [default: all tables].
+    /// (`processors` for that of traces, `baseline`, `cores`, `namespace` and `replication` for those of `smbscope plan`) [default: all tables].
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
     /// Output format.

@@ -14,6 +14,8 @@
 //! - [`export`]: operations written for other programs
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
+//! - [`baseline`]: facts, answers and settings on the wire for the judgement of a baseline
+//! - [`namespace`]: referrals of a recording
 //! - [`net`]: a test of the network without SMB: its folder, what it takes from a recording, SMB next to it
 //! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
@@ -25,6 +27,7 @@ pub mod durability;
 pub mod export;
 pub mod forecast;
 pub mod measure;
+pub mod namespace;
 pub mod net;
 pub mod pass;
 pub mod period;

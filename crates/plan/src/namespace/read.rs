@@ -154,6 +154,11 @@ fn line_number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }
 
+/// The text of a file in UTF-8, UTF-16 or the ANSI code page, as the readers take it.
+pub fn text_of(bytes: &[u8]) -> String {
+    decode(bytes)
+}
+
 /// Reads files, given as names and bytes. Objects of PowerShell from several files become one namespace, as do the links
 /// of a Samba share and its `smb.conf`. An error names the first line that is damaged, or says that no known form was
 /// found.

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod cores;
+mod namespace;
 mod replication;
 
 use std::io::Write as _;
@@ -27,6 +28,7 @@ pub struct Plan {
 pub enum What {
     Cores(Box<cores::Cores>),
     Baseline(Box<baseline::BaselineArgs>),
+    Namespace(Box<namespace::NamespaceArgs>),
     Replication(Box<replication::ReplicationArgs>),
 }
 
@@ -35,6 +37,7 @@ pub fn run(args: &Plan, verbosity: Verbosity) -> anyhow::Result<()> {
     match &args.what {
         What::Cores(args) => cores::run(args, verbosity),
         What::Baseline(args) => baseline::run(args, verbosity),
+        What::Namespace(args) => namespace::run(args, verbosity),
         What::Replication(args) => replication::run(args, verbosity),
     }
 }

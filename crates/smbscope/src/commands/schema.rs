@@ -21,6 +21,10 @@ const PROCESSORS: &str = "processors";
 const CORES: &str = "cores";
 /// The name of the schema of the JSON that `plan replication` gives.
 const REPLICATION: &str = "replication";
+/// The name of the schema of the JSON that `plan baseline` gives.
+const BASELINE: &str = "baseline";
+/// The name of the schema of the JSON that `plan namespace` gives.
+const NAMESPACE: &str = "namespace";
 
 /// Prints one table or all, or a JSON Schema of a report.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
@@ -28,6 +32,8 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
     let schema = match args.table.as_deref() {
         Some(REPORT) => Some(smbscope_report::schema()),
         Some(REPLICATION) => Some(smbscope_report::replication_schema()),
+        Some(BASELINE) => Some(smbscope_report::baseline_schema()),
+        Some(NAMESPACE) => Some(smbscope_report::namespace_schema()),
         Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
         Some(CORES) => Some(smbscope_report::cores_schema()),
         _ => None,
@@ -41,7 +47,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}, {CORES}, {REPLICATION}",
+                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}, {CORES}, {REPLICATION}, {BASELINE}, {NAMESPACE}",
                 names.join(", ")
             ))
         })?],

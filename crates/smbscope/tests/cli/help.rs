@@ -23,6 +23,12 @@ fn help_texts() {
     for command in ["listen", "send"] {
         insta::assert_snapshot!(format!("net_{command}"), answer(["net", command, "--help"]));
     }
+    insta::assert_snapshot!("plan_baseline", answer(["plan", "baseline", "--help"]));
+    insta::assert_snapshot!("plan_namespace", answer(["plan", "namespace", "--help"]));
+    for command in ["rewrite", "migrate", "gate", "status"] {
+        let help = answer(["plan", "namespace", command, "--help"]);
+        insta::assert_snapshot!(format!("plan_namespace_{command}"), help);
+    }
     insta::assert_snapshot!("plan_replication", answer(["plan", "replication", "--help"]));
     insta::assert_snapshot!("lab", answer(["lab", "--help"]));
     for command in ["up", "down", "status", "conf"] {
@@ -53,6 +59,12 @@ fn every_command_has_an_example() {
         "predict",
         "predict calibrate",
         "plan cores",
+        "plan baseline",
+        "plan namespace",
+        "plan namespace rewrite",
+        "plan namespace migrate",
+        "plan namespace gate",
+        "plan namespace status",
         "plan replication",
         "top",
         "ops",

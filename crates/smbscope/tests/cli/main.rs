@@ -4,6 +4,7 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+mod baseline;
 mod browser;
 mod compare;
 #[cfg(target_os = "linux")]
@@ -23,6 +24,7 @@ mod load_capacity;
 mod load_run;
 #[cfg(target_os = "linux")]
 mod load_trouble;
+mod namespace;
 #[cfg(target_os = "linux")]
 mod net;
 #[cfg(not(feature = "sql"))]

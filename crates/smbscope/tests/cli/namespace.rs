@@ -1,0 +1,153 @@
+//! `smbscope plan namespace`: checked, rewritten, moved.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{answer, complaint};
+
+const EXPORT: &str = r#"<?xml version="1.0"?>
+<Root Name="\\corp.example\Public" State="1" Timeout="300" Attributes="64" >
+	<Target Server="OLD1" Folder="Public" State="2" />
+	<Target Server="OLD2" Folder="Public" State="2" />
+	<Link Name="Sales & Marketing" State="1" Timeout="86400" >
+		<Target Server="FS1" Folder="Sales" State="2" />
+		<Target Server="fs2.corp.example" Folder="Sales" State="2" />
+	</Link>
+	<Link Name="Tools" State="1" Timeout="1800" >
+		<Target Server="FS1" Folder="Tools" State="2" />
+	</Link>
+</Root>
+"#;
+
+fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_namespace_is_checked_and_rewritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let export = written(dir.path(), "public.xml", EXPORT);
+    let shown = answer(["plan", "namespace", text(&export), "--cut-over", "2h"]);
+    for part in ["short name", "One target", "Sales & Marketing"] {
+        assert!(shown.to_lowercase().contains(&part.to_lowercase()), "{part}: {shown}");
+    }
+    let json: Value =
+        serde_json::from_str(&answer(["plan", "namespace", text(&export), "--format", "json"]))
+            .unwrap();
+    assert_eq!(json["namespace"]["links"], 2);
+
+    let out = dir.path().join("rewritten.xml");
+    let refused = complaint(2, ["plan", "namespace", "rewrite", text(&export), "--suffix", ""]);
+    assert!(refused.contains("suffix"), "{refused}");
+    let changes = answer([
+        "plan",
+        "namespace",
+        "rewrite",
+        text(&export),
+        "--suffix",
+        "corp.example",
+        "--out",
+        text(&out),
+    ]);
+    assert!(
+        changes.contains("FS1.corp.example") || changes.contains("fs1.corp.example"),
+        "{changes}"
+    );
+    let rewritten = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        rewritten.contains("corp.example\\Sales") && rewritten.contains("ONLINE"),
+        "{rewritten}"
+    );
+    let same = answer(["plan", "namespace", text(&out), "--compare", text(&out)]);
+    assert_eq!(same, "no difference\n");
+    complaint(1, ["plan", "namespace", text(&out), "--compare", text(&export)]);
+    complaint(
+        2,
+        ["plan", "namespace", "rewrite", text(&export), "--suffix", "a.b", "--out", text(&out)],
+    );
+}
+
+#[test]
+fn a_move_has_stages_gates_and_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let export = written(dir.path(), "public.xml", EXPORT);
+    let clients = written(dir.path(), "clients.txt", "PC1\nPC2\n");
+    let state = dir.path().join("move.json");
+    let page = dir.path().join("move.html");
+    let shown = answer([
+        "plan",
+        "namespace",
+        "migrate",
+        text(&export),
+        "--servers",
+        "NEW1,NEW2",
+        "--old",
+        "OLD1,OLD2",
+        "--suffix",
+        "corp.example",
+        "--clients",
+        text(&clients),
+        "--state",
+        text(&state),
+        "--html",
+        text(&page),
+        "--format",
+        "text",
+    ]);
+    for part in ["New-DfsnRootTarget", "Undo", "Set-DfsnServerConfiguration"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<svg") && !html.contains("<script src"), "no drawing");
+
+    let status = |more: &[&str]| {
+        let all = [&["plan", "namespace", "status", "--state", text(&state)][..], more].concat();
+        answer(all)
+    };
+    status(&["--begin", "save"]);
+    let shown: Value =
+        serde_json::from_str(&status(&["--done", "save", "--format", "json"])).unwrap();
+    let progress = shown["progress"].as_array().unwrap();
+    let of = |id: &str| progress.iter().find(|stage| stage["id"] == id).unwrap();
+    assert_eq!(of("save")["status"], "done");
+    // Not in this order.
+    let refused =
+        complaint(2, ["plan", "namespace", "status", "--state", text(&state), "--done", "remove"]);
+    assert!(refused.contains("remove"), "{refused}");
+
+    let cache = "smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-section: referrals\nEntry: \\corp.example\\Public\n\
+                 ShortEntry: \\corp.example\\Public\nExpires in 200 seconds\nUseCount: 1 Type:0x81 ( REFERRAL_SVC DFS )\n   \
+                 0:[\\OLD1\\Public] AccessStatus: 0 ( ACTIVE TARGETSET )\n   1:[\\OLD2\\Public] ( TARGETSET )\n\
+                 smbscope-section: opens\n";
+    let caches = written(dir.path(), "caches.txt", cache);
+    let gate = [
+        "plan",
+        "namespace",
+        "gate",
+        "wait-new",
+        "--state",
+        text(&state),
+        "--cache",
+        text(&caches),
+    ];
+    let refused = complaint(1, gate);
+    assert!(refused.contains("no-go"), "{refused}");
+    let script = answer(["plan", "namespace", "gate", "--print-script"]);
+    assert!(script.contains("dfsutil"), "{script}");
+}
+
+#[test]
+fn what_is_no_namespace_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let cut = written(dir.path(), "cut.xml", &EXPORT[..300]);
+    assert!(complaint(3, ["plan", "namespace", text(&cut)]).contains("cut.xml"));
+    complaint(4, ["plan", "namespace", "/nonexistent.xml"]);
+    complaint(2, ["plan", "namespace", "gate", "wait-new", "--state", "/nonexistent.json"]);
+}
