@@ -1,12 +1,14 @@
 //! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server, each with what changes
-//! would bring, and plans of cores of several machines, as text, JSON and HTML into a folder, to look at.
+//! would bring, plans of cores of several machines, and a judgement of a baseline, as text, JSON and HTML into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{Meta, TextLook, cores_html, cores_text, html, json, text};
+use smbscope_report::{
+    Meta, TextLook, baseline_html, baseline_text, cores_html, cores_text, html, json, text,
+};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
@@ -49,5 +51,9 @@ fn main() -> std::io::Result<()> {
         std::fs::write(file("txt"), cores_text(&plan, width, ("", "")))?;
         std::fs::write(file("html"), cores_html(&plan, &["machine.tar".to_owned()], "0"))?;
     }
+    let judged = sample::baseline::plan(true);
+    let look = TextLook { width, all: true };
+    std::fs::write(folder.join("baseline.txt"), baseline_text(&judged, look))?;
+    std::fs::write(folder.join("baseline.html"), baseline_html(&judged))?;
     Ok(())
 }
