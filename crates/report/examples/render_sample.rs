@@ -1,5 +1,6 @@
 //! Writes the reports of synthetic operations, of a synthetic load run and of a synthetic server, each with what changes
-//! would bring, and plans of cores of several machines and of moves of namespaces, as text, JSON and HTML into a folder, to look at.
+//! would bring, plans of cores of several machines and of moves of namespaces, and a judgement of a baseline, as text, JSON
+//! and HTML into a folder, to look at.
 
 #[allow(dead_code)]
 #[path = "../tests/sample/mod.rs"]
@@ -7,7 +8,8 @@ mod sample;
 
 use smbscope_analysis::predict::changes::Change;
 use smbscope_report::{
-    Meta, TextLook, cores_html, cores_text, html, json, namespace_html, namespace_text, text,
+    Meta, TextLook, baseline_html, baseline_text, cores_html, cores_text, html, json,
+    namespace_html, namespace_text, text,
 };
 
 fn main() -> std::io::Result<()> {
@@ -62,5 +64,9 @@ fn main() -> std::io::Result<()> {
         std::fs::write(file("txt"), namespace_text(&plan, width))?;
         std::fs::write(file("html"), namespace_html(&plan))?;
     }
+    let judged = sample::baseline::plan(true);
+    let look = TextLook { width, all: true };
+    std::fs::write(folder.join("baseline.txt"), baseline_text(&judged, look))?;
+    std::fs::write(folder.join("baseline.html"), baseline_html(&judged))?;
     Ok(())
 }

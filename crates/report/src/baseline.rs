@@ -219,7 +219,8 @@ fn changes(judgement: &Judgement) -> Section {
 
 fn unread(plan: &BaselinePlan) -> Section {
     let notes = plan.unread.iter().cloned().map(Block::Note).collect();
-    let title = format!("{} parts of the inputs", format::count(plan.unread.len() as u64));
+    let parts = if plan.unread.len() == 1 { "part" } else { "parts" };
+    let title = format!("{} {parts} of the inputs", format::count(plan.unread.len() as u64));
     Section {
         id: "unread",
         title: "Not settings",

@@ -44,6 +44,16 @@ pub struct Facts {
     pub has_channels: bool,
 }
 
+impl Facts {
+    /// Bytes that the operations of a question read and wrote.
+    pub fn moved_bytes(&self, question: &Question) -> u64 {
+        let is_of = |share: &&ShareFacts| {
+            question.shares.is_empty() || question.shares.contains(&share.unc)
+        };
+        self.shares.iter().filter(is_of).map(|share| share.moved_bytes).sum()
+    }
+}
+
 /// A share of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareFacts {

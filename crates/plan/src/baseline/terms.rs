@@ -160,7 +160,11 @@ pub fn place_title(place: &Place) -> String {
         Place::Registry { key, name, .. } => format!("{key}\\{name}"),
         Place::Template { section, name } => format!("[{section}] {name}"),
         Place::Audit { subcategory } => format!("audit {subcategory}"),
-        Place::Smb { property, .. } => property.clone(),
+        Place::Smb { object, property } => match object {
+            SmbObject::Server => format!("SmbServerConfiguration.{property}"),
+            SmbObject::Client => format!("SmbClientConfiguration.{property}"),
+            SmbObject::Share(share) => format!("SmbShare({share}).{property}"),
+        },
         Place::Samba { share: Some(share), parameter } => format!("[{share}] {parameter}"),
         Place::Samba { share: None, parameter } => parameter.clone(),
         Place::Wire { property, .. } => format!("on the wire: {property}"),

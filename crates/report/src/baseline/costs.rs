@@ -9,6 +9,7 @@ use smbscope_plan::baseline::terms::place_title;
 
 use super::{heading, words};
 use crate::document::{Block, Cell, Column, Section, Table, column};
+use crate::fields::field;
 use crate::format;
 
 /// A cost with its numbers.
@@ -31,25 +32,25 @@ pub(super) fn costs(judgement: &Judgement) -> Section {
         |estimate: Estimate| Cell::Measure(estimate.value, format::change(estimate.value));
     let columns = vec![
         column(of, "what", 0, |row: &Row| Cell::Text(row.0.what.clone())),
-        column(predicted, "added_per_mib", 0, move |row: &Row| time(row.1.ns_per_mib)),
+        measured(predicted, "added_per_mib", 0, move |row: &Row| time(row.1.ns_per_mib)),
         Column::new(heading("95 % interval", true, 2), |row: &Row| {
             row.1.ns_per_mib.map_or(Cell::Empty, |one| {
                 Cell::Text(words::interval(one, |ns| format::duration(ns as i64)))
             })
         }),
-        column(predicted, "percent", 0, move |row: &Row| percent(row.1.percent)),
-        column(predicted, "scenarios", 1, |row: &Row| {
+        measured(predicted, "percent", 0, move |row: &Row| percent(row.1.percent)),
+        measured(predicted, "scenarios", 1, |row: &Row| {
             let factor = row.1.scenarios.as_ref().and_then(CommandCost::factor);
             factor.map_or(Cell::Empty, |factor| {
                 Cell::Measure(factor, format!("{} times", format::fixed(factor, 2)))
             })
         }),
-        column(predicted, "cpu_s_per_gb", 1, |row: &Row| {
+        measured(predicted, "cpu_s_per_gb", 1, |row: &Row| {
             row.1
                 .cpu_s_per_gb
                 .map_or(Cell::Empty, |one| Cell::Measure(one.value, format::number(one.value)))
         }),
-        column(predicted, "users", 0, move |row: &Row| {
+        measured(predicted, "users", 0, move |row: &Row| {
             row.1.users.map_or(Cell::Empty, |one| percent(one.percent))
         }),
     ];
@@ -86,7 +87,7 @@ fn by_command(what: &str, predicted: &Predicted) -> Block {
         column(of, "n", 1, |row: &CommandCost| Cell::Count(row.n)),
         column(of, "before_ns", 0, |row: &CommandCost| Cell::Duration(row.before_ns as i64)),
         column(of, "after_ns", 0, |row: &CommandCost| Cell::Duration(row.after_ns as i64)),
-        column(of, "added", 0, |row: &CommandCost| {
+        measured(of, "added", 0, |row: &CommandCost| {
             Cell::Measure(row.added_ns.value, words::added(row.added_ns.value))
         }),
         Column::new(heading("95 % interval", true, 1), |row: &CommandCost| {
@@ -97,52 +98,62 @@ fn by_command(what: &str, predicted: &Predicted) -> Block {
     Block::Table(Table::new(caption, "", &predicted.commands, columns))
 }
 
-/// What must be measured.
+/// What must be measured: changes with the same reason and experiment together.
 pub(super) fn unknown(judgement: &Judgement) -> Section {
+    type Unknown<'a> = (&'a str, &'a str);
+    let mut groups: Vec<(Unknown<'_>, Vec<&str>)> = Vec::new();
+    for cost in &judgement.costs {
+        let CostOutcome::Unknown { because, experiment } = &cost.outcome else { continue };
+        let key = (because.as_str(), experiment.as_str());
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, names)) => names.push(&cost.what),
+            None => groups.push((key, vec![&cost.what])),
+        }
+    }
     let of = "baseline_cost";
-    type Unknown<'a> = (&'a str, &'a str, &'a str);
-    let rows: Vec<Unknown<'_>> = judgement
-        .costs
-        .iter()
-        .filter_map(|cost| match &cost.outcome {
-            CostOutcome::Unknown { because, experiment } => {
-                Some((cost.what.as_str(), because.as_str(), experiment.as_str()))
-            }
-            _ => None,
-        })
-        .collect();
     let columns = vec![
-        column(of, "what", 0, |row: &Unknown| Cell::Text(row.0.to_owned())),
-        column(of, "because", 1, |row: &Unknown| Cell::Text(row.1.to_owned())),
-        column(of, "experiment", 0, |row: &Unknown| Cell::Text(row.2.to_owned())),
+        column(of, "what", 0, |row: &(Unknown<'_>, Vec<&str>)| Cell::Text(row.1.join("; "))),
+        column(of, "because", 0, |row: &(Unknown<'_>, Vec<&str>)| Cell::Text(row.0.0.to_owned())),
     ];
-    let mut table = Table::new("Not predicted", "", &rows, columns);
-    table.in_page = 300;
+    let mut blocks = vec![Block::Table(Table::new("Not predicted", "", &groups, columns))];
+    blocks.extend(groups.iter().map(|((because, experiment), names)| {
+        Block::Note(format!("{}: {because} Experiment: {experiment}", names.join("; ")))
+    }));
     Section {
         id: "unknown",
         title: "What must be measured",
         help: "Changes that cannot be predicted: why, and the experiment that shows what they cost.",
-        blocks: vec![Block::Table(table)],
+        blocks,
     }
+}
+
+/// A column of numbers with their units.
+fn measured<'a, T>(
+    object: &str,
+    name: &str,
+    rank: u8,
+    value: impl Fn(&T) -> Cell + 'a,
+) -> Column<'a, T> {
+    Column::new(heading(field(object, name).title, true, rank), value)
 }
 
 pub(super) fn alternatives(judgement: &Judgement) -> Section {
     let of = "baseline_alternative";
     let columns = vec![
         column(of, "what", 0, |way: &Alternative| Cell::Text(way.what.clone())),
-        column(of, "saved_per_mib", 0, |way: &Alternative| {
+        measured(of, "saved_per_mib", 0, |way: &Alternative| {
             let saved = way.saved_ns_per_mib;
             saved.map_or(Cell::Empty, |one| {
                 Cell::Measure(one.value, format::duration(one.value as i64))
             })
         }),
-        column(of, "saved", 1, |way: &Alternative| {
+        measured(of, "saved", 1, |way: &Alternative| {
             let saved = way.saved_ns;
             saved.map_or(Cell::Empty, |one| {
                 Cell::Measure(one.value, format::duration(one.value as i64))
             })
         }),
-        column(of, "users_percent", 0, |way: &Alternative| {
+        measured(of, "users_percent", 0, |way: &Alternative| {
             way.users_percent
                 .map_or(Cell::Empty, |one| Cell::Measure(one.value, format::change(one.value)))
         }),

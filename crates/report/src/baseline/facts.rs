@@ -94,7 +94,7 @@ fn rtt_ns<'a>(connections: impl Iterator<Item = &'a Connection>) -> Option<i64> 
     let mut known: Vec<i64> = connections
         .filter_map(|one| match (one.client_rtt_ns, one.server_rtt_ns) {
             (None, None) => None,
-            (client, server) => Some(client.unwrap_or(0) as i64 + server.unwrap_or(0) as i64),
+            (client, server) => Some(client.unwrap_or(0).saturating_add(server.unwrap_or(0))),
         })
         .collect();
     known.sort_unstable();

@@ -57,7 +57,7 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
     };
     let price = judgement.findings.iter().find(|one| one.kind == FindingKind::Costly);
     if let Some(price) = price.and_then(|one| one.price.as_ref()) {
-        reasons.push(format!("Without it this is lost: {}.", lower(price)));
+        reasons.push(format!("Security: {}; that is lost without it.", lower(price)));
     }
     if let Some(way) = judgement.alternatives.iter().find(|one| one.price.is_none()) {
         let saved =

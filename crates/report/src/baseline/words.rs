@@ -87,8 +87,12 @@ pub(super) fn finding(finding: &Finding) -> String {
 
 /// Findings of one kind in a line.
 pub(super) fn in_short(findings: &[&Finding], kind: &str) -> Option<String> {
-    let mut names: Vec<_> = findings.iter().map(|one| one.name.clone()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for one in findings {
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
+        }
+    }
     (!names.is_empty()).then(|| format!("{kind}: {}.", names.join(", ")))
 }
 

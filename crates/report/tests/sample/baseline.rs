@@ -217,7 +217,7 @@ pub fn answer(question: &Question) -> Answer {
         notes: Vec::new(),
         warnings: Vec::new(),
     };
-    Ok(baseline_numbers(&forecast, READS * MIB))
+    Ok(baseline_numbers(&forecast, facts().moved_bytes(question)))
 }
 
 /// The judgement; always the same. With the search if it is slow already.

@@ -132,6 +132,29 @@ proptest! {
         prop_assert_eq!((outcome, found), (Outcome::Found, guilty));
     }
 
+    /// A file with any tries is refused, or continues without a panic.
+    #[test]
+    fn any_file_is_refused_or_continues(
+        tries in prop::collection::vec(
+            (prop::option::of(prop::collection::btree_set(0usize..6, 0..6)), any::<bool>()),
+            0..8,
+        ),
+        contradiction in prop::option::of((0usize..9, 0usize..9)),
+        answers in prop::collection::vec(any::<bool>(), 8),
+    ) {
+        let mut state = state(&[3.0, 1.0, 0.0, 5.0]);
+        let speed = |is_slow| if is_slow { Speed::Slow } else { Speed::Fast };
+        state.tries =
+            tries.into_iter().map(|(in_force, slow)| Try { in_force, speed: speed(slow) }).collect();
+        state.contradiction = contradiction;
+        let Ok(mut read) = State::read(&state.write().unwrap()) else { return Ok(()) };
+        for is_slow in answers {
+            let _ = read.tries_left();
+            let is_done = matches!(read.step(), Step::Done { .. });
+            prop_assert_eq!(read.result(speed(is_slow)).is_err(), is_done);
+        }
+    }
+
     /// Whatever is answered, the search ends or names a contradiction; no panic.
     #[test]
     fn any_answers_end(

@@ -340,6 +340,13 @@ impl Asking<'_> {
             };
             return inquiry.nothing(settings, what, because);
         }
+        let recorded = self.facts.and_then(|facts| facts.dialect);
+        if row.cost == CostKey::Dialect
+            && recorded.is_some()
+            && self.dialect(self.after) == recorded
+        {
+            return inquiry.nothing(settings, what, "Recorded connections keep their dialect.");
+        }
         let to = change.to.as_ref().map(|one| one.value.as_str());
         let number = to.and_then(|text| text.parse::<u64>().ok());
         let shares = self.shares_of(change);

@@ -134,6 +134,8 @@ fn what_the_recording_has_already_costs_nothing() {
     assert_eq!(because(&[], &on, &encrypted), "Encrypted messages are not signed as well.");
     let limit = [conf("smb2 max credits", "128")];
     assert_eq!(because(&[], &limit, &facts()), "At most 64 are in use on a recorded connection.");
+    let least = [conf("server min protocol", "SMB3_00")];
+    assert_eq!(because(&[], &least, &facts()), "Recorded connections keep their dialect.");
     let none = [server("EnableSecuritySignature", 1)];
     assert!(because(&[], &none, &facts()).starts_with("It has no effect: SMB 2 and later ignore"));
 }
@@ -152,6 +154,7 @@ fn encryption_of_one_share_and_hardened_paths_are_about_their_operations() {
         (&*all.questions[0].changes[0], all.questions[0].shares.len()),
         ("encryption=aes-128-gcm", 2)
     );
+    assert_eq!(facts().moved_bytes(&all.questions[0]), 901 << 20);
     let elsewhere = [hardened(r"\\*\NETLOGON", "RequireIntegrity=1")];
     let words = because(&[], &elsewhere, &facts());
     assert_eq!(words, r"No share of the recording matches \\*\netlogon.");
