@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::crypto::Calibration;
-use smbscope_analysis::summary::{ConnectionRow, Count, Group, Options, Report, Sizes};
+use smbscope_analysis::summary::Options;
 use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Target, ask};
-use smbscope_plan::baseline::cost::{Answer, Facts, Question, ShareFacts};
+use smbscope_plan::baseline::cost::{Answer, Facts, Question};
 use smbscope_plan::baseline::read::{ServerOnWire, ShareOnWire};
-use smbscope_report::baseline_numbers;
+use smbscope_report::{baseline_facts, baseline_numbers};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::filter::{Filter, ShareName};
@@ -43,59 +43,7 @@ pub fn facts(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Facts> {
     if report.totals.tally.operations == 0 {
         return Err(Failure::usage("--recording: it has no operations"));
     }
-    Ok(facts_of(&report))
-}
-
-fn facts_of(report: &Report) -> Facts {
-    let connections = &report.connections.rows;
-    let most = |of: &dyn Fn(&ConnectionRow) -> Option<String>| {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        for row in connections {
-            if let Some(name) = of(row) {
-                *sums.entry(name).or_default() += row.connection.operations;
-            }
-        }
-        sums.into_iter().max_by_key(|(_, operations)| *operations).map(|(name, _)| name)
-    };
-    let counted = |counts: &[Count], name: &str| {
-        let is_of = |count: &&Count| count.name.to_ascii_uppercase().contains(name);
-        counts.iter().filter(is_of).map(|count| count.count).sum::<u64>()
-    };
-    let mut trips: Vec<i64> = connections
-        .iter()
-        .filter_map(|row| {
-            let both = [row.connection.server_rtt_ns, row.connection.client_rtt_ns];
-            both.iter().any(Option::is_some).then(|| both.into_iter().flatten().sum())
-        })
-        .collect();
-    trips.sort_unstable();
-    let shares = report.shares.rows.iter().filter_map(|row: &Group| {
-        Some(ShareFacts {
-            unc: row.name.clone()?,
-            operations: row.tally.operations,
-            moved_bytes: row.tally.read_bytes.saturating_add(row.tally.written_bytes),
-        })
-    });
-    let largest = |sizes: &Sizes| {
-        sizes.sizes.iter().map(|size| size.size_bytes).max().filter(|size| *size > 0)
-    };
-    Facts {
-        operations: report.totals.tally.operations,
-        signed: report.protection.signed,
-        encrypted: report.protection.encrypted,
-        dialect: most(&|row| row.connection.dialect.clone()).and_then(|name| dialect(&name)),
-        signing_algorithm: most(&|row| row.connection.signing_algorithm.clone())
-            .map(|name| name.to_ascii_lowercase()),
-        cipher: most(&|row| row.connection.cipher.clone()).map(|name| name.to_ascii_lowercase()),
-        shares: shares.collect(),
-        ntlm_logons: (report.sessions.sessions > 0)
-            .then(|| counted(&report.sessions.mechanisms, "NTLM")),
-        rtt_ns: trips.get(trips.len() / 2).copied(),
-        outstanding_most: report.totals.outstanding_max.map(u64::from),
-        read_most_bytes: largest(&report.reads),
-        write_most_bytes: largest(&report.writes),
-        has_channels: report.sessions.channels_max > 1,
-    }
+    Ok(baseline_facts(&report))
 }
 
 fn dialect(name: &str) -> Option<u16> {
@@ -135,12 +83,9 @@ fn answer(
         let shares = question.shares.iter().filter_map(|share| share.parse::<ShareName>().ok());
         source.set_filter(Filter { shares: shares.collect(), ..Filter::default() });
     }
-    let asked =
-        |share: &&ShareFacts| question.shares.is_empty() || question.shares.contains(&share.unc);
-    let moved_bytes = facts.shares.iter().filter(asked).map(|share| share.moved_bytes).sum();
     let request = Request { changes, calibration: recording.calibration.clone(), in_detail: false };
     Ok(match forecast(&mut source, request, monitor) {
-        Ok(forecast) => Ok(baseline_numbers(&forecast, moved_bytes)),
+        Ok(forecast) => Ok(baseline_numbers(&forecast, facts.moved_bytes(question))),
         Err(error) => Err(format!("{error:#}")),
     })
 }
@@ -252,7 +197,7 @@ fn share(row: &Tree) -> Option<ShareOnWire> {
 /// What a live server answers to a Negotiate, without a logon. `text` is `//host[:port]`.
 pub fn asked(text: &str) -> anyhow::Result<ServerOnWire> {
     let address = text.trim_end_matches(['/', '\\']);
-    // A share is no part of a Negotiate; the parser wants one.
+    // A Negotiate names no share, but the parser wants one.
     let target = Target::parse(&format!("{address}/IPC$"))
         .map_err(|error| Failure::usage(error.to_string()))?;
     let (runtime, _) = runtime(0)?;

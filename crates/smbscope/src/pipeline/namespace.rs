@@ -1,4 +1,4 @@
-//! Referrals of a recording: who asked which server when, and what it answered.
+//! Referrals of a recording: which client requested them from which server, when, and the answer.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ type Key = (String, u64);
 #[derive(Default)]
 struct Referrals {
     answers: BTreeMap<Key, ReferralRow>,
-    /// Who asked, when, and for how long.
+    /// Client, server, start and time of the request.
     asked: BTreeMap<Key, (String, String, i64, Option<i64>)>,
 }
 

@@ -57,14 +57,14 @@ pub struct BaselineArgs {
     /// Files, folders, captures or //HOST of the proposed baseline, in the order in which they apply.
     #[arg(value_name = "BASELINE", required_unless_present = "search")]
     pub inputs: Vec<String>,
-    /// The same of what there is today; can be given several times [default: the defaults of --system].
+    /// What there is today, in the same forms; can be given several times [default: the defaults of --system].
     #[arg(long, value_name = "OTHER")]
     pub against: Vec<String>,
     /// Version whose defaults apply where the baseline sets nothing: 2012r2, 2016, 2019, 2022, 2025, windows-10,
     /// windows-11-24h2, samba-4.17, samba-4.22.
     #[arg(long, value_name = "VERSION", value_parser = System::of_name)]
     pub system: Option<System>,
-    /// The same of --against [default: that of --system].
+    /// Version of --against [default: that of --system].
     #[arg(long, value_name = "VERSION", value_parser = System::of_name)]
     pub against_system: Option<System>,
     /// What a setting is that one side does not have: `kept` as the other side has it (the baseline is applied to it), or the
@@ -92,7 +92,7 @@ pub struct BaselineArgs {
     /// With --write, write the cheaper ways to the same protection instead of the baseline.
     #[arg(long, requires = "write", help_heading = "Files")]
     pub cheaper: bool,
-    /// List every setting that was read, and every line that is none, instead of a judgement.
+    /// List every setting that was read, and every line that is not a setting, instead of a judgement.
     #[arg(long, conflicts_with_all = ["against", "recording", "search", "write", "html"])]
     pub list: bool,
     /// Language of the texts of ADMX templates for --list.

@@ -99,7 +99,7 @@ impl Read {
         sentences
     }
 
-    /// The version that the names and forms tell, for defaults. It is said, because it is a guess.
+    /// The version that the names and forms tell, for defaults. It is printed, because it is a guess.
     pub(super) fn system(&self, verbosity: &Verbosity) -> Option<System> {
         let is_samba = self.inputs.iter().any(|(_, one)| {
             one.settings.iter().any(|setting| matches!(setting.place, Place::Samba { .. }))
@@ -189,6 +189,8 @@ fn seen(name: &str, settings: Vec<smbscope_plan::baseline::setting::Setting>) ->
 fn files(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut left = BYTES_MAX;
+    // Names begin with the input's own: what is above it says nothing about the baseline.
+    let above = path.parent().unwrap_or(path).to_owned();
     let mut waiting = vec![(path.to_owned(), 0)];
     while let Some((path, depth)) = waiting.pop() {
         let name = path.display().to_string();
@@ -222,7 +224,8 @@ fn files(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
                 ));
             }
             left -= length;
-            files.push((name, bytes));
+            let shown = path.strip_prefix(&above).unwrap_or(&path);
+            files.push((shown.display().to_string(), bytes));
         }
         if files.len() + waiting.len() > ENTRIES_MAX {
             return Err(bad(
@@ -250,7 +253,7 @@ pub(super) fn list(read: &Read, args: &BaselineArgs) -> anyhow::Result<()> {
     for (name, one) in &read.inputs {
         let _ = writeln!(
             text,
-            "{}: {} settings, {} lines that are none",
+            "{}: {} settings, {} lines that are not settings",
             clean(name),
             one.settings.len(),
             one.unknown.len() as u64 + one.unknown_omitted

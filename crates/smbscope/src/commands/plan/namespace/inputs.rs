@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Entries of a folder, and folders within each other.
 const ENTRIES_MAX: usize = 1_000_000;
 const DEPTH_MAX: usize = 64;
-/// Names that the resolver is asked for.
+/// Names that are resolved.
 const NAMES_MAX: usize = 1_000;
 
 /// Reads files and folders.

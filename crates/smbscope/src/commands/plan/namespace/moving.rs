@@ -255,7 +255,7 @@ Examples:
   smbscope plan namespace status --state move.json
   smbscope plan namespace status --state move.json --begin add
   smbscope plan namespace status --state move.json --done add
-  smbscope plan namespace status --state move.json --done wait-old --force 'laptop of a colleague on leave'
+  smbscope plan namespace status --state move.json --done wait-old --anyway 'laptop of a colleague on leave'
   smbscope plan namespace status --state move.json --undo add --reason 'wrong server'")]
 pub struct StatusArgs {
     /// Where the move is.
@@ -269,7 +269,7 @@ pub struct StatusArgs {
     pub done: Option<StageId>,
     /// With --done, although its gate does not say go: why. It is kept.
     #[arg(long, value_name = "REASON", requires = "done")]
-    pub force: Option<String>,
+    pub anyway: Option<String>,
     /// This stage was taken back.
     #[arg(long, value_name = "STAGE", value_parser = stage, requires = "reason")]
     pub undo: Option<StageId>,
@@ -286,7 +286,7 @@ pub(super) fn status(args: &StatusArgs, _verbosity: Verbosity) -> anyhow::Result
     let now_s = now_ns().div_euclid(1_000_000_000);
     let changed = match (args.begin, args.done, args.undo) {
         (Some(id), ..) => Some(progress.begin(id, now_s)),
-        (_, Some(id), _) => Some(progress.done(id, now_s, args.force.as_deref())),
+        (_, Some(id), _) => Some(progress.done(id, now_s, args.anyway.as_deref())),
         (.., Some(id)) => Some(progress.undo(id, args.reason.as_deref().unwrap_or_default())),
         _ => None,
     };
