@@ -1,7 +1,7 @@
 //! Security baselines: which settings touch a file server, what each costs here, and which one is guilty.
 //!
 //! [`setting`] is the waist: every form in which settings travel is read to it ([`read`]) and written from it
-//! ([`write`]).
+//! ([`mod@write`]).
 
 pub mod read;
 pub mod setting;
