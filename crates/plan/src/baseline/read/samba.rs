@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 8;
 const INCLUDES_MAX: usize = 1_000;
 const INCLUDED_BYTES_MAX: usize = 64 << 20;
 /// Files with the same last part of their names that an `include` can mean.
-const SAME_NAME_MAX: usize = 1_000;
+const SAME_NAME_MAX: usize = 16;
 /// Bytes of one value over several lines.
 const CONTINUED_MAX: usize = 64 << 10;
 /// Settings of all shares that `copy` can refer to.
@@ -111,7 +111,8 @@ impl Includes {
             let (name, path) = line.split_once('=')?;
             name.trim().eq_ignore_ascii_case("include").then(|| path.trim().to_owned())
         });
-        paths.take(INCLUDES_MAX).filter_map(|path| self.resolve(&path, position, items)).collect()
+        let paths: BTreeSet<String> = paths.take(INCLUDES_MAX).collect();
+        paths.iter().filter_map(|path| self.resolve(path, position, items)).collect()
     }
 
     /// The file of the input that an `include` names: the one that has most of the path's end.
@@ -288,15 +289,15 @@ impl Reading<'_, '_> {
         else {
             return sink.unknown_in(file, number, name, "copies a share that is not known here");
         };
-        let settings: Vec<(String, String)> =
-            other.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        self.copies += settings.len();
+        self.copies += other.len();
         if self.copies > COPIED_MAX {
             let message = format!(
                 "more than {COPIED_MAX} settings are copied from other shares: the rest is left out"
             );
             return sink.damage(number, message);
         }
+        let settings: Vec<(String, String)> =
+            other.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         for (name, value) in settings {
             if name != "copy" {
                 self.set(file, number, &name, value, sink);

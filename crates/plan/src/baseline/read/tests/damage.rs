@@ -111,3 +111,30 @@ fn lists_are_limited_and_counted() {
     assert_eq!((baseline.settings.len(), baseline.settings_omitted), (SETTINGS_MAX, 3));
     assert_eq!(baseline.damage.len(), 1);
 }
+
+/// Inputs for which work that grows with the square of their size would take minutes.
+#[test]
+fn work_grows_with_the_bytes() {
+    let text = format!("REGEDIT4\n[HKEY_LOCAL_MACHINE\\A]\n\"B\"=\"{}", "x\n".repeat(200_000));
+    assert_eq!(one("x", text.as_bytes()).settings.len(), 0);
+    let wide =
+        format!("Name ScopeName\n{}\n{}\n", "- ".repeat(100_000) + "--", "x ".repeat(100_000));
+    let known = format!("EncryptData : True\nServerHidden : True\n\n{wide}");
+    assert_eq!(one("x", known.as_bytes()).settings.len(), 2);
+    let conf =
+        format!("[a]\n{}[b]\n{}", "fruit:x = 1\n".repeat(2_000), "copy = a\n".repeat(20_000));
+    let many: String = (0..5_000).map(|number| format!("vfs:{number} = 1\n")).collect();
+    let conf = format!("[global]\n[a]\n{many}{conf}");
+    assert!(one("x", conf.as_bytes()).settings.len() < 150_000);
+    let names: Vec<String> =
+        (0..1_000).map(|number| format!("{}{number}.xml", "d/".repeat(200))).collect();
+    let files: Vec<NamedBytes<'_>> =
+        names.iter().map(|name| NamedBytes { name, bytes: b"<GPO><Name>n</Name></GPO>" }).collect();
+    assert_eq!(read(&files).unwrap().policies.len(), 1);
+    let include = "include = x.conf\n".repeat(200);
+    let names: Vec<String> = (0..500).map(|number| format!("{number}/x.conf")).collect();
+    let conf = format!("[global]\n{include}");
+    let files: Vec<NamedBytes<'_>> =
+        names.iter().map(|name| NamedBytes { name, bytes: conf.as_bytes() }).collect();
+    assert!(read(&files).unwrap_err().message.contains("too many files include each other"));
+}
