@@ -129,6 +129,14 @@ impl Judge<'_> {
             }
         }
         let known = Servers::new(seen.iter().map(String::as_str));
+        // A client without a list is not judged by its files; it holds the gate up if it uses an old server.
+        for cache in self.evidence.uncollected {
+            let read_at = cache.read_at_s.unwrap_or(self.evidence.now_s);
+            let is_using = cache.open_files.iter().any(|file| self.is_in_old_root(file));
+            if is_using && self.rule == GateRule::OldGone && !known.contains(&cache.client) {
+                judged.push(self.client(cache, read_at));
+            }
+        }
         let expected = self.plan.clients.iter();
         verdict.missing = expected.filter(|name| !known.contains(name)).cloned().collect();
         verdict.judged = judged.len() as u64;
@@ -244,8 +252,13 @@ impl Judge<'_> {
                 }
             }
         }
-        one.is_ready = one.reasons.is_empty();
-        if !one.is_ready {
+        // Whatever its list says: it has files of an old server's root open.
+        let in_use = cache.open_files.iter().find(|file| self.is_in_old_root(file));
+        let is_used = self.rule == GateRule::OldGone && in_use.is_some();
+        one.is_ready = one.reasons.is_empty() && !is_used;
+        if let (true, Some(file)) = (is_used, in_use) {
+            one.reasons.push(reason(ReasonKind::OpenFiles, file, one.open_files));
+        } else if !one.is_ready {
             one.ready_at_s = ready_at;
             if let Some(file) = cache.open_files.first() {
                 one.ready_at_s = None;
@@ -259,6 +272,18 @@ impl Judge<'_> {
             one.reasons.push(reason(ReasonKind::ReadTooEarly, "", 1));
         }
         one
+    }
+
+    /// Whether a file is below the root's share of an old server: `\\FILE1\Public\a.txt` as clients name it, or
+    /// `FILE1: C:\DFSRoots\Public\a.txt` as its server does.
+    fn is_in_old_root(&self, file: &str) -> bool {
+        let (server, path) = match file.strip_prefix(r"\\") {
+            Some(path) => path.split_once('\\').unwrap_or((path, "")),
+            None => file.split_once(": ").unwrap_or(("", file)),
+        };
+        let path = path.split_once(": ").map_or(path, |(path, _)| path);
+        let name = self.plan.name.to_lowercase();
+        self.old.contains(server) && path.split('\\').any(|part| part.to_lowercase() == name)
     }
 
     /// What is wrong with a list.

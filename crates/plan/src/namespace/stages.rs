@@ -1,6 +1,6 @@
 //! The plan of a move: a domain-based namespace gets new servers and the 2008 mode while users work.
 //!
-//! Owns the stages with their commands, preconditions, gates, times and undo; [`waits`] has the
+//! Owns the stages with their commands, preconditions, gates, times and undo; [`waits`](super::waits) has the
 //! arithmetic of the waiting times, [`gate`](super::gate) judges whether clients are ready. Executes nothing, and reads
 //! nothing but the namespace.
 //!

@@ -3,10 +3,10 @@
 use smbscope_plan::namespace::progress::{Progress, StageProgress, Status};
 use smbscope_plan::namespace::stages::{ADMIN, Impact, Lost, MovePlan, Stage, Step, Tool};
 
+use super::admin_note;
 use super::words::{self, nanoseconds, seconds};
-use super::{admin_note, heading};
 use crate::document::{
-    Block, Cell, Choice, Column, Fact, Facts, Section, StageCard, StepCard, Table, column,
+    Block, Cell, Choice, Fact, Facts, Section, StageCard, StepCard, Table, column,
 };
 
 /// The checklist.
@@ -145,19 +145,16 @@ pub(super) fn waits(plan: &MovePlan) -> Section {
     let mut blocks = Vec::new();
     let waiting = plan.stages.iter().filter_map(|stage| Some((stage, stage.wait.as_ref()?)));
     for (stage, wait) in waiting {
-        let columns = vec![
-            Column::new(heading("Time", true, 0), |part: &(u64, String)| {
-                Cell::Measure(part.0 as f64, seconds(part.0))
-            }),
-            Column::new(heading("Because", false, 0), |part: &(u64, String)| {
-                Cell::Text(part.1.clone())
-            }),
-        ];
-        let mut parts: Vec<_> =
-            wait.parts.iter().map(|part| (part.seconds, part.because.clone())).collect();
-        parts.push((wait.total_s, "in all, at most".to_owned()));
+        let fact = |time: u64, because: &str| Fact {
+            title: seconds(time),
+            value: Cell::Text(because.to_owned()),
+            note: String::new(),
+            help: "",
+        };
+        let parts = wait.parts.iter().map(|part| fact(part.seconds, &part.because));
+        let rows = parts.chain([fact(wait.total_s, "in all, at most")]).collect();
         let caption = format!("Stage {}", stage.id.name());
-        blocks.push(Block::Table(Table::new(caption, "", &parts, columns)));
+        blocks.push(Block::Facts(Facts { caption, rows }));
     }
     blocks.push(Block::Note(
         "A client that has files open for longer, sleeps, or is switched off is not covered by these times. The gate names it: its list must have been read after the change."

@@ -33,6 +33,8 @@ const ADDRESSES_MAX: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     pub caches: Vec<ClientCache>,
+    /// Open files of clients that were not collected, as servers report them; they have no lists.
+    pub uncollected: Vec<ClientCache>,
     /// Names of clients by their addresses.
     pub aliases: BTreeMap<String, String>,
     /// Clients that could not be read, and why.
@@ -102,19 +104,31 @@ pub fn read(text: &str, cache: impl Fn(&str) -> Result<ClientCache, String>) -> 
     }
     let places = collected.caches.iter().enumerate().map(|(at, one)| (normal(&one.client), at));
     let places: BTreeMap<_, _> = places.collect();
+    let mut others: BTreeMap<String, ClientCache> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.is_server) {
         if let Some(why) = block.failed {
             collected.failed.push((block.name.to_owned(), why.to_owned()));
         }
         for line in &block.opens {
             let Some((client, file)) = line.split_once('\t') else { continue };
-            let client = normal(client);
-            let client = collected.aliases.get(&client).map_or(client, |name| normal(name));
-            let of = places.get(&client).and_then(|at| collected.caches.get_mut(*at));
-            let Some(of) = of.filter(|of| of.open_files.len() < OPENS_MAX) else { continue };
-            of.open_files.push(format!("{}: {}", block.name, file.trim()));
+            let address = normal(client);
+            let client = collected.aliases.get(&address).cloned().unwrap_or(address);
+            let name = normal(&client);
+            let of = match places.get(&name).and_then(|at| collected.caches.get_mut(*at)) {
+                Some(of) => of,
+                None if others.len() >= BLOCKS_MAX && !others.contains_key(&name) => continue,
+                None => others.entry(name).or_insert_with(|| ClientCache {
+                    client,
+                    read_at_s: block.at_s,
+                    ..ClientCache::default()
+                }),
+            };
+            if of.open_files.len() < OPENS_MAX {
+                of.open_files.push(format!("{}: {}", block.name, file.trim()));
+            }
         }
     }
+    collected.uncollected = others.into_values().collect();
     collected
 }
 
@@ -281,6 +295,9 @@ smbscope-section: opens
             one.open_files,
             ["\\\\file1.a.com\\Public: 2 open", "FILE1: C:\\DFSRoots\\Public\\a.txt"]
         );
+        // Its server knows what a client uses that was not collected.
+        assert_eq!(all.uncollected[0].client, "10.0.0.99");
+        assert_eq!(all.uncollected[0].open_files, ["FILE1: C:\\DFSRoots\\Public\\b.txt"]);
         assert_eq!(all.failed[0].0, "PC2");
         assert_eq!(all.aliases.get("10.0.0.17").map(String::as_str), Some("PC1"));
         assert_eq!((all.unknown_lines, all.left_out), (0, 0));

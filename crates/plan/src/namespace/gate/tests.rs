@@ -92,6 +92,40 @@ fn open_files_have_no_end() {
     assert_eq!(verdict.held[1].ready_at_s, Some(NOW + 100));
 }
 
+/// Files below the old root are in use, whatever the list says; other files of the same server are not meant.
+#[test]
+fn files_of_the_old_root_hold_it_up() {
+    let plan = moved(&["PC1", "PC2"]);
+    let new = entry(ROOT, 200, &["NEW1.contoso.com"]);
+    let with = |client: &str, file: &str, referrals: &[CachedReferral]| ClientCache {
+        open_files: vec![file.to_owned()],
+        ..cache(client, NOW, referrals)
+    };
+    for (file, is_go) in [
+        (r"\\OLD1\Public: 2 open", false),
+        (r"\\old1.contoso.com\public\a.txt", false),
+        (r"OLD2: C:\DFSRoots\Public\a.txt", false),
+        (r"OLD1: D:\data\a.txt", true),
+        (r"\\FS1\Public\a.txt", true),
+        ("", true),
+    ] {
+        let caches = [with("PC1", file, std::slice::from_ref(&new)), cache("PC2", NOW, &[])];
+        let verdict = judged(StageId::WaitOld, &plan, &caches);
+        assert_eq!(verdict.is_go, is_go, "{file}");
+        // It does not matter before.
+        assert!(judged(StageId::WaitNew, &plan, &caches).is_go);
+    }
+    // A client that was not collected stays missing, and is named if it uses an old server.
+    let uncollected =
+        [with("PC2", r"OLD1: D:\x", &[]), with("10.0.0.9", r"OLD1: C:\DFSRoots\Public\x", &[])];
+    let caches = [cache("PC1", NOW, &[new])];
+    let evidence =
+        Evidence { caches: &caches, uncollected: &uncollected, now_s: NOW, ..Evidence::default() };
+    let verdict = judge(StageId::WaitOld, &plan, &evidence);
+    assert_eq!(verdict.missing, ["PC2"]);
+    assert_eq!((verdict.held.len(), verdict.held[0].client.as_str()), (1, "10.0.0.9"));
+}
+
 #[test]
 fn missing_clients_are_named_and_hold_it_up() {
     let plan = moved(&["PC1", "PC2.contoso.com", "laptop7"]);
@@ -188,7 +222,7 @@ fn referrals_on_the_wire_are_later_evidence() {
     ];
     let aliases = BTreeMap::from([("10.0.0.7".to_owned(), "PC1".to_owned())]);
     let evidence =
-        Evidence { caches: &caches, captured: &wire, aliases, changed_at_s: None, now_s: NOW };
+        Evidence { caches: &caches, captured: &wire, aliases, now_s: NOW, ..Evidence::default() };
     let verdict = judge(StageId::WaitOld, &plan, &evidence);
     assert_eq!((verdict.ready, verdict.judged), (1, 2));
     assert_eq!(verdict.ready_clients[0].client, "PC1");

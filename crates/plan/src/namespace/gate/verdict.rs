@@ -29,6 +29,8 @@ pub struct CapturedReferral {
 #[derive(Clone, Debug, Default)]
 pub struct Evidence<'a> {
     pub caches: &'a [ClientCache],
+    /// Open files of clients without a cache, as servers report them.
+    pub uncollected: &'a [ClientCache],
     pub captured: &'a [CapturedReferral],
     /// Names of clients by their addresses or other names, to match captures with caches.
     pub aliases: BTreeMap<String, String>,

@@ -237,7 +237,7 @@ fn folder_permissions(context: &Context<'_>) -> Lost {
         .at(place.clone()),
         restore: Some(
             step(
-                "Bring back the permissions, on each namespace server",
+                "Bring back the permissions",
                 vec![any(vec![format!("icacls.exe {parent} /restore {file} /C")])],
             )
             .at(format!("each namespace server, with the file from {place}")),
