@@ -73,7 +73,18 @@ pub struct BaselinePlan {
 
 /// The judgement as text: what fits on a screen, or all of it. Commands are always complete.
 pub fn baseline_text(plan: &BaselinePlan, look: TextLook) -> String {
-    let mut text = document_text(&document(plan, false), look);
+    // What to do now comes before everything else.
+    let mut text = String::new();
+    if let Some(search) = &plan.search {
+        for sentence in &search.sentences {
+            text.push_str(&format!("{}\n", format::harmless(sentence)));
+        }
+        if !search.is_done {
+            text.push_str(&format!("{}\n", words::tries(search)));
+        }
+        text.push('\n');
+    }
+    text.push_str(&document_text(&document(plan, false), look));
     let blocks = plan.search.iter().flat_map(|search| &search.commands).chain(&plan.commands);
     let mut blocks = blocks.peekable();
     if blocks.peek().is_some() {
@@ -102,8 +113,8 @@ fn heading(title: &str, numeric: bool, rank: u8) -> Heading {
 
 fn document(plan: &BaselinePlan, is_page: bool) -> Document {
     let judgement = &plan.judgement;
-    let mut sections: Vec<_> =
-        plan.search.iter().map(|search| self::search(search, is_page)).collect();
+    let searches = plan.search.iter().filter(|_| is_page);
+    let mut sections: Vec<_> = searches.map(search).collect();
     sections.push(costs(judgement));
     sections.push(alternatives(judgement));
     if is_page {
@@ -157,12 +168,12 @@ fn commands(blocks: &[CommandBlock]) -> Section {
     }
 }
 
-fn search(search: &SearchPlan, is_page: bool) -> Section {
+fn search(search: &SearchPlan) -> Section {
     let mut blocks: Vec<_> = search.sentences.iter().cloned().map(Block::Note).collect();
     if !search.is_done {
         blocks.push(Block::Note(words::tries(search)));
     }
-    if is_page && !search.commands.is_empty() {
+    if !search.commands.is_empty() {
         blocks.push(tasks(&search.commands));
     }
     Section {

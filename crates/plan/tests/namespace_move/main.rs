@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod case;
+mod readers;
 
 use case::{ADDED, AFTER, BEFORE, CUT_OVER, DISABLED, DURING, cache, namespace, wanted};
 use smbscope_plan::namespace::gate::{Evidence, ReasonKind, Verdict, judge};

@@ -32,7 +32,7 @@ pub fn captured(rows: &[ReferralRow]) -> Vec<CapturedReferral> {
         client: row.client.clone(),
         answered_by: row.server.clone(),
         at_s: row.at_ns.div_euclid(1_000_000_000),
-        path: row.path.clone(),
+        path: if row.dfs_path.is_empty() { row.path.clone() } else { row.dfs_path.clone() },
         ttl_s: row.ttl_s,
         servers: row.targets.iter().map(server).collect(),
     };

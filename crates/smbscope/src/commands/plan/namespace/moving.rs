@@ -190,7 +190,8 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
     let Some(id) = args.stage.or_else(next) else {
         return Err(bad(path.display(), "no stage that is left has a gate"));
     };
-    let (mut caches, mut aliases) = (Vec::new(), std::collections::BTreeMap::new());
+    let (mut caches, mut uncollected) = (Vec::new(), Vec::new());
+    let mut aliases = std::collections::BTreeMap::new();
     for file in &args.cache {
         let bytes = inputs::bytes(file)?;
         let name = file.display().to_string();
@@ -201,6 +202,7 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
                 verbosity.say(&format!("{name}: {client}: {why}"));
             }
             caches.extend(found.caches);
+            uncollected.extend(found.uncollected);
             aliases.extend(found.aliases);
         } else {
             let reading = read::read(&[(name.clone(), bytes)]);
@@ -218,6 +220,7 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
     let captured = pipeline::captured(&referrals);
     let evidence = Evidence {
         caches: &caches,
+        uncollected: &uncollected,
         captured: &captured,
         aliases,
         changed_at_s: progress.changed_at_s(id),
