@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::form::{folded, split_unc};
+use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{State, Target};
 use super::super::referral::ReferralRow;
 use super::{Evidence, Findings, Subject, Trouble, is_same_host};
@@ -88,12 +88,13 @@ fn is_ours(subject: &Subject<'_>, host: &str) -> bool {
 fn longest(links: &HashMap<String, usize>, below: &str) -> Option<usize> {
     let path = folded(below);
     let mut end = path.len();
-    loop {
+    for _ in 0..LEVELS_MAX {
         if let Some(link) = path.get(..end).and_then(|above| links.get(above)) {
             return Some(*link);
         }
         end = path.get(..end)?.rfind('\\')?;
     }
+    None
 }
 
 fn evidence(row: &ReferralRow, link: &str, target: Option<String>, detail: String) -> Evidence {

@@ -35,6 +35,8 @@ fn damaged_exports_say_what_and_where() {
         "is not \\\\server\\share",
     );
     is_damaged(&format!("{root}</Link></Root>"), 3, "damaged XML");
+    let many = "<Target Server=\"s\" Folder=\"f\" State=\"2\"/>".repeat(1_001);
+    is_damaged(&format!("{root}<Link Name=\"a\">{many}"), 3, "more than 1000 targets");
     is_damaged("<a/>", 1, "without an element Root");
     is_damaged("<Root Name=\"n\"/>", 1, "is not \\\\domain\\namespace");
     is_damaged("<Root Name=\"\\\\a\\b\" Attributes=\"x\"/>", 1, "are not a number");
