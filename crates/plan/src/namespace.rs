@@ -1,6 +1,6 @@
 //! DFS namespaces: read, checked, rewritten, and moved in stages while users work.
 //!
-//! [`model`] is the waist: every form in which a namespace travels is read to it and written from it. [`read`] and [`write`]
+//! [`model`] is the waist: every form in which a namespace travels is read to it and written from it. [`read`] and [`mod@write`]
 //! know the forms, [`check`] judges, [`rewrite`] changes, [`difference`] compares.
 
 pub mod check;
