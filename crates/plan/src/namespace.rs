@@ -1,8 +1,9 @@
 //! DFS namespaces: read, checked, rewritten, and moved in stages while users work.
 //!
 //! [`model`] is the waist: every form in which a namespace travels is read to it ([`read`]) and written from it
-//! ([`write`]). [`check`] finds what is wrong, [`rewrite`] changes names and forms, [`stages`] plans a move, [`gate`] judges
-//! from caches and captures whether clients are ready for the next stage, [`progress`] keeps where the move is.
+//! ([`mod@write`]). [`check`] finds what is wrong, [`rewrite`] changes names and forms, [`stages`] plans a move, [`gate`] judges
+//! from caches and captures whether clients are ready for the next stage, [`progress`] keeps where the move is. [`referral`] makes a
+//! namespace of what a capture shows.
 
 pub mod check;
 pub mod difference;
@@ -13,6 +14,7 @@ pub mod names;
 pub mod progress;
 pub mod quote;
 pub mod read;
+pub mod referral;
 pub mod resolution;
 pub mod rewrite;
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! links is run. smbd listens on port 445 in a network namespace of its own, because clients follow links to port 445
 //! only; names resolve by a file that is mounted over `/etc/hosts` there. Each target has a file with its own text.
 //!
+//! With tcpdump and tshark, the referrals that smbd answered are compared with the namespace by the check.
+//!
 //! Skips without root, smbd, smbclient or unshare.
 
 // A test may panic.
@@ -16,8 +18,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use smbscope_plan::namespace::check::{Context, Trouble, check};
 use smbscope_plan::namespace::form::Form;
 use smbscope_plan::namespace::read::read;
+use smbscope_plan::namespace::referral::{ReferralRow, namespaces};
 use smbscope_plan::namespace::rewrite::{Rules, ServerRule, SuffixRule, rewrite};
 use smbscope_plan::namespace::write::{Allowed, Lost, write};
 
@@ -115,10 +119,11 @@ fn smbclient_follows_every_link_of_the_rewritten_namespace() {
 
     let run = format!(
         "cd {folder} && ip link set lo up && mount --bind hosts /etc/hosts && \
+         (tcpdump -i lo -U -s 0 -w referrals.pcap tcp port 445 >/dev/null 2>&1 &) ; \
          (smbd --foreground --no-process-group -s smb.conf >smbd.out 2>&1 &) && \
          for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \
            smbclient -s smb.conf -N //dfs/Public -c ls >first.out 2>&1 && break; sleep 1; done; \
-         smbclient -s smb.conf -N //dfs/Public <commands 2>&1",
+         smbclient -s smb.conf -N //dfs/Public <commands 2>&1; sleep 1",
         folder = folder.display()
     );
     let output = Command::new("unshare").args(alone).args(["sh", "-c", &run]).output().unwrap();
@@ -133,7 +138,64 @@ fn smbclient_follows_every_link_of_the_rewritten_namespace() {
     }
     assert!(!folder.join("x").exists() && !root.join("x").exists(), "a name became a command");
     println!("smbclient followed {followed} links");
+    let list = written.files.iter().find(|file| file.name.ends_with(".links")).unwrap();
+    answers(&folder, &list.bytes);
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Compares the answers of smbd with the namespace, as tshark reads them.
+fn answers(folder: &Path, list: &[u8]) {
+    let fields = ["smb.dfs.referral.path", "smb.dfs.referral.node", "smb.dfs.referral.ttl"];
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(folder.join("referrals.pcap"));
+    command.args(["-Y", "smb.dfs.num_referrals", "-T", "fields", "-E", "aggregator=|"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+
+    let Some(output) = command.output().ok().filter(|output| output.status.success()) else {
+        smbscope_testing::skip!("no tcpdump or no tshark");
+        return;
+    };
+    // Its dissector of referrals makes one byte of each UTF-16 unit.
+    let text: String = output.stdout.iter().copied().map(char::from).collect();
+    let row = |line: &str| {
+        let mut columns = line.split('\t').map(|column| column.split('|').map(str::to_owned));
+        let mut column = || columns.next().unwrap().collect::<Vec<_>>();
+        let (paths, targets, ttls) = (column(), column(), column());
+        ReferralRow {
+            client: "smbclient".to_owned(),
+            server: "dfs".to_owned(),
+            path: paths[0].clone(),
+            dfs_path: paths[0].clone(),
+            targets,
+            ttl_s: ttls[0].parse().ok(),
+            ..ReferralRow::default()
+        }
+    };
+    // smbd also answers for the share itself: its own name, which the list does not have.
+    let is_link = |row: &ReferralRow| row.dfs_path.matches('\\').count() > 2;
+    let rows: Vec<ReferralRow> = text.lines().map(row).filter(is_link).collect();
+    let list = String::from_utf8(list.to_vec()).unwrap().replace("\\\\CONTOSO\\", "\\\\dfs\\");
+    let reading = read(&[("Public.links".to_owned(), list.into_bytes())]).unwrap();
+    let context = Context { referrals: &rows, ..Context::default() };
+    let checked = check(&reading, &context);
+    for finding in &checked.namespaces[0].findings {
+        let is_different = matches!(
+            finding.trouble,
+            Trouble::ReferralsDiffer | Trouble::ReferralsLack | Trouble::UnknownReferrals
+        );
+        assert!(!is_different, "{finding:#?}");
+    }
+    let seen = namespaces(&rows);
+    assert_eq!(seen.len(), 1);
+    let links = &reading.namespaces[0].namespace.links;
+    assert_eq!(seen[0].links.len(), links.len(), "{text}");
+    for link in links {
+        let answered = seen[0].links.iter().find(|one| one.path.eq_ignore_ascii_case(&link.path));
+        assert_eq!(answered.map(|one| &one.targets), Some(&link.targets), "{}", link.path);
+    }
+    println!("{} answers of smbd name the targets of {} links", rows.len(), links.len());
 }
 
 fn configuration(folder: &Path) -> String {

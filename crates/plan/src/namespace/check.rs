@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::form::{Form, folded};
 use super::model::{Namespace, Target};
 use super::read::{ReadNamespace, Reading};
+use super::referral::ReferralRow;
 use super::resolution::Resolution;
 use super::write::namespace_bytes;
 
@@ -29,7 +30,6 @@ mod trouble;
 
 use finding::Findings;
 pub use finding::{Evidence, Finding};
-pub use referrals::ReferralRow;
 pub use trouble::{Severity, Trouble};
 
 /// When the servers are exchanged.

@@ -277,6 +277,9 @@ pub(super) fn split_target(path: &str) -> Option<(&str, &str)> {
     (!server.is_empty() && !share.is_empty()).then_some((server, share))
 }
 
+/// Parts of a path that are looked at one by one; deeper links are not below another one.
+pub(super) const LEVELS_MAX: usize = 64;
+
 /// A name as Windows compares it: without case.
 pub(super) fn folded(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::form::Form;
-use super::model::{ClientCache, Link, Namespace};
+use super::model::{ClientCache, Link, Namespace, Target};
 use super::text::decode;
 
 mod blob;
@@ -39,6 +39,18 @@ pub(super) use target_list::NAMESPACE as TARGET_LIST_NAMESPACE;
 const BYTES_MAX: usize = 512 << 20;
 /// Links and targets of one namespace.
 pub(super) const LINKS_MAX: usize = 4_000_000;
+/// Targets of one root or link: they are compared with each other.
+const TARGETS_MAX: usize = 1_000;
+
+/// Adds a target of a root or link.
+pub(super) fn push_target(targets: &mut Vec<Target>, target: Target) -> Result<(), String> {
+    if targets.len() >= TARGETS_MAX {
+        return Err(format!("more than {TARGETS_MAX} targets of one root or link"));
+    }
+    targets.push(target);
+    Ok(())
+}
+
 /// Lines that no reader understood and that are kept.
 const UNKNOWN_MAX: usize = 200;
 /// Characters of such a line.

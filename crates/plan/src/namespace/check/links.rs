@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::form::folded;
+use super::super::form::{LEVELS_MAX, folded};
 use super::super::model::State;
 use super::{Evidence, Findings, Severity, Subject, Trouble};
 
@@ -29,7 +29,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     for (number, link) in links.iter().enumerate() {
         let path = folded(&link.path);
-        for (at, _) in path.match_indices('\\') {
+        for (at, _) in path.match_indices('\\').take(LEVELS_MAX) {
             let Some(above) = path.get(..at).and_then(|above| first.get(above)) else { continue };
             findings.add(Trouble::NestedLinks, || {
                 let outer = &links[*above].path;

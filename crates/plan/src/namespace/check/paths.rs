@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::form::{folded, split_unc};
+use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{Namespace, Target};
 use super::{Evidence, Findings, Subject, Trouble, is_same_host, label, unc};
 
@@ -74,7 +74,7 @@ impl<'a> Tree<'a> {
         }
         let path = folded(below);
         // The longest link that is the path or above it.
-        let ends = path.match_indices('\\').map(|(at, _)| at).chain([path.len()]);
+        let ends = path.match_indices('\\').take(LEVELS_MAX).map(|(at, _)| at).chain([path.len()]);
         let mut ends: Vec<usize> = ends.collect();
         ends.reverse();
         for end in ends {

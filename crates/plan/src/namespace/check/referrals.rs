@@ -2,29 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::Serialize;
-
-use super::super::form::{folded, split_unc};
+use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{State, Target};
+use super::super::referral::ReferralRow;
 use super::{Evidence, Findings, Subject, Trouble, is_same_host};
-
-/// One answer to a request for a referral.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ReferralRow {
-    pub client: String,
-    /// The server that answered.
-    pub server: String,
-    /// When it was asked, in nanoseconds since 1970.
-    pub at_ns: i64,
-    /// The path asked: `\contoso.com\Public\Accounting\file.txt`.
-    pub path: String,
-    /// The part of it that the answer covers; empty if the answer does not say.
-    pub dfs_path: String,
-    /// `\server\share`, in the order of the answer.
-    pub targets: Vec<String>,
-    pub ttl_s: Option<u32>,
-    pub elapsed_ns: Option<i64>,
-}
 
 /// Requests of one client for one path within a minute that are a storm.
 const STORM_REQUESTS: usize = 10;
@@ -107,12 +88,13 @@ fn is_ours(subject: &Subject<'_>, host: &str) -> bool {
 fn longest(links: &HashMap<String, usize>, below: &str) -> Option<usize> {
     let path = folded(below);
     let mut end = path.len();
-    loop {
+    for _ in 0..LEVELS_MAX {
         if let Some(link) = path.get(..end).and_then(|above| links.get(above)) {
             return Some(*link);
         }
         end = path.get(..end)?.rfind('\\')?;
     }
+    None
 }
 
 fn evidence(row: &ReferralRow, link: &str, target: Option<String>, detail: String) -> Evidence {

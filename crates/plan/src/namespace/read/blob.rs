@@ -14,7 +14,7 @@ use super::super::form::{
     priority_class_of_number, split_unc,
 };
 use super::super::model::{Flags, Link, Namespace, PriorityClass, State, Target};
-use super::LINKS_MAX;
+use super::{LINKS_MAX, push_target};
 
 /// Type bits: always set, and set for the root.
 const ENTRY: u32 = 0x1;
@@ -304,7 +304,7 @@ fn targets(mut data: Input<'_>) -> Result<Vec<Target>, String> {
             target.priority_rank = Some(0);
             target.other.insert("v1:pKT/time".to_owned(), time.to_string());
         }
-        targets.push(target);
+        push_target(&mut targets, target)?;
     }
     data.ends()?;
     Ok(targets)

@@ -132,8 +132,9 @@ fn version_1(entry: &Entry<'_>, context: &Context<'_>) -> Damaged<ReadNamespace>
     })?;
     let mut namespace = blob.namespace;
     keep_others(entry, "v1:", &["objectClass", "pKT", "remoteServerName"], &mut namespace.other);
+    let own = as_text(namespace.name.as_bytes());
     for key in ["v1:cn", "v1:name"] {
-        if namespace.other.get(key).is_some_and(|value| *value == namespace.name) {
+        if namespace.other.get(key).is_some_and(|value| *value == own) {
             namespace.other.remove(key);
         }
     }
@@ -144,7 +145,10 @@ fn version_1(entry: &Entry<'_>, context: &Context<'_>) -> Damaged<ReadNamespace>
     }
     let servers: Vec<String> =
         entry.all("remoteServerName").map(|value| as_text(&value.value)).collect();
-    let derived = remote_servers(&namespace.targets);
+    let derived: Vec<String> = remote_servers(&namespace.targets)
+        .iter()
+        .map(|server| as_text(server.as_bytes()))
+        .collect();
     let mut root_servers_differ = Vec::new();
     if !servers.is_empty() && servers != derived {
         let known =
@@ -205,9 +209,10 @@ fn version_2(entry: &Entry<'_>, context: &Context<'_>) -> Damaged<(ReadNamespace
     keep_others(entry, "v2:", &READ, &mut namespace.other);
     let path = format!("\\{}\\{}", namespace.host, namespace.name);
     forget_derived(&mut namespace.other, &derived_guid(&path));
+    let own = as_text(namespace.name.as_bytes());
     for (key, value) in [
-        ("v2:cn", namespace.name.as_str()),
-        ("v2:name", namespace.name.as_str()),
+        ("v2:cn", own.as_str()),
+        ("v2:name", own.as_str()),
         ("v2:msDFS-SchemaMajorVersion", "2"),
         ("v2:msDFS-SchemaMinorVersion", "0"),
     ] {
@@ -257,6 +262,7 @@ fn link(entry: &Entry<'_>) -> Damaged<(Link, Vec<u8>)> {
     keep_others(entry, "v2:", &READ, &mut link.other);
     link.other.remove("v2:msDFS-LinkSecurityDescriptorv2");
     let name = dn_parts(&entry.dn).first().map(|part| part_value(part)).unwrap_or_default();
+    let name = as_text(name.as_bytes());
     for key in ["v2:cn", "v2:name"] {
         if link.other.get(key).is_some_and(|kept| *kept == name) {
             link.other.remove(key);

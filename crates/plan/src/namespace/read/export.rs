@@ -12,7 +12,7 @@ use quick_xml::reader::Reader;
 use super::super::form::{FLAG_BITS, Form, Stateful, flags_of_bits, split_target, split_unc};
 use super::super::model::{Flags, Link, Namespace, State, Target};
 use super::super::text::{LineCounter, repair_ampersands};
-use super::{Context, Damage, Damaged, LINKS_MAX, ReadNamespace};
+use super::{Context, Damage, Damaged, LINKS_MAX, ReadNamespace, push_target};
 
 /// The key of `other` with the word for "on", where it is not `TRUE`.
 pub(in super::super) const SWITCH: &str = "export:switch";
@@ -155,11 +155,12 @@ fn close(name: &str, line: usize, parts: &mut Parts, context: &mut Context<'_>) 
         if parts.targets > LINKS_MAX {
             return Err(Damage::new(line, format!("more than {LINKS_MAX} targets")));
         }
-        match (&mut parts.link, &mut parts.namespace) {
-            (Some((link, _)), _) => link.targets.push(target),
-            (None, Some(read)) => read.namespace.targets.push(target),
-            (None, None) => {}
-        }
+        let targets = match (&mut parts.link, &mut parts.namespace) {
+            (Some((link, _)), _) => &mut link.targets,
+            (None, Some(read)) => &mut read.namespace.targets,
+            (None, None) => return Ok(false),
+        };
+        push_target(targets, target).map_err(|message| Damage::new(line, message))?;
     } else if name.eq_ignore_ascii_case("Link") {
         if let (Some((link, line)), Some(read)) = (parts.link.take(), &mut parts.namespace) {
             if read.namespace.links.len() >= LINKS_MAX {

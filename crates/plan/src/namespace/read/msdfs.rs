@@ -6,7 +6,7 @@
 
 use super::super::form::{Form, folded};
 use super::super::model::{Kind, Link, Namespace, Target};
-use super::{Context, Damage, Damaged, LINKS_MAX, Place, ReadNamespace, Reading};
+use super::{Context, Damage, Damaged, LINKS_MAX, Place, ReadNamespace, Reading, push_target};
 
 /// The line that names the namespace of a list: `# msdfs of \\host\name`.
 pub(in super::super) const HEADER: &str = "# msdfs of ";
@@ -68,11 +68,9 @@ pub(super) fn targets(text: &str) -> Result<Vec<Target>, String> {
         else {
             return Err(format!("the target {one:?} of {text:?} is not server\\share"));
         };
-        targets.push(Target {
-            server: server.to_owned(),
-            share: share.to_owned(),
-            ..Target::default()
-        });
+        let target =
+            Target { server: server.to_owned(), share: share.to_owned(), ..Target::default() };
+        push_target(&mut targets, target)?;
     }
     Ok(targets)
 }

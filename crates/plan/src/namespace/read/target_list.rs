@@ -9,6 +9,7 @@ use quick_xml::reader::Reader;
 use super::super::form::{STATE_DETAIL, Stateful, priority_class, split_target};
 use super::super::model::Target;
 use super::super::text::{decode, repair_ampersands};
+use super::push_target;
 
 /// The XML namespace of the list.
 pub(in super::super) const NAMESPACE: &str = "http://schemas.microsoft.com/dfs/2007/03";
@@ -57,7 +58,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Target>, String> {
                     .ok_or_else(|| format!("the target {path:?} is not \\\\server\\share"))?;
                 target.server = server.to_owned();
                 target.share = share.to_owned();
-                targets.push(target);
+                push_target(&mut targets, target)?;
             }
             Event::End(end) if end.name().as_ref().eq_ignore_ascii_case("targets") => {
                 is_closed = true;

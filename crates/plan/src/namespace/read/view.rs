@@ -8,7 +8,7 @@ use super::super::form::{
 };
 use super::super::model::{Kind, Link, Namespace, Target};
 use super::lines::{Lines, after, quoted_pairs};
-use super::{Context, Damage, Damaged, ReadNamespace};
+use super::{Context, Damage, Damaged, ReadNamespace, push_target};
 
 /// Whether the next line begins such an output.
 pub(super) fn starts(line: &str) -> bool {
@@ -111,10 +111,11 @@ pub(super) fn read(lines: &mut Lines<'_>, context: &mut Context<'_>) -> Damaged<
             link_places.push(context.place(line));
         } else if after(text, "Target ").is_some() || after(text, "Target=").is_some() {
             let target = target(text, line)?;
-            match namespace.links.last_mut() {
-                Some(link) => link.targets.push(target),
-                None => namespace.targets.push(target),
-            }
+            let targets = match namespace.links.last_mut() {
+                Some(link) => &mut link.targets,
+                None => &mut namespace.targets,
+            };
+            push_target(targets, target).map_err(|message| Damage::new(line, message))?;
         } else if is_heading(text) {
             // The last line repeats the heading; that of another namespace follows something else.
             if after(text, "Root with ").is_some() {

@@ -201,19 +201,20 @@ impl Out {
                 STANDARD.encode_string(value, &mut self.0);
             }
         }
-        self.fold(start);
+        self.fold(start, name.len() + 3);
         self.0.push('\n');
     }
 
     /// Folds the line that begins at an offset. It is ASCII: [`super::express`] keeps no other names.
-    fn fold(&mut self, start: usize) {
+    /// A name stays whole.
+    fn fold(&mut self, start: usize, name: usize) {
         let length = self.0.len() - start;
-        if length <= COLUMNS {
+        if length <= COLUMNS.max(name) {
             return;
         }
         let line = self.0.split_off(start);
         let mut rest = line.as_str();
-        let mut width = COLUMNS;
+        let mut width = COLUMNS.max(name);
         while rest.len() > width {
             let Some((piece, after)) = rest.split_at_checked(width) else { break };
             self.0.push_str(piece);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::super::form::{Form, STATE_DETAIL, Stateful, folded};
+use super::super::form::{Form, LEVELS_MAX, STATE_DETAIL, Stateful, folded};
 use super::super::model::{Flags, Kind, Link, Namespace, PriorityClass, State, Target};
 use super::super::text::is_xml_text;
 use super::loss::{Loss, Losses, Lost};
@@ -420,6 +420,7 @@ impl LinkContext {
             let folded = folded(path);
             let is_below = folded
                 .match_indices('\\')
+                .take(LEVELS_MAX)
                 .any(|(at, _)| folded.get(..at).is_some_and(|above| self.all.contains(above)));
             if is_below {
                 losses.add(Lost::NestedLinks, || path.to_owned());

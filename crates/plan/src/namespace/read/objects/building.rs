@@ -6,7 +6,7 @@ use super::super::super::form::{
     Form, STATE_DETAIL, folded, priority_class, split_target, split_unc,
 };
 use super::super::super::model::{Flags, Kind, Link, Namespace, State, Target};
-use super::super::{LINKS_MAX, Place, ReadNamespace};
+use super::super::{LINKS_MAX, Place, ReadNamespace, push_target};
 use super::plain;
 
 /// Properties of an object.
@@ -256,14 +256,15 @@ fn target(
         return Err(format!("the target {path:?} is not \\\\server\\share"));
     };
     let known = targets.iter().position(|target| target.server == server && target.share == share);
-    let number = known.unwrap_or_else(|| {
-        targets.push(Target {
-            server: server.to_owned(),
-            share: share.to_owned(),
-            ..Target::default()
-        });
-        targets.len() - 1
-    });
+    let number = match known {
+        Some(number) => number,
+        None => {
+            let target =
+                Target { server: server.to_owned(), share: share.to_owned(), ..Target::default() };
+            push_target(targets, target)?;
+            targets.len() - 1
+        }
+    };
     let target = &mut targets[number];
     set_state(properties.get("state"), &mut target.state, &mut target.other, unknown);
     if let Some(class) = properties.get("referralpriorityclass").filter(|class| !class.is_empty()) {

@@ -35,6 +35,8 @@ fn damaged_exports_say_what_and_where() {
         "is not \\\\server\\share",
     );
     is_damaged(&format!("{root}</Link></Root>"), 3, "damaged XML");
+    let many = "<Target Server=\"s\" Folder=\"f\" State=\"2\"/>".repeat(1_001);
+    is_damaged(&format!("{root}<Link Name=\"a\">{many}"), 3, "more than 1000 targets");
     is_damaged("<a/>", 1, "without an element Root");
     is_damaged("<Root Name=\"n\"/>", 1, "is not \\\\domain\\namespace");
     is_damaged("<Root Name=\"\\\\a\\b\" Attributes=\"x\"/>", 1, "are not a number");
@@ -104,4 +106,36 @@ fn other_damage_says_what_and_where() {
     is_damaged("[global]\nx\n", 2, "is not NAME = VALUE");
     is_damaged("hello\n", 1, "no known form");
     is_damaged("", 1, "no known form");
+}
+
+#[test]
+fn every_cut_of_every_sample_is_survived() {
+    let samples = [
+        include_str!("../../../../tests/namespace/export-2003.xml"),
+        include_str!("../../../../tests/namespace/export-2008-fragment.xml"),
+        include_str!("../../../../tests/namespace/view-2003-2008.txt"),
+        include_str!("../../../../tests/namespace/pktinfo.txt"),
+        include_str!("../../../../tests/namespace/Get-DfsnRoot.txt"),
+        include_str!("../../../../tests/namespace/Get-DfsnFolderTarget.txt"),
+    ];
+    for sample in samples {
+        let whole = read(&files(&[("f", sample)])).unwrap();
+        let links = |reading: &Reading| {
+            reading.namespaces.iter().map(|one| one.namespace.links.len()).sum::<usize>()
+        };
+        for length in (0..sample.len()).filter(|at| sample.is_char_boundary(*at)) {
+            if let Ok(cut) = read(&files(&[("f", &sample[..length])])) {
+                assert!(links(&cut) <= links(&whole));
+                let _ = crate::namespace::check::check(
+                    &cut,
+                    &crate::namespace::check::Context::default(),
+                );
+            }
+        }
+    }
+    // A cut export is refused: half a namespace would be taken for a whole one.
+    let export = samples[0].trim_end();
+    for length in export.find("<Root").unwrap()..export.len() {
+        assert!(read(&files(&[("f", &export[..length])])).is_err(), "{length}");
+    }
 }
