@@ -319,7 +319,7 @@ fn make() {
     );
     let namespaces: [&[u8]; 7] = [
         include_bytes!("../../crates/plan/tests/namespace/export-2003.xml"),
-        include_bytes!("../../crates/plan/tests/namespace/export-2008-fragment.xml"),
+        include_bytes!("../../crates/plan/tests/namespace/export-2008.xml"),
         include_bytes!("../../crates/plan/tests/namespace/view-2003-2008.txt"),
         include_bytes!("../../crates/plan/tests/namespace/pktinfo.txt"),
         include_bytes!("../../crates/plan/tests/namespace/targetlistv2.xml"),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
-use smbscope_plan::namespace::check::ReferralRow;
 use smbscope_plan::namespace::gate::CapturedReferral;
+use smbscope_plan::namespace::referral::ReferralRow;
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::named_columns::{Numbers, Text};

@@ -35,20 +35,20 @@ fn paths(namespace: &Namespace) -> Vec<String> {
 }
 
 #[test]
-fn the_published_export_of_2003_is_read() {
+fn an_export_of_2003_is_read() {
     let read = one(include_str!("../../../tests/namespace/export-2003.xml"));
     assert_eq!(read.form, Form::Export2003);
     let namespace = &read.namespace;
-    assert_eq!((namespace.host.as_str(), namespace.name.as_str()), ("CONTOSO", "Public"));
+    assert_eq!((namespace.host.as_str(), namespace.name.as_str()), ("CORP", "Shared"));
     assert_eq!((namespace.ttl_s, namespace.flags.site_costing), (Some(300), Some(true)));
-    assert_eq!(namespace.targets[1].server, "CONTOSOROOT2");
+    assert_eq!(namespace.targets[1].server, "DFSHOST2");
     assert_eq!(
         paths(namespace),
         [
-            "Accounting fs1\\accounting",
-            "Accounting fs2\\accounting",
-            "utilities fs1\\utilities",
-            "documentation fs2\\documentation"
+            "Sales store1\\sales",
+            "Sales store2\\sales",
+            "tools store1\\tools",
+            "manuals store2\\manuals"
         ]
     );
     assert_eq!(namespace.links[0].state, State::Online);
@@ -57,16 +57,16 @@ fn the_published_export_of_2003_is_read() {
 }
 
 #[test]
-fn the_published_lines_of_2008_are_read() {
-    let text = include_str!("../../../tests/namespace/export-2008-fragment.xml");
+fn an_export_of_2008_is_read() {
+    let text = include_str!("../../../tests/namespace/export-2008.xml");
     let read = one(text);
     assert_eq!(read.form, Form::Export2008);
-    assert_eq!(paths(&read.namespace), ["Share1 FileServer-NetBIOS\\Share1"]);
+    assert_eq!(paths(&read.namespace), ["Sales STORE1\\Sales"]);
     assert_eq!(read.namespace.links[0].targets[0].state, State::Online);
-    // Its other values are placeholders: they are kept as they are.
+    // Values that are not known are kept as they are.
     assert_eq!(read.namespace.state, State::Other(0));
-    assert_eq!(read.namespace.other["export:ABDE"], "...");
-    assert_eq!(read.namespace.other[STATE_DETAIL], "...");
+    assert_eq!(read.namespace.other["export:ABDE"], "?");
+    assert_eq!(read.namespace.other[STATE_DETAIL], "?");
 }
 
 #[test]
@@ -98,31 +98,28 @@ fn exports_keep_what_they_do_not_know_and_repair_ampersands() {
 }
 
 #[test]
-fn the_published_view_is_read() {
+fn a_view_is_read() {
     let read =
         read(&files(&[("view.txt", include_str!("../../../tests/namespace/view-2003-2008.txt"))]))
             .unwrap();
     assert_eq!(read.unknown_count, 0);
     let view = &read.namespaces[0];
-    assert_eq!((view.form, view.blob_bytes), (Form::View, Some(704)));
+    assert_eq!((view.form, view.blob_bytes), (Form::View, Some(812)));
     assert_eq!(view.namespace.kind, Some(Kind::DomainV1));
     assert_eq!(view.namespace.flags.site_costing, Some(true));
-    assert_eq!(view.namespace.targets[0].other["view:site"], "Default-First-Site-Name");
-    assert_eq!(
-        paths(&view.namespace),
-        ["documentation 2003server1\\documentation", "documentation 2003server2\\documentation"]
-    );
+    assert_eq!(view.namespace.targets[0].other["view:site"], "Site-A");
+    assert_eq!(paths(&view.namespace), ["manuals host1\\manuals", "manuals host2\\manuals"]);
 }
 
 #[test]
-fn the_published_cache_is_read() {
+fn a_cache_is_read() {
     let text = include_str!("../../../tests/namespace/pktinfo.txt");
     let read = read(&files(&[("PC17.txt", text)])).unwrap();
     assert_eq!(read.caches.len(), 1);
     let cache = &read.caches[0];
     assert_eq!((cache.client.as_str(), cache.read_at_s, cache.referrals.len()), ("PC17", None, 2));
     let first = &cache.referrals[0];
-    assert_eq!(first.entry, "long.biz.foo\\Images");
+    assert_eq!(first.entry, "corp.example\\Scans");
     assert_eq!((first.expires_s, first.use_count, first.kind), (Some(4), Some(1), Some(0x81)));
     let statuses: Vec<_> = first.targets.iter().map(|target| target.access_status).collect();
     assert_eq!(statuses, [None, Some(0xc000_00be), Some(0)]);
@@ -131,7 +128,7 @@ fn the_published_cache_is_read() {
     assert_eq!(marks, [(false, true), (false, true), (true, false)]);
     assert_eq!(
         (first.targets[1].server.as_str(), first.targets[1].share.as_str()),
-        ("NY-FS01", "Images")
+        ("EAST-2", "Scans")
     );
 }
 
@@ -150,23 +147,20 @@ fn caches_name_their_client_their_time_and_open_files() {
 }
 
 #[test]
-fn published_objects_in_lists_are_read() {
+fn objects_in_lists_are_read() {
     let root = include_str!("../../../tests/namespace/Get-DfsnRoot.txt");
     let target = include_str!("../../../tests/namespace/Get-DfsnFolderTarget.txt");
     let read = read(&files(&[("root.txt", root), ("target.txt", target)])).unwrap();
     assert_eq!(read.unknown, []);
     assert_eq!(read.namespaces.len(), 1);
     let namespace = &read.namespaces[0].namespace;
-    assert_eq!(
-        (namespace.host.as_str(), namespace.name.as_str()),
-        ("Contoso", "AccountingResources")
-    );
+    assert_eq!((namespace.host.as_str(), namespace.name.as_str()), ("Corp", "SalesFiles"));
     assert_eq!((namespace.kind, namespace.ttl_s), (Some(Kind::Standalone), Some(300)));
     assert_eq!(namespace.flags.site_costing, Some(true));
     assert_eq!(namespace.flags.target_failback, Some(false));
     let link = &namespace.links[0];
-    assert_eq!(link.path, "LegacySoftware");
-    assert_eq!(link.targets[0].server, "Contoso-FS");
+    assert_eq!(link.path, "OldTools");
+    assert_eq!(link.targets[0].server, "Corp-Store");
     assert_eq!(link.targets[0].priority_class, Some(PriorityClass::SiteCostNormal));
     assert_eq!(link.targets[0].priority_rank, Some(0));
     assert_eq!(link.targets[0].other, std::collections::BTreeMap::new());

@@ -144,7 +144,7 @@ pub(in super::super) fn through(namespace: &Namespace, form: Form) -> Namespace 
 }
 
 #[test]
-fn the_published_export_is_written_as_it_was() {
+fn an_export_is_written_as_it_was() {
     let text = include_str!("../../../tests/namespace/export-2003.xml");
     let files = [("export.xml".to_owned(), text.as_bytes().to_vec())];
     let namespace = &read(&files).unwrap().namespaces[0].namespace;

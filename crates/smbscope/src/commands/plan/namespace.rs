@@ -13,10 +13,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Subcommand;
 use smbscope_plan::namespace::check::{
-    Checked, Context, Cutover, Evidence, Finding, ReferralRow, Severity, check,
+    Checked, Context, Cutover, Evidence, Finding, Severity, check,
 };
 use smbscope_plan::namespace::difference::{difference, text};
 use smbscope_plan::namespace::read::Reading;
+use smbscope_plan::namespace::referral::ReferralRow;
 use smbscope_report::{
     FindingSeverity, NamespaceFinding, NamespacePlan, namespace_html, namespace_json,
     namespace_text,
@@ -38,7 +39,7 @@ const PLACES: usize = 3;
 ///
 /// Reads exports of dfsutil (2003 and 2008), `dfsutil /view`, LDIF of the directory (both modes; the only lossless form),
 /// Get-DfsnRoot, Get-DfsnFolder, Get-DfsnFolderTarget and Get-DfsnRootTarget (text, CSV, JSON), links of Samba (a folder with
-/// msdfs links, `ls -l` of one, smb.conf), clients' referral caches (`dfsutil cache referral`, `/pktinfo`), and which shares
+/// msdfs links, `ls -l` of one, smb.conf), captures with referrals, clients' referral caches (`dfsutil cache referral`, `/pktinfo`), and which shares
 /// exist (`net share`, robocopy). Formats are recognised by content. With inputs alone it checks them: what is wrong, where,
 /// and the command that repairs it.
 ///

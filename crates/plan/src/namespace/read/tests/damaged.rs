@@ -112,7 +112,7 @@ fn other_damage_says_what_and_where() {
 fn every_cut_of_every_sample_is_survived() {
     let samples = [
         include_str!("../../../../tests/namespace/export-2003.xml"),
-        include_str!("../../../../tests/namespace/export-2008-fragment.xml"),
+        include_str!("../../../../tests/namespace/export-2008.xml"),
         include_str!("../../../../tests/namespace/view-2003-2008.txt"),
         include_str!("../../../../tests/namespace/pktinfo.txt"),
         include_str!("../../../../tests/namespace/Get-DfsnRoot.txt"),

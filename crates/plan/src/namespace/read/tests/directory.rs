@@ -38,7 +38,7 @@ fn objects_of_mode_2008_are_read() {
     assert_eq!(namespace.flags.access_based_enumeration, Some(true));
     assert_eq!(namespace.flags.site_costing, Some(true));
     assert_eq!(namespace.flags.root_scalability, Some(false));
-    assert_eq!(namespace.targets[0].server, "SERVER");
+    assert_eq!(namespace.targets[0].server, "STORE1");
     assert_eq!(namespace.targets[0].priority_class, Some(PriorityClass::SiteCostNormal));
     let link = &namespace.links[0];
     assert_eq!(link.path, "Quarterly Reports (FY26)\\one");

@@ -6,13 +6,17 @@ use std::net::ToSocketAddrs as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use smbscope_plan::namespace::form::Form;
 use smbscope_plan::namespace::model::Namespace;
-use smbscope_plan::namespace::read::{self, Reading};
+use smbscope_plan::namespace::read::{self, Place, ReadNamespace, Reading};
+use smbscope_plan::namespace::referral::namespaces;
 use smbscope_plan::namespace::resolution::Resolution;
+use smbscope_store::source::{Input as StoreInput, OpenOptions, Source};
 
 use super::bad;
 use crate::exit::{Code, Failure};
 use crate::options::Verbosity;
+use crate::pipeline::namespace::referrals;
 
 /// The longest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -22,11 +26,15 @@ const DEPTH_MAX: usize = 64;
 /// Names that are resolved.
 const NAMES_MAX: usize = 1_000;
 
-/// Reads files and folders.
+/// Reads files, folders and captures.
 pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<Reading> {
-    let mut files = Vec::new();
+    let (mut files, mut captures) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();
+        if matches!(StoreInput::recognise(&name), Ok(StoreInput::Capture { .. })) {
+            captures.push(name);
+            continue;
+        }
         let metadata = std::fs::metadata(path)
             .map_err(|error| Failure::new(Code::Input, format!("{name}: {error}")))?;
         match metadata.is_dir() {
@@ -42,7 +50,7 @@ pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<R
             false => files.push((name, bytes(path)?)),
         }
     }
-    if files.is_empty() {
+    if files.is_empty() && captures.is_empty() {
         let names = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         return Err(Failure::new(
             Code::NotRecognised,
@@ -50,8 +58,11 @@ pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<R
         )
         .into());
     }
-    let reading =
+    let mut reading =
         read::read(&files).map_err(|error| Failure::new(Code::NotRecognised, error.to_string()))?;
+    for name in captures {
+        captured(&name, &mut reading, verbosity)?;
+    }
     if reading.unknown_count > 0 {
         verbosity.say(&format!("{} lines were not understood:", reading.unknown_count));
         for one in reading.unknown.iter().take(10) {
@@ -59,6 +70,30 @@ pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<R
         }
     }
     Ok(reading)
+}
+
+/// Adds the namespaces that clients of a capture saw.
+fn captured(name: &str, reading: &mut Reading, verbosity: &Verbosity) -> anyhow::Result<()> {
+    let source = Source::open(&[name.to_owned()], OpenOptions::default())?;
+    let namespaces = namespaces(&referrals(&source, verbosity)?);
+    if namespaces.is_empty() {
+        return Err(bad(name, "the capture has no referral of a namespace"));
+    }
+    verbosity.say(&format!(
+        "{name}: only links for which clients requested a referral are known, and no states or priorities"
+    ));
+    let file = u32::try_from(reading.files.len()).unwrap_or(u32::MAX);
+    reading.files.push(name.to_owned());
+    let place = Place { file, line: 0 };
+    reading.namespaces.extend(namespaces.into_iter().map(|namespace| ReadNamespace {
+        link_places: vec![place; namespace.links.len()],
+        namespace,
+        form: Form::Objects,
+        place,
+        blob_bytes: None,
+        root_servers_differ: Vec::new(),
+    }));
+    Ok(())
 }
 
 /// A file's bytes.
