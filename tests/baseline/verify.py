@@ -20,8 +20,7 @@ import tempfile
 # Settings that do nothing to copies of large files, as hardening guides list them.
 HARMLESS = {
     "restrict anonymous": "2", "lanman auth": "no", "client lanman auth": "no", "client plaintext auth": "no",
-    "ntlm auth": "ntlmv2-only", "raw NTLMv2 auth": "no", "client ipc signing": "mandatory", "client signing": "mandatory",
-    "client min protocol": "SMB2_10", "client ipc min protocol": "SMB2_10", "deadtime": "15", "keepalive": "300",
+    "ntlm auth": "ntlmv2-only", "raw NTLMv2 auth": "no", "client min protocol": "SMB2_10", "client ipc min protocol": "SMB2_10", "deadtime": "15", "keepalive": "300",
     "max log size": "10000", "server string": "File server", "load printers": "no", "disable spoolss": "yes",
     "show add printer wizard": "no", "usershare max shares": "0", "usershare allow guests": "no", "map to guest": "never",
     "null passwords": "no", "obey pam restrictions": "yes", "smb2 disable lock sequence checking": "no",
@@ -61,10 +60,10 @@ def copies(signing, out):
     try:
         common = ["--workload", "bulk-copy", "--users", "1", "--lab", lab, "--size", "%dMiB" % arguments.size]
         run(binary, "-q", "load", "prepare", *common)
-        run(binary, "-q", "load", *common, "--duration", "%ds" % arguments.seconds, "--out", out, "--overwrite")
+        run(binary, "-q", "load", *common, "--duration", "%ds" % arguments.seconds, "--out", out)
         rows = json.loads("[" + ",".join(run(
             binary, "-q", "query", out, "--format", "json",
-            "select avg(ended_at - started_at) / 1e9 as s, count(*) as n from scenarios where measured").splitlines()) + "]")
+            "select avg(response_ns) / 1e9 as s, count(*) as n from scenarios where phase = 'measured' and outcome = 'done'").splitlines()) + "]")
         return rows[0]["s"], rows[0]["n"]
     finally:
         run(binary, "-q", "lab", "down", "--dir", lab, check=False)
@@ -80,6 +79,7 @@ arguments = parser.parse_args()
 binary = arguments.smbscope
 faults = []
 with tempfile.TemporaryDirectory(prefix="smbscope-baseline") as folder:
+    os.chmod(folder, 0o755)
     before, after = conf("before.conf", "auto"), conf("after.conf", "mandatory")
     crypto = os.path.join(folder, "crypto.json")
     samba = ["--samba", arguments.samba] if arguments.samba else []

@@ -113,10 +113,10 @@ fn the_guilty_setting_is_searched_in_few_tries() {
         assert!(tries < 6, "{shown}");
         // Slow as long as signing is not taken back.
         let sentence = shown["sentences"].to_string();
-        let result = if sentence.contains("igitally sign") { "fast" } else { "slow" };
+        let result = if sentence.contains("are signed") { "fast" } else { "slow" };
         shown = serde_json::from_str(&step(result)).unwrap();
     }
-    assert!(shown["found"].to_string().contains("igitally sign"), "{shown}");
+    assert!(shown["found"].to_string().contains("RequireSecuritySignature"), "{shown}");
     let refused = complaint(2, ["plan", "baseline", "--search", text(&state), "--result", "slow"]);
     assert!(refused.contains("slow.json"), "{refused}");
     let none = dir.path().join("none.json");

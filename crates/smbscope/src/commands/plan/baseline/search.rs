@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::json;
 use smbscope_plan::baseline::bisect::{Candidate, Outcome, Speed, State, Step};
+use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
 use smbscope_report::{CommandBlock, SearchPlan};
 
@@ -126,7 +127,13 @@ impl Found {
     pub(super) fn into_plan(self) -> SearchPlan {
         let Found(state) = self;
         let title = |number: &usize| {
-            state.candidates.get(*number).map_or_else(String::new, |one| one.title.clone())
+            let Some(one) = state.candidates.get(*number) else { return String::new() };
+            let places: Vec<_> =
+                one.baseline.iter().map(|setting| place_title(&setting.place)).collect();
+            match places.is_empty() {
+                true => one.title.clone(),
+                false => format!("{} ({})", one.title, list(&places)),
+            }
         };
         let titles = |numbers: &[usize]| list(&numbers.iter().map(title).collect::<Vec<_>>());
         let (tries_most, tries_expected) = state.tries_left();
@@ -168,7 +175,7 @@ impl Found {
                                            else. Try smbscope explain on a recording."
                         .to_owned(),
                     Outcome::Found => format!(
-                        "The cause is {}. The other settings of the baseline can stay.",
+                        "The cause: {}. The other settings of the baseline can stay.",
                         titles(&culprits)
                     ),
                 });
@@ -199,7 +206,7 @@ impl Found {
 /// The first ones by name, the others by their number.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
-    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
     if names.len() > SHOWN {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
