@@ -186,11 +186,12 @@ fn a_name_that_looks_like_a_command_does_not_change_what_a_file_is() {
         targets: vec![Target { server: "s".to_owned(), share: name, ..Target::default() }],
         ..Link::default()
     };
+    let other = Link { path: "dn: CN=a".to_owned(), ..link.clone() };
     let namespace = Namespace {
         host: "contoso.com".to_owned(),
         name: "[global]".to_owned(),
         comment: Some(format!("{}New-DfsnFolder -Path 'x", "a".repeat(59))),
-        links: vec![link],
+        links: vec![other, link],
         ..Namespace::default()
     };
     for form in Form::WRITTEN {
