@@ -265,6 +265,11 @@ fn recognise(text: &str) -> Option<Content> {
     if text.starts_with(msdfs::CONF_HEADER) {
         return Some(Content::SmbConf);
     }
+    // The first line decides where it can: names and comments further down may look like anything.
+    let first = lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
+    if ["dn:", "version:"].iter().any(|word| lines::after(first, word).is_some()) {
+        return Some(Content::Ldif);
+    }
     let is_command = |line: &str| {
         let name = line.split_whitespace().next().unwrap_or_default();
         ["New-Dfsn", "Set-Dfsn"]

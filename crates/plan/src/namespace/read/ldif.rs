@@ -140,13 +140,13 @@ pub(super) fn dn_parts(dn: &str) -> Vec<&str> {
         match c {
             '\\' if !is_escaped => is_escaped = true,
             ',' if !is_escaped => {
-                parts.push(dn.get(start..at).unwrap_or_default().trim());
+                parts.push(dn.get(start..at).unwrap_or_default().trim_matches(' '));
                 start = at + 1;
             }
             _ => is_escaped = false,
         }
     }
-    parts.push(dn.get(start..).unwrap_or_default().trim());
+    parts.push(dn.get(start..).unwrap_or_default().trim_matches(' '));
     parts
 }
 

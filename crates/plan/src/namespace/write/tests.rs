@@ -178,6 +178,28 @@ fn the_script_of_links_is_read_like_the_list() {
 }
 
 #[test]
+fn a_name_that_looks_like_a_command_does_not_change_what_a_file_is() {
+    // Folded, the name begins a line of the LDIF.
+    let name = format!("{} New-DfsnFolder -Path 'x", "a".repeat(68));
+    let link = Link {
+        path: name.clone(),
+        targets: vec![Target { server: "s".to_owned(), share: name, ..Target::default() }],
+        ..Link::default()
+    };
+    let other = Link { path: "dn: CN=a".to_owned(), ..link.clone() };
+    let namespace = Namespace {
+        host: "contoso.com".to_owned(),
+        name: "[global]".to_owned(),
+        comment: Some(format!("{}New-DfsnFolder -Path 'x", "a".repeat(59))),
+        links: vec![other, link],
+        ..Namespace::default()
+    };
+    for form in Form::WRITTEN {
+        assert_eq!(through(&namespace, form), express(&namespace, form).0, "{form:?}");
+    }
+}
+
+#[test]
 fn losses_stop_unless_allowed() {
     let mut namespace = Namespace {
         host: "contoso.com".to_owned(),
