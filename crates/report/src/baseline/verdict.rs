@@ -59,7 +59,10 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
     if let Some(price) = price.and_then(|one| one.price.as_ref()) {
         reasons.push(format!("Security: {}; that is lost without it.", lower(price)));
     }
-    if let Some(way) = judgement.alternatives.iter().find(|one| one.price.is_none()) {
+    // Where nothing costs, what a way is known to save is not worth a headline.
+    let is_worth = |saves: bool| !saves || !costly.is_empty();
+    let mut ways = judgement.alternatives.iter().filter(|one| is_worth(one.saved_ns.is_some()));
+    if let Some(way) = ways.find(|one| one.price.is_none()) {
         let saved =
             way.saved_ns_per_mib.map(|saved| format!("{} a MiB", words::added(-saved.value)));
         let saved = saved.or(way.saved_ns.map(|saved| words::added(-saved.value)));
