@@ -1,3 +1,5 @@
+//! Searches: any single culprit is found within the bound; several, none and contradictions too.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Questions and costs of changed settings.
+
 use super::predicted::*;
 use super::questions::{Inquiry, questions, weight};
 use super::*;

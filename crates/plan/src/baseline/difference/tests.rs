@@ -1,3 +1,5 @@
+//! Differences of two baselines by meaning.
+
 use super::*;
 use crate::baseline::effective::{Input, Layer, effective};
 use crate::baseline::setting::{Origin, Scope, Setting, SmbObject, Value};

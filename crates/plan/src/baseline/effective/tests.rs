@@ -1,3 +1,5 @@
+//! Several inputs: precedence, removals, conflicts.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Judgements: what costs is named first, cheaper ways do not weaken, and nothing is claimed without a prediction.
+
 use super::super::bisect::{Speed, State, Step};
 use super::super::cost::tests::{conf, facts, hardened, numbers, reg, server, terms};
 use super::super::cost::{CostOutcome, Facts};
