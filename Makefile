@@ -17,6 +17,8 @@
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
+# make verify-baseline   what signing costs a private Samba against `plan baseline` (needs root; five minutes)
+# make bench-channels    several paths against raw TCP and against predictions (needs root; ten minutes)
 # make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
 # make verify-writes      ways of writing to a private Samba against tshark (needs root; a minute)
 # make verify-rss   hash and processor of each connection against a virtio adapter with RSS, in QEMU (needs root; a minute)
@@ -35,8 +37,8 @@ FUZZ_SECONDS ?= 3
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-durability verify-rss bench \
-	bench-crypto bench-load bench-probe bless fuzz doc audit msrv
+.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+	bench-channels bench-crypto bench-load bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
 	scripts/setup.sh demo
@@ -111,6 +113,10 @@ verify-durability:
 	scripts/setup.sh predictions
 	SMBSCOPE_ROUNDS=100 cargo test --locked -p smbscope-load --test durability -- --nocapture --test-threads=1
 
+verify-baseline: build
+	scripts/setup.sh bench
+	python3 tests/baseline/verify.py --smbscope $(SMBSCOPE)
+
 verify-rss:
 	cargo test --locked -p smbscope-plan --test steering --no-run --message-format=json | \
 		python3 tests/live/rss.py
@@ -126,6 +132,10 @@ bench-probe: build
 	scripts/setup.sh bench
 	python3 bench/probe.py --smbscope $(SMBSCOPE) --case metadata
 	python3 bench/probe.py --smbscope $(SMBSCOPE) --case homefolder
+
+bench-channels: build
+	scripts/setup.sh bench
+	python3 bench/channels.py --smbscope $(SMBSCOPE)
 
 bench-crypto:
 	scripts/setup.sh build

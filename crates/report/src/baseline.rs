@@ -210,11 +210,13 @@ fn changes(judgement: &Judgement) -> Section {
     let difference = &judgement.difference;
     let of = "baseline_change";
     let columns = vec![
-        column(of, "setting", 0, |row: &words::ChangeRow| Cell::Text(row.setting.clone())),
+        column(of, "id", 0, |row: &words::ChangeRow| Cell::Text(row.id.clone())).titled("Setting"),
+        column(of, "setting", 2, |row: &words::ChangeRow| Cell::Text(row.setting.clone()))
+            .titled("Meaning"),
         column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
         column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
         column(of, "security", 1, |row: &words::ChangeRow| Cell::Text(row.security.to_owned())),
-        Column::new(heading("Place", false, 2), |row: &words::ChangeRow| Cell::text(&row.place)),
+        Column::new(heading("Place", false, 3), |row: &words::ChangeRow| Cell::text(&row.place)),
         column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
     ];
     let rows: Vec<_> = difference.changes.iter().map(words::change).collect();

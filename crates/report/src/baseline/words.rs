@@ -98,6 +98,7 @@ pub(super) fn in_short(findings: &[&Finding], kind: &str) -> Option<String> {
 
 /// A row of the table of changes.
 pub(super) struct ChangeRow {
+    pub(super) id: String,
     pub(super) setting: String,
     pub(super) from: String,
     pub(super) to: String,
@@ -112,6 +113,7 @@ pub(super) fn change(change: &Change) -> ChangeRow {
     let kind = row.map_or(Kind::Text, |row| row.kind);
     let shown = change.to.as_ref().or(change.from.as_ref());
     ChangeRow {
+        id: key(&change.key),
         setting: match &change.key.of {
             Some(of) => format!("{meaning}: {of}"),
             None => meaning.to_owned(),

@@ -7,14 +7,20 @@ mod files;
 mod inputs;
 mod search;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::difference::{Side, Unset};
+use smbscope_plan::baseline::effective::EffectiveValue;
 use smbscope_plan::baseline::judgement::{Assessment, Judgement};
+use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::Terms;
-use smbscope_report::{BaselinePlan, TextLook, baseline_html, baseline_json, baseline_text};
+use smbscope_plan::baseline::write::FormerState;
+use smbscope_report::{
+    BaselinePlan, CommandBlock, TextLook, baseline_html, baseline_json, baseline_text,
+};
 
 use self::inputs::Read;
 use self::search::Found;
@@ -175,7 +181,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         files::write(path, &settings, &former)?;
     }
     let commands = commands(&judgement, &former);
-    let unread = [("", &before), ("", &after)].into_iter().flat_map(|(_, read)| read.unread());
+    let unread = before.unread().into_iter().chain(after.unread());
     let plan = BaselinePlan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: names(&args.inputs),
@@ -215,26 +221,20 @@ fn names(inputs: &[String]) -> Vec<String> {
 }
 
 /// The settings of a baseline that the catalogue knows, as they were read.
-fn touching(read: &Read, terms: &Terms) -> Vec<smbscope_plan::baseline::setting::Setting> {
-    let places: std::collections::BTreeSet<_> =
-        terms.known.values().map(|term| term.place.key()).collect();
+fn touching(read: &Read, terms: &Terms) -> Vec<Setting> {
+    let places: BTreeSet<_> = terms.known.values().map(|term| term.place.key()).collect();
     let effective = read.effective();
-    let of = |value: &smbscope_plan::baseline::effective::EffectiveValue| {
-        smbscope_plan::baseline::setting::Setting {
-            place: value.place.clone(),
-            value: value.claim.value.clone(),
-            origin: value.claim.origin.clone(),
-        }
-    };
     let known = effective.values.values().filter(|value| places.contains(&value.place.key()));
+    let of = |value: &EffectiveValue| Setting {
+        place: value.place.clone(),
+        value: value.claim.value.clone(),
+        origin: value.claim.origin.clone(),
+    };
     known.map(of).collect()
 }
 
 /// The commands of the cheaper ways.
-fn commands(
-    judgement: &Judgement,
-    former: &smbscope_plan::baseline::write::FormerState,
-) -> Vec<smbscope_report::CommandBlock> {
+fn commands(judgement: &Judgement, former: &FormerState) -> Vec<CommandBlock> {
     let with_settings = judgement.alternatives.iter().filter(|one| !one.settings.is_empty());
     with_settings.flat_map(|one| files::blocks(&one.what, &one.settings, former)).collect()
 }

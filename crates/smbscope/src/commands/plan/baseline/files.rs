@@ -5,7 +5,7 @@ use std::path::Path;
 use smbscope_plan::baseline::setting::{Place, Scope, Setting};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::{
-    FormerState, Unwritten, lgpo, powershell, registry_pol, security_template, smb_conf,
+    FormerState, Unwritten, Written, lgpo, powershell, registry_pol, security_template, smb_conf,
 };
 use smbscope_report::CommandBlock;
 
@@ -16,12 +16,10 @@ use crate::exit::Failure;
 pub(super) fn write(path: &Path, settings: &[Setting], former: &FormerState) -> anyhow::Result<()> {
     let name = path.display();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let text = |written: smbscope_plan::baseline::write::Written<String>| {
+    let text = |written: Written<String>| {
         (written.apply.into_bytes(), written.undo.into_bytes(), written.unwritten)
     };
-    let bytes = |written: smbscope_plan::baseline::write::Written<Vec<u8>>| {
-        (written.apply, written.undo, written.unwritten)
-    };
+    let bytes = |written: Written<Vec<u8>>| (written.apply, written.undo, written.unwritten);
     let (apply, undo, unwritten) = match extension.as_str() {
         "pol" => bytes(registry_pol(settings, Scope::Computer, former)),
         "inf" => bytes(security_template(settings, former)),

@@ -9,9 +9,10 @@ use serde_json::json;
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::effective::{Effective, Input, Layer, effective};
 use smbscope_plan::baseline::read::{
-    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, Source, clean, read, wire_settings,
+    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, Source, Unknown, clean, read,
+    wire_settings,
 };
-use smbscope_plan::baseline::setting::{Place, Scope};
+use smbscope_plan::baseline::setting::{Place, Scope, Setting};
 use smbscope_plan::baseline::terms::{Terms, place_title};
 use smbscope_plan::baseline::write::FormerState;
 use smbscope_store::source::Input as StoreInput;
@@ -87,7 +88,7 @@ impl Read {
         let mut sentences = Vec::new();
         for (_, one) in &self.inputs {
             sentences.extend(one.damage.iter().map(|damage| format!("Damaged: {damage}")));
-            let of = |unknown: &smbscope_plan::baseline::read::Unknown| match unknown.position {
+            let of = |unknown: &Unknown| match unknown.position {
                 0 => format!("{}: {}: {}", unknown.file, unknown.why, unknown.text),
                 at => format!("{}, {at}: {}: {}", unknown.file, unknown.why, unknown.text),
             };
@@ -181,7 +182,7 @@ fn one(name: &str, args: &BaselineArgs, verbosity: &Verbosity) -> anyhow::Result
     read(&named).map_err(|error| Failure::new(Code::NotRecognised, error.to_string()).into())
 }
 
-fn seen(name: &str, settings: Vec<smbscope_plan::baseline::setting::Setting>) -> Baseline {
+fn seen(name: &str, settings: Vec<Setting>) -> Baseline {
     Baseline { name: name.to_owned(), settings, ..Baseline::default() }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::json;
-use smbscope_plan::baseline::bisect::{Candidate, Outcome, Speed, State, Step};
+use smbscope_plan::baseline::bisect::{Candidate, Change, Outcome, Speed, State, Step};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
 use smbscope_report::{CommandBlock, SearchPlan};
@@ -139,7 +139,7 @@ impl Found {
         let (tries_most, tries_expected) = state.tries_left();
         let (mut sentences, mut commands, mut found, mut is_done) =
             (Vec::new(), Vec::new(), Vec::new(), false);
-        let blocks = |what: &str, change: &smbscope_plan::baseline::bisect::Change| {
+        let blocks = |what: &str, change: &Change| {
             let former = FormerState { settings: change.undo.clone(), is_complete: true };
             files::blocks(what, &change.apply, &former)
         };
