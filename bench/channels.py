@@ -244,6 +244,11 @@ parser.add_argument("--repeats", type=int, default=3)
 parser.add_argument("--only", choices=("sum", "predict"))
 arguments = parser.parse_args()
 binary = arguments.smbscope
+for program in ("ip", "iperf3", "tcpdump"):
+    if not shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
+        raise SystemExit("%s is missing: apt-get install iproute2 iperf3 tcpdump" % program)
+if os.geteuid():
+    raise SystemExit("network namespaces need root")
 if arguments.only != "predict":
     sums()
     print(flush=True)

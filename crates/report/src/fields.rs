@@ -29,7 +29,8 @@ pub fn explain_objects() -> &'static [Object] {
     ALL.get_or_init(|| {
         let of_traces = processors::OBJECTS.iter();
         let of_traces = of_traces.filter(|(name, ..)| processors::IN_DIAGNOSES.contains(name));
-        let beside = processors::BESIDE.iter().chain(channels::FINDINGS);
+        let network = summary::OBJECTS.iter().filter(|(name, ..)| *name == "net_ratio");
+        let beside = processors::BESIDE.iter().chain(channels::FINDINGS).chain(network);
         findings::OBJECTS.iter().chain(beside).chain(of_traces).map(made).collect()
     })
 }
