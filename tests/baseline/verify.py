@@ -74,7 +74,7 @@ parser.add_argument("--smbscope", default=os.path.expanduser("~/.cache/smbscope/
 parser.add_argument("--samba", help="another smbd, or a folder with sbin/smbd")
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--seconds", type=int, default=20)
-parser.add_argument("--size", type=int, default=64, help="MiB of each file")
+parser.add_argument("--size", type=int, default=256, help="MiB of each file")
 arguments = parser.parse_args()
 binary = arguments.smbscope
 faults = []

@@ -46,6 +46,8 @@ pub(super) struct TcpConnection {
     is_window_filled: bool,
     /// End of sending of the last long request, recorded, and when it is sent with the changes.
     queue: Option<(i64, i64)>,
+    /// End of the last request whose protection changes: recorded, and with the changes.
+    protected: Option<(i64, i64)>,
 }
 
 /// A request whose first byte follows the last one of the request before by at most this had waited for it, ns ...
@@ -190,7 +192,32 @@ impl TcpConnection {
             spread: (0, 0),
             is_window_filled: filled_windows[0].is_some(),
             queue: None,
+            protected: None,
         }
+    }
+
+    /// How much longer a request waits because one process or thread of the server signs and encrypts the messages of a
+    /// connection one after the other: if it was in flight together with the one before, it ends as long after that one as
+    /// recorded, and by its own additional work later. `ends` are its own, recorded and with the changes.
+    pub(super) fn waits_for_protection(
+        &mut self,
+        start: i64,
+        ends: (i64, i64),
+        work_ns: i64,
+        is_served: bool,
+    ) -> i64 {
+        let (was, then) = ends;
+        let more_ns = match self.protected {
+            Some((last, last_then)) if is_served && start < last => {
+                let apart_ns = was.saturating_sub(last).max(0);
+                let least = last_then.saturating_add(apart_ns).saturating_add(work_ns);
+                duration(least.saturating_sub(then))
+            }
+            _ => 0,
+        };
+        let known = self.protected.unwrap_or((i64::MIN, i64::MIN));
+        self.protected = Some((known.0.max(was), known.1.max(then.saturating_add(more_ns))));
+        more_ns
     }
 
     /// When a request is sent that waited for the request before it in the client's send queue: no reply made way for it, but

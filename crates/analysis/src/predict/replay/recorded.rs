@@ -20,6 +20,8 @@ pub(super) struct Recorded {
     pub(super) network: NetworkCost,
     /// How much longer its bytes took than the model of the recorded network has it, ns.
     pub(super) spread_ns: i64,
+    /// What the server signs and encrypts longer with the changes, ns.
+    pub(super) protection_ns: i64,
     /// The bytes of a file that it moves.
     pub(super) access: Option<Access>,
     pub(super) time: OperationTime,
@@ -87,6 +89,15 @@ impl Replay {
             }
             _ => {}
         }
-        Some(Recorded { start, local_ns, slices_ns, network, spread_ns, access, time })
+        Some(Recorded {
+            start,
+            local_ns,
+            slices_ns,
+            network,
+            spread_ns,
+            protection_ns: 0,
+            access,
+            time,
+        })
     }
 }

@@ -49,6 +49,17 @@ impl Replay {
             time.parts[Part::Windows as usize].1 = network.more_ns;
         }
         time.after_ns = (time.after_ns - duration(request.spared.ns)).max(0);
+        if recorded.protection_ns > 0
+            && matches!(transform, Transform::Unchanged)
+            && let Some(link) = self.links.get_mut(request.link as usize)
+        {
+            let of_server = request.server_ns.max(slices_ns(request));
+            let ends = (recorded.start + time.before_ns, sent.at + time.after_ns);
+            let is_served = of_server > time.before_ns / 2;
+            let more_ns =
+                link.waits_for_protection(recorded.start, ends, recorded.protection_ns, is_served);
+            time.after_ns -= time.wait(more_ns);
+        }
         time.set_rest();
         Some(time.after_ns)
     }
@@ -129,6 +140,11 @@ impl Replay {
             }
         }
     }
+}
+
+/// The server's slices of a request together, ns.
+fn slices_ns(request: &Request) -> i64 {
+    request.slices.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
 }
 
 /// What this many requests more cost, or fewer save, ns.
