@@ -107,6 +107,11 @@ fn the_guilty_setting_is_searched_in_few_tries() {
         ])
     };
     let mut shown: Value = serde_json::from_str(&step("fast")).unwrap();
+    let step_file = dir.path().join("step.txt");
+    answer(["plan", "baseline", "--search", text(&state), "--write", text(&step_file)]);
+    let lgpo = std::fs::read_to_string(&step_file).unwrap();
+    assert!(lgpo.contains("Computer") && lgpo.contains("DWORD:"), "{lgpo}");
+    assert!(dir.path().join("step.undo.txt").exists());
     let mut tries = 0;
     while shown["is_done"] == false {
         tries += 1;

@@ -58,6 +58,7 @@ Examples:
   smbscope plan baseline GptTmpl.inf --list                        # everything that was read
   smbscope plan baseline new.PolicyRules --recording monday --calibration crypto.json --search slow.json
   smbscope plan baseline --search slow.json --result fast
+  smbscope plan baseline --search slow.json --write step.txt       # the settings of this step as LGPO text
   smbscope plan baseline new.PolicyRules --against old.PolicyRules --write smb.ps1")]
 pub struct BaselineArgs {
     /// Files, folders, captures or //HOST of the proposed baseline, in the order in which they apply.
@@ -92,7 +93,8 @@ pub struct BaselineArgs {
     pub result: Option<search::SpeedChoice>,
     /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION). The
     /// extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1 PowerShell,
-    /// .conf fragment of smb.conf. Can be given several times. Files that exist are not replaced.
+    /// .conf fragment of smb.conf. Can be given several times. Files that exist are not replaced. When a search
+    /// continues (--search without BASELINE), the settings of its step are written.
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub write: Vec<PathBuf>,
     /// With --write, write the cheaper ways to the same protection instead of the baseline.

@@ -82,7 +82,18 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
             "there is no such search: begin it with BASELINE, --recording and --search",
         ));
     }
-    let plan = continued(file, args.result)?.into_plan();
+    let found = continued(file, args.result)?;
+    for path in &args.write {
+        let Some(change) = found.change() else {
+            return Err(bad(
+                &path.display().to_string(),
+                "the network is measured first: there is nothing to apply yet",
+            ));
+        };
+        let former = FormerState { settings: change.undo, is_complete: true };
+        files::write(path, &change.apply, &former)?;
+    }
+    let plan = found.into_plan();
     let mut output = Output::stdout();
     let text = match args.format.unwrap_or_default() {
         TextFormat::Text => text(&plan),
@@ -123,6 +134,14 @@ fn value(plan: &SearchPlan) -> serde_json::Value {
 }
 
 impl Found {
+    /// The settings of the present step.
+    fn change(&self) -> Option<Change> {
+        match self.0.step() {
+            Step::Network => None,
+            Step::Try(change) | Step::Done { rest: change, .. } => Some(change),
+        }
+    }
+
     /// What to do now.
     pub(super) fn into_plan(self) -> SearchPlan {
         let Found(state) = self;
