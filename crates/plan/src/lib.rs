@@ -8,4 +8,5 @@
 pub mod baseline;
 pub mod cores;
 pub mod namespace;
+mod quote;
 pub mod replication;

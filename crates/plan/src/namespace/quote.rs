@@ -6,6 +6,8 @@
 //! PowerShell's `about_Quoting_Rules` and `about_Wildcards`; `cmd /?` on special characters; the characters that
 //! shares and files cannot have are those of \[MS-FSCC\] 2.1.5 and 2.1.6.
 
+pub(super) use crate::quote::powershell as verbatim;
+
 /// The most characters of a server's name (DNS, RFC 1035) and of a share with folders (`MAX_PATH`).
 const SERVER_CHARACTERS_MAX: usize = 253;
 const PATH_CHARACTERS_MAX: usize = 260;
@@ -78,19 +80,6 @@ pub fn word(text: &str) -> String {
         false => format!("\"{text}\""),
         true => verbatim(text),
     }
-}
-
-/// A text as a verbatim string of PowerShell, which takes typographic quotes for quotes.
-pub fn verbatim(text: &str) -> String {
-    let mut quoted = String::from("'");
-    for c in text.chars() {
-        quoted.push(c);
-        if matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}') {
-            quoted.push(c);
-        }
-    }
-    quoted.push('\'');
-    quoted
 }
 
 /// A value in a distinguished name (RFC 4514, 2.4).

@@ -65,7 +65,7 @@ impl<'a> LineCounter<'a> {
     }
 }
 
-/// The text with each `&` that begins no reference written as `&amp;`; `None` if there is none. `dfsutil` writes names as
+/// Writes each `&` that is not the begin of a reference as `&amp;`; `None` if the text has no such `&`. `dfsutil` writes names as
 /// they are.
 pub(super) fn repair_ampersands(text: &str) -> Option<String> {
     let mut repaired = String::new();

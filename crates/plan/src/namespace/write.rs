@@ -17,7 +17,6 @@ mod loss;
 mod msdfs;
 mod objects;
 mod others;
-mod quote;
 mod script;
 #[cfg(test)]
 pub(super) mod tests;
@@ -26,7 +25,6 @@ pub use blob::{link_bytes, namespace_bytes};
 pub use express::express;
 pub use loss::{Loss, Losses, Lost};
 pub use msdfs::{link_text, links};
-pub use quote::{powershell, shell};
 
 /// What may be lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

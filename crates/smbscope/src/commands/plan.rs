@@ -62,3 +62,12 @@ pub(super) fn new_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     })?;
     file.write_all(bytes).with_context(|| format!("cannot write {name}"))
 }
+
+/// Replaces a state file as a whole, so that a write that is cut off loses nothing.
+pub(super) fn replace_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let next = path.with_extension("next");
+    // Left by a write that was cut off.
+    let _ = std::fs::remove_file(&next);
+    new_file(&next, bytes)?;
+    std::fs::rename(&next, path).with_context(|| format!("cannot write {}", path.display()))
+}

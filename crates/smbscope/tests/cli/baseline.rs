@@ -1,10 +1,8 @@
 //! `smbscope plan baseline` from files, a capture and a search.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
-use super::{answer, complaint};
+use super::{answer, complaint, text, written};
 
 /// A template with signing among harmless settings, and its value for it.
 fn template(signing: u32) -> String {
@@ -15,16 +13,6 @@ fn template(signing: u32) -> String {
          MACHINE\\System\\CurrentControlSet\\Services\\LanManServer\\Parameters\\EnableSecuritySignature=4,1\r\n\
          [Version]\r\nsignature=\"$CHICAGO$\"\r\nRevision=1\r\n"
     )
-}
-
-fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let path = dir.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! `smbscope plan namespace`: checked, rewritten, moved.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
-use super::{answer, complaint};
+use super::{answer, complaint, text, written};
 
 const EXPORT: &str = r#"<?xml version="1.0"?>
 <Root Name="\\corp.example\Public" State="1" Timeout="300" Attributes="64" >
@@ -19,16 +17,6 @@ const EXPORT: &str = r#"<?xml version="1.0"?>
 	</Link>
 </Root>
 "#;
-
-fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let path = dir.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 #[test]
 fn a_namespace_is_checked_and_rewritten() {

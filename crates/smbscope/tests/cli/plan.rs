@@ -1,10 +1,8 @@
 //! `plan cores`: outputs of a machine to findings, a layout, commands with their undo, and what they bring.
 
-use std::path::{Path, PathBuf};
-
 use smbscope_testing::flooded_server::{Recording, Stage};
 
-use super::{answer, capture, complaint, folder};
+use super::{answer, capture, complaint, folder, written};
 
 /// Two sockets of two cores with two threads each, and an adapter on the second one.
 const MACHINE: &str = "\
@@ -46,12 +44,6 @@ RssProcessorArray: [Group:Number/NUMA Distance] : 0:8/0  0:10/0  0:12/0  0:14/0 
                                                   0:4/32767  0:6/32767
 IndirectionTable: [Group:Number]                : 0:0   0:0     0:0     0:0     0:0     0:0     0:0     0:0
 ";
-
-fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let path = dir.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
-}
 
 #[test]
 fn pasted_outputs_give_a_layout_commands_and_their_undo() {

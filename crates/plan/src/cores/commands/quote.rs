@@ -1,10 +1,12 @@
 //! Names in commands.
 //!
-//! Owns the quoting of adapters' names for sh and PowerShell, and the refusal of names that no quoting makes safe.
+//! Owns the refusal of adapters' names that no quoting makes safe; the quoting itself is `crate::quote`.
 //! Names come from bundles that other people made: one must never become a command.
 //!
 //! POSIX, "Shell Command Language", 2.2.2; PowerShell's `about_Quoting_Rules` and `about_Wildcards`; Linux's
 //! `dev_valid_name` (`net/core/dev.c`).
+
+pub(super) use crate::quote::{powershell, sh};
 
 /// The most bytes of a name of a network interface on Linux (`IFNAMSIZ` minus the final zero).
 const INTERFACE_BYTES_MAX: usize = 15;
@@ -32,27 +34,4 @@ pub(super) fn is_alias(name: &str) -> bool {
             matches!(c, '*' | '?' | '[' | ']' | '`' | '\u{2028}' | '\u{2029}' | '\u{feff}')
                 || c.is_control()
         })
-}
-
-/// A text as one word of sh.
-pub(super) fn sh(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// A text as a verbatim string of PowerShell, which takes typographic quotes for quotes.
-pub(super) fn powershell(text: &str) -> String {
-    let mut quoted = String::from("'");
-    for c in text.chars() {
-        quoted.push(c);
-        if is_powershell_quote(c) {
-            quoted.push(c);
-        }
-    }
-    quoted.push('\'');
-    quoted
-}
-
-/// The characters that end a verbatim string of PowerShell.
-pub(super) fn is_powershell_quote(c: char) -> bool {
-    matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}')
 }

@@ -115,7 +115,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         }
     }
     let path = subject.path();
-    let quoted = super::super::write::powershell(&path);
+    let quoted = crate::quote::powershell(&path);
     let mut add = |detail: &str, command: String| {
         let severity = if directory.is_some() { Severity::Low } else { Severity::Medium };
         findings.add_as(Trouble::ExportLoses, severity, || Evidence {
@@ -127,7 +127,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         "priorities of targets",
         format!(
             "Get-DfsnFolder -Path {} | Get-DfsnFolderTarget | ConvertTo-Json",
-            super::super::write::powershell(&format!("{path}\\*"))
+            crate::quote::powershell(&format!("{path}\\*"))
         ),
     );
     add(

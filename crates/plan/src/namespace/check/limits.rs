@@ -5,8 +5,9 @@
 
 use super::super::form::Form;
 use super::super::model::Kind;
-use super::super::write::{namespace_bytes, powershell};
+use super::super::write::namespace_bytes;
 use super::{Cutover, Evidence, Findings, Severity, Subject, Trouble};
+use crate::quote::powershell;
 
 /// Links of a namespace in Windows 2000 mode.
 const LINKS_V1: usize = 5_000;

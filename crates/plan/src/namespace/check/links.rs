@@ -43,7 +43,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             State::Offline => findings.add(Trouble::OfflineLinks, || Evidence {
                 repair: Some(format!(
                     "Set-DfsnFolder -Path {} -State Online",
-                    super::super::write::powershell(&subject.link_path(number))
+                    crate::quote::powershell(&subject.link_path(number))
                 )),
                 ..subject.link(number, "offline: clients get no target")
             }),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::super::form::folded;
 use super::super::model::{Kind, State, Target};
 use super::super::read::ShareList;
-use super::super::write::powershell;
 use super::{Evidence, Findings, Subject, Trouble, is_same_host, label, unc};
+use crate::quote::powershell;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     root(subject, findings);

@@ -7,6 +7,7 @@
 use super::super::form::Form;
 use super::objects::{Properties, Subject, plain};
 use super::{Context, Damage, Damaged};
+use crate::quote::is_powershell_quote;
 
 /// A word, and whether it begins with a quote.
 type Word = (String, bool);
@@ -62,7 +63,7 @@ fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize, usize)>
             }
             '#' if word.is_none() => while letters.next_if(|(_, c)| *c != '\n').is_some() {},
             c if c.is_whitespace() => words.extend(word.take()),
-            quote if is_quote(quote) || is_double_quote(quote) => {
+            quote if is_powershell_quote(quote) || is_double_quote(quote) => {
                 // `-Name:'value'` is two words.
                 let is_parameter = |(word, is_quoted): &Word| {
                     !is_quoted && word.starts_with('-') && word.ends_with(':')
@@ -75,11 +76,19 @@ fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize, usize)>
                         return Err(Damage::new(start, "a string without its closing quote"));
                     };
                     *line += usize::from(c == '\n');
-                    let is_end = if is_quote(quote) { is_quote(c) } else { is_double_quote(c) };
+                    let is_end = if is_powershell_quote(quote) {
+                        is_powershell_quote(c)
+                    } else {
+                        is_double_quote(c)
+                    };
                     if is_end {
                         // Doubled, it is the character itself.
                         let same = |next: char| {
-                            if is_quote(quote) { is_quote(next) } else { is_double_quote(next) }
+                            if is_powershell_quote(quote) {
+                                is_powershell_quote(next)
+                            } else {
+                                is_double_quote(next)
+                            }
                         };
                         if letters.next_if(|(_, next)| same(*next)).is_none() {
                             break;
@@ -108,10 +117,6 @@ fn statement(text: &str, line: &mut usize) -> Damaged<(Vec<Word>, usize, usize)>
     }
     words.extend(word);
     Ok((words, text.len(), start))
-}
-
-fn is_quote(c: char) -> bool {
-    matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}')
 }
 
 fn is_double_quote(c: char) -> bool {

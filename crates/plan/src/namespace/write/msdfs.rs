@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::super::model::{Link, Namespace, Target};
 use super::super::read::{CONF_HEADER, MSDFS_HEADER};
 use super::WrittenFile;
-use super::quote::shell;
+use crate::quote::sh;
 
 /// The text of a link's symbolic link.
 pub fn link_text(link: &Link) -> String {
@@ -39,11 +39,11 @@ pub(super) fn write(namespace: &Namespace, name: &str) -> Vec<WrittenFile> {
         .filter_map(|(path, _)| path.rsplit_once('/').map(|(folder, _)| folder.to_owned()))
         .collect();
     for folder in folders {
-        let _ = writeln!(script, "mkdir -p -- {}", shell(&folder));
+        let _ = writeln!(script, "mkdir -p -- {}", sh(&folder));
     }
     for (path, target) in links(namespace) {
         let _ = writeln!(text, "{path}\t{target}");
-        let _ = writeln!(script, "ln -sfn -- {} {}", shell(&target), shell(&path));
+        let _ = writeln!(script, "ln -sfn -- {} {}", sh(&target), sh(&path));
     }
     let mut conf = format!("{CONF_HEADER}{path}\n[{}]\n", namespace.name);
     let _ = writeln!(conf, "    path = /srv/msdfs/{name}\n    msdfs root = yes");

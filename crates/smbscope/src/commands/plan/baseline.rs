@@ -94,7 +94,7 @@ pub struct BaselineArgs {
     /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION). The
     /// extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1 PowerShell,
     /// .conf fragment of smb.conf. Can be given several times. Files that exist are not replaced. When a search
-    /// continues (--search without BASELINE), the settings of its step are written.
+    /// continues, the settings of its step are written.
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub write: Vec<PathBuf>,
     /// With --write, write the cheaper ways to the same protection instead of the baseline.
@@ -130,7 +130,9 @@ fn unset(text: &str) -> Result<Unset, String> {
 
 /// Judges, lists or searches.
 pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    if let (Some(file), true) = (&args.search, args.inputs.is_empty()) {
+    // A search has its candidates: nothing needs to be predicted again.
+    if let Some(file) = args.search.as_ref().filter(|file| args.inputs.is_empty() || file.exists())
+    {
         return search::go_on(args, file);
     }
     let after = Read::all(&args.inputs, args, &verbosity)?;

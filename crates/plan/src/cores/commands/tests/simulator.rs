@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::quote::is_powershell_quote;
 use crate::cores::layout::CpuId;
 use crate::cores::toeplitz::{default_table, weight_table};
 use crate::cores::topology::{Rss, System};
+use crate::quote::is_powershell_quote;
 
 /// The settings of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]

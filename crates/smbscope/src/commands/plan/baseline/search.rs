@@ -10,7 +10,7 @@ use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
 use smbscope_report::{CommandBlock, SearchPlan};
 
-use super::super::new_file;
+use super::super::{new_file, replace_file};
 use super::{BaselineArgs, bad, files};
 use crate::exit::Failure;
 use crate::format::TextFormat;
@@ -31,15 +31,12 @@ pub enum SpeedChoice {
 /// A search, where it is.
 pub(super) struct Found(State);
 
-/// Begins a search, or continues it if the file exists.
+/// Begins a search.
 pub(super) fn begin(
     candidates: Vec<Candidate>,
     file: &Path,
     result: Option<SpeedChoice>,
 ) -> anyhow::Result<Found> {
-    if file.exists() {
-        return continued(file, result);
-    }
     if result.is_some() {
         return Err(bad(
             &file.display().to_string(),
@@ -65,11 +62,7 @@ fn continued(file: &Path, result: Option<SpeedChoice>) -> anyhow::Result<Found> 
             SpeedChoice::Fast => Speed::Fast,
         };
         state.result(speed).map_err(|error| bad(&name, error))?;
-        // A state that is cut off would lose the tries.
-        let next = file.with_extension("next");
-        let _ = std::fs::remove_file(&next);
-        new_file(&next, state.write().context("search to JSON")?.as_bytes())?;
-        std::fs::rename(&next, file).with_context(|| format!("cannot write {name}"))?;
+        replace_file(file, state.write().context("search to JSON")?.as_bytes())?;
     }
     Ok(Found(state))
 }

@@ -12,7 +12,7 @@ use smbscope_plan::namespace::progress::{FILE_BYTES_MAX, Progress};
 use smbscope_plan::namespace::read;
 use smbscope_plan::namespace::stages::{Move, StageId, plan};
 
-use super::super::new_file;
+use super::super::{new_file, replace_file};
 use super::{Shown, bad, inputs, now_ns, pipeline, plan_of, recorded, show};
 use crate::exit::Failure;
 use crate::options::{Reading, Verbosity, duration};
@@ -312,10 +312,6 @@ fn read_state(path: &Path) -> anyhow::Result<Progress> {
     Progress::from_json(&text).map_err(|error| bad(&name, error))
 }
 
-/// Replaces the file as a whole, so that a cut-off write loses nothing.
 fn write_state(path: &Path, progress: &Progress) -> anyhow::Result<()> {
-    let next = path.with_extension("next");
-    let _ = std::fs::remove_file(&next);
-    new_file(&next, progress.to_json().context("state to JSON")?.as_bytes())?;
-    std::fs::rename(&next, path).with_context(|| format!("cannot write {}", path.display()))
+    replace_file(path, progress.to_json().context("state to JSON")?.as_bytes())
 }
