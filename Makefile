@@ -19,11 +19,13 @@
 # make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
 # make verify-baseline   what signing costs a private Samba against `plan baseline` (needs root; five minutes)
 # make bench-channels    several paths against raw TCP and against predictions (needs root; ten minutes)
+# make bench-bulk        SMB on the loopback interface next to net, iperf3 and smbclient (five minutes)
+# make bench-net         `smbscope net` against iperf3, sockperf and ping (needs root; ten minutes)
 # make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
 # make verify-writes      ways of writing to a private Samba against tshark (needs root; a minute)
 # make verify-rss   hash and processor of each connection against a virtio adapter with RSS, in QEMU (needs root; a minute)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
-# make test-servers load runs against ksmbd and captures of the kernel's SMB client, in QEMU (two minutes, warm)
+# make test-servers ksmbd, the kernel's SMB client, and Samba that loses its power, in QEMU (ten minutes; a part is in `make test`)
 
 # Outside the checkout, so that the build survives a fresh clone: DataFusion takes minutes to compile.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
@@ -38,7 +40,7 @@ export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
-	bench-channels bench-crypto bench-load bench-probe bless fuzz doc audit msrv
+	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
 	scripts/setup.sh demo
@@ -136,6 +138,14 @@ bench-probe: build
 bench-channels: build
 	scripts/setup.sh bench
 	python3 bench/channels.py --smbscope $(SMBSCOPE)
+
+bench-bulk: build
+	scripts/setup.sh bench
+	python3 bench/bulk.py --smbscope $(SMBSCOPE)
+
+bench-net: build
+	scripts/setup.sh bench
+	python3 bench/net.py --smbscope $(SMBSCOPE)
 
 bench-crypto:
 	scripts/setup.sh build

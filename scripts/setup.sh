@@ -4,7 +4,7 @@
 #   scripts/setup.sh check   that, and the spelling checker
 #   scripts/setup.sh audit   cargo-deny and cargo-machete (compiled once, five minutes)
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
-#   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip
+#   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip, QEMU
 #   scripts/setup.sh servers  what `make test-servers` uses: QEMU, tools to unpack a guest, tshark, Samba
 #   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, libfuse 3 and mfusepy
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
@@ -88,6 +88,13 @@ samba_422() { # next to the system's; without it its tests are skipped
   scripts/samba-4.22.sh "$cache/samba-4.22" >/dev/null || say "without Samba 4.22: tests of directory leases are skipped"
 }
 
+servers() { # what guests in QEMU are made and tested with
+  PATH=$PATH:/usr/sbin:/sbin
+  packages qemu-system-x86_64=qemu-system-x86 modprobe=kmod cpio=cpio xz=xz-utils mkfs.ext4=e2fsprogs tshark=tshark python3=python3 smbd=samba
+  # The keys of the guest's packages; Debian has them.
+  [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || packages no-such-program=debian-archive-keyring
+}
+
 packages cc=gcc make=make
 probe
 rust
@@ -102,12 +109,7 @@ case $what in
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba
     ;;
-  servers)
-    PATH=$PATH:/usr/sbin:/sbin
-    packages qemu-system-x86_64=qemu-system-x86 modprobe=kmod cpio=cpio xz=xz-utils mkfs.ext4=e2fsprogs tshark=tshark python3=python3 smbd=samba
-    # The keys of the guest's packages; Debian has them.
-    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || packages no-such-program=debian-archive-keyring
-    ;;
+  servers) servers ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
@@ -124,8 +126,10 @@ case $what in
     typos
     "$cache/venv/bin/python" -c 'import impacket' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check impacket || say "without impacket: tests against its server are skipped"
     samba_422
-    if [ "$what" = bench ]; then
-      packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace
+    if [ "$what" = test ]; then
+      servers
+    else
+      packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace iperf3=iperf3 sockperf=sockperf ping=iputils-ping
     fi
     ;;
   *)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests smbscope against servers that are not Samba: ksmbd, the SMB server of the Linux kernel, in QEMU.
+# Tests smbscope against servers in QEMU: ksmbd, the SMB server of the Linux kernel, and Samba on a virtual disk that
+# loses its power.
 # scripts/test-servers.sh [NAME OF A CHECK...] (default: all; tests/servers/ksmbd.py lists them)
 # The guest has Debian's kernel and packages (downloaded, not installed) and is emulated: /dev/kvm inside a virtual
 # machine is not reliable. Skipped with a reason when QEMU or the package mirror is absent; with
@@ -108,10 +109,25 @@ if [ ! -e initrd ] || [ "$root/tests/servers/guest.sh" -nt initrd ] || [ "$root/
   rm -rf root paths
 fi
 
+# The same with this machine's Samba in a tree of its own: a second archive behind the first (Linux takes several).
+smbd=$(command -v smbd || true)
+if [ -n "$smbd" ] && { [ ! -e initrd-samba ] || [ initrd -nt initrd-samba ] || [ "$smbd" -nt initrd-samba ]; }; then
+  rm -rf tree && mkdir -p tree/samba/usr/sbin
+  cp -L "$smbd" tree/samba/usr/sbin/smbd
+  ldd "$smbd" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while read -r library; do
+    mkdir -p "tree/samba$(dirname "$library")"
+    cp -L "$library" "tree/samba$library"
+  done
+  (cd tree && find . | cpio -o -H newc --quiet | gzip -1) >samba.new
+  cat initrd samba.new >initrd-samba.new
+  mv initrd-samba.new initrd-samba
+  rm -rf tree samba.new
+fi
+
 cd "$root"
 if [ -z "${SMBSCOPE:-}" ]; then
   cargo build --quiet --locked -p smbscope --no-default-features
   SMBSCOPE=${CARGO_TARGET_DIR:-target}/debug/smbscope
 fi
 exec python3 tests/servers/ksmbd.py --smbscope "$SMBSCOPE" --kernel "$files/boot/vmlinuz-$release" \
-  --initrd "$guest/initrd" --tools "$(cat "$guest/tools-version")" --work "$work/run" "$@"
+  --initrd "$guest/initrd" --samba "$guest/initrd-samba" --tools "$(cat "$guest/tools-version")" --work "$work/run" "$@"

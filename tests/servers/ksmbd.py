@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks smbscope against ksmbd and against the kernel's SMB client, in a guest (scripts/test-servers.sh).
+"""Checks smbscope against ksmbd, Samba on a virtual disk, and the kernel's SMB client, in a guest (scripts/test-servers.sh).
 
-    tests/servers/ksmbd.py --smbscope PROGRAM --kernel FILE --initrd FILE --work DIR [CHECK...]
+    tests/servers/ksmbd.py --smbscope PROGRAM --kernel FILE --initrd FILE --samba FILE --work DIR [CHECK...]
 
 Each check prints what it compared. The exit code is 1 if one failed; the others run nevertheless.
 """
@@ -59,7 +59,7 @@ rm -r work; ls -a . >/dev/null; cd /
 
 class Checks:
     def __init__(self, options, guest):
-        self.smbscope, self.work, self.guest = options.smbscope, options.work, guest
+        self.smbscope, self.work, self.guest, self.samba = options.smbscope, options.work, guest, options.samba
         self.target = f"//127.0.0.1:{guest.port}/home"
         self.run_capture = self.work / "load.pcap"
 
@@ -240,14 +240,40 @@ class Checks:
 
     def durability(self):
         """A guest that loses its power (ext4 on a virtual disk): Flush keeps its promise, and the report says what each way does."""
-        journal = self.work / "durability.journal"
+        self.lose_power(self.guest, "ksmbd")
+
+    def durability_samba(self):
+        """Likewise with Samba: with `strict sync = yes` every promise is kept, and `strict sync = no` is found."""
+        if not self.samba.exists():
+            raise Failure(f"{self.samba} does not exist: no smbd when the guest was made (scripts/setup.sh servers)")
+        for strict in ("yes", "no"):
+            work = self.work / f"samba-{strict}"
+            work.mkdir(exist_ok=True)
+            guest = Guest(work, self.guest.kernel, self.samba, f"server=samba strict_sync={strict}")
+            try:
+                guest.start()
+                print(f"  Samba, strict sync = {strict}:")
+                broken = self.lose_power(guest, f"samba-{strict}")
+            finally:
+                guest.stop()
+            promising = ("flush-each", "flush-close", "open-through", "write-through")
+            kept = [way for way in promising if not broken[way]]
+            if strict == "yes" and len(kept) < len(promising):
+                raise Failure(f"broken with strict sync = yes: {set(promising) - set(kept)}")
+            if strict == "no" and kept:
+                raise Failure(f"with strict sync = no nothing is reported for {kept}")
+
+    def lose_power(self, guest, name):
+        """Writes, kills the guest, starts it with the same disk, verifies: the number of broken promises of each way."""
+        target = f"//127.0.0.1:{guest.port}/home"
+        journal = self.work / f"{name}.journal"
         journal.unlink(missing_ok=True)
         # The plug is pulled here; the command of --pull only says when.
         now, pulled = self.work / "pull", self.work / "pulled"
         for path in (now, pulled):
             path.unlink(missing_ok=True)
         pull = f"touch {now}; until [ -e {pulled} ]; do sleep 0.1; done"
-        words = [self.smbscope, "durability", self.target, "--journal", journal, "--format", "json", "--silence", "60s"]
+        words = [self.smbscope, "durability", target, "--journal", journal, "--format", "json", "--silence", "60s"]
         words += ["--block", "4KiB,64KiB", "--file-size", "1MiB", "--rate", "20", "--after", "45s", "--timeout", "120s"]
         words += ["--pull", pull, "--wait", "10m"]
         environment = {**os.environ, "SMBSCOPE_PASSWORD": "secret"}
@@ -260,9 +286,9 @@ class Checks:
                     test.kill()
                     raise Failure(f"the test does not come to its plug: {test.communicate()[1]}")
                 time.sleep(0.1)
-            self.guest.lose_power()
+            guest.lose_power()
             pulled.touch()
-            self.guest.start(is_new=False)
+            guest.start(is_new=False)
             text, told = test.communicate(timeout=600)
         if test.returncode not in (0, 10):
             raise Failure(f"exit code {test.returncode}: {told}")
@@ -277,9 +303,10 @@ class Checks:
             )
         for note in found["notes"]:
             print(f"  {note}")
-        broken = {way["way"]: way["broken"] for way in found["ways"]}
-        if broken["flush-each"] or broken["flush-close"]:
+        broken = Counter({way["way"]: way["broken"] for way in found["ways"]})
+        if name != "samba-no" and (broken["flush-each"] or broken["flush-close"]):
             raise Failure(f"a Flush does not keep its promise: {found['losses'][:5]}")
+        return broken
 
 
 def move_to_445(capture, port):
@@ -364,7 +391,7 @@ def equal(what, some, name, others, other_name):
         raise Failure(f"{what} differ: {shown}")
 
 
-ORDER = ["prepare", "load", "truth", "protection", "capacity", "client_of_ksmbd", "client_of_samba", "durability"]
+ORDER = ["prepare", "load", "truth", "protection", "capacity", "client_of_ksmbd", "client_of_samba", "durability", "durability_samba"]
 
 
 def main():
@@ -372,6 +399,7 @@ def main():
     parser.add_argument("--smbscope", required=True, type=Path)
     parser.add_argument("--kernel", required=True)
     parser.add_argument("--initrd", required=True)
+    parser.add_argument("--samba", required=True, type=Path, help="initial RAM disk that has Samba, too")
     parser.add_argument("--tools", default="?", help="version of ksmbd-tools, to be printed")
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("checks", nargs="*", metavar="CHECK")

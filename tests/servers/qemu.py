@@ -1,4 +1,4 @@
-"""A guest in QEMU with ksmbd: start, commands, captures of its network, stop.
+"""A guest in QEMU with ksmbd or Samba: start, commands, captures of its network, stop.
 
 Owns: the QEMU process, its two serial ports (messages of the kernel; a shell) and its monitor. Does not own what the
 guest is made of (scripts/test-servers.sh) or what is checked (ksmbd.py).
@@ -36,8 +36,9 @@ def die_with_parent():
 class Guest:
     """The guest runs from `start` to `stop`; every wait has a limit."""
 
-    def __init__(self, work, kernel, initrd):
-        self.work, self.kernel, self.initrd = work, kernel, initrd
+    def __init__(self, work, kernel, initrd, options=""):
+        """`options` for the guest, on the kernel's command line (guest.sh)."""
+        self.work, self.kernel, self.initrd, self.options = work, kernel, initrd, options
         self.port = free_port()
         self.process = None
         self.captures = self.commands = 0
@@ -54,9 +55,9 @@ class Guest:
         for path in (console, shell, monitor):
             path.unlink(missing_ok=True)
         command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
-        command += ["-smp", "1", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot"]
+        command += ["-smp", "1", "-m", "768", "-nodefaults", "-display", "none", "-no-reboot"]
         command += ["-kernel", self.kernel, "-initrd", self.initrd]
-        command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]
+        command += ["-append", f"console=ttyS0 quiet panic=-1 mitigations=off {self.options}"]
         command += ["-drive", f"file={image},if=virtio,format=raw,cache=unsafe"]
         command += ["-netdev", f"user,id=net0,hostfwd=tcp:127.0.0.1:{self.port}-:445"]
         command += ["-device", "virtio-net-pci,netdev=net0,romfile=", "-device", "virtio-rng-pci"]
@@ -76,7 +77,7 @@ class Guest:
         self.shell, self.monitor = (self.connect(path) for path in (shell, monitor))
         self.until(self.monitor, rb"\(qemu\) ", 10, "the monitor")
         if ":445 " not in self.console():
-            raise Failure(f"ksmbd does not listen:\n{self.console()[-2000:]}")
+            raise Failure(f"the server does not listen:\n{self.console()[-2000:]}")
 
     def stop(self):
         if self.process is not None:

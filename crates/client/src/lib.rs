@@ -11,6 +11,7 @@ pub mod clock;
 pub mod config;
 pub mod credential;
 mod delay;
+pub mod dfs;
 pub mod error;
 pub mod host;
 pub mod kerberos;

@@ -111,8 +111,10 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Code> {
         return Some(if is_input { Code::Input } else { Code::Runtime });
     }
     #[cfg(feature = "probe")]
-    if let Some(smbscope_trace::record::Error::Load(_)) = cause.downcast_ref() {
-        return Some(Code::Input);
+    if let Some(error) = cause.downcast_ref::<smbscope_trace::record::Error>() {
+        use smbscope_trace::record::Error;
+        let is_input = matches!(error, Error::Load(_) | Error::Tracefs(_) | Error::Both(..));
+        return Some(if is_input { Code::Input } else { Code::Runtime });
     }
     let error = cause.downcast_ref::<store::Error>()?;
     Some(match error {

@@ -11,6 +11,10 @@ pub enum Order {
 }
 
 impl Order {
+    /// That of this machine.
+    #[cfg(all(feature = "record", target_os = "linux"))]
+    pub const NATIVE: Order = if cfg!(target_endian = "big") { Order::Big } else { Order::Little };
+
     /// The number in up to eight bytes.
     pub fn number(self, bytes: &[u8]) -> Option<u64> {
         let mut whole = [0; 8];

@@ -1,5 +1,5 @@
 //! Records the processors of this machine: interrupts, softirqs, polls of network devices, and samples
-//! with stacks of the kernel. Linux only, by eBPF.
+//! with stacks of the kernel. Linux only, by eBPF, or without samples by tracefs where the kernel refuses that.
 //!
 //! Owns the path from the kernel's rings to rows. Memory is fixed (the rings, and limits of names and
 //! stacks), nothing waits for anything in the kernel, and what is lost is counted for each processor.
@@ -8,15 +8,16 @@
 mod convert;
 mod cost;
 mod devices;
+mod ebpf;
 mod interrupts;
 mod loader;
 pub mod quiet;
 mod ring_event;
 pub mod system;
 mod topology;
+mod tracefs;
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,15 +27,13 @@ use smbscope_tables::Part;
 
 use crate::event::{Coverage, Cpu, Event};
 use crate::rows::Rows;
-use crate::symbols::KernelFunctions;
 
-use convert::Convert;
 use cost::{Cost, Less, Spent};
-use devices::Devices;
-use loader::Programs;
-use ring_event::RingEvent;
+use ebpf::Ebpf;
+use tracefs::Tracefs;
 
 pub use loader::LoadError;
+pub use tracefs::TracefsError;
 
 /// Rows that are held before they should be taken.
 const ROWS_HELD: usize = 65_536;
@@ -43,6 +42,17 @@ const ROWS_HELD: usize = 65_536;
 const LATE: Duration = Duration::from_millis(1);
 /// What the clock of the rows is.
 const CLOCK: &str = "CLOCK_MONOTONIC, as time of day";
+
+/// What the kernel records with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracer {
+    /// eBPF, or tracefs if the kernel or its configuration does not allow that.
+    #[default]
+    Auto,
+    Ebpf,
+    /// The kernel's own ring buffers of tracepoints: without samples.
+    Tracefs,
+}
 
 /// What to record.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +63,7 @@ pub struct Options {
     pub hz: u32,
     /// Whether context switches are recorded.
     pub switches: bool,
+    pub tracer: Tracer,
 }
 
 /// Why recording failed.
@@ -61,6 +72,12 @@ pub enum Error {
     /// Nothing can be recorded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// Nothing can be recorded by tracefs.
+    #[error(transparent)]
+    Tracefs(#[from] TracefsError),
+    /// Neither way works.
+    #[error("{0}; tracefs: {1}")]
+    Both(LoadError, TracefsError),
     /// Rows could not be converted.
     #[error("rows could not be converted: {0}")]
     Arrow(#[from] ArrowError),
@@ -75,15 +92,22 @@ pub struct Counted {
     pub share: f64,
 }
 
+/// Where events come from.
+enum Source {
+    Ebpf(Box<Ebpf>),
+    Tracefs(Box<Tracefs>),
+}
+
 /// Records.
 pub struct Recorder {
-    programs: Programs,
-    convert: Convert,
+    source: Source,
     cost: Cost,
     rows: Rows,
     cpus: Vec<Cpu>,
     hz: u32,
-    pending: Vec<RingEvent>,
+    /// Why it is not eBPF, although that was preferred.
+    instead: Option<String>,
+    offset_ns: i64,
     events: u64,
     started: u64,
     /// Do not read, so that the kernel's side drops and counts events.
@@ -101,38 +125,44 @@ impl Recorder {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpus = topology::read(Path::new("/sys/devices/system/cpu"), &text("/proc/cpuinfo"));
         let numbers: Vec<u32> = cpus.iter().map(|cpu| cpu.cpu).collect();
-        let Options { buffer_bytes, hz, switches } = options;
-        let programs = Programs::attach(&numbers, loader::What { buffer_bytes, hz, switches })?;
-        let started = now();
-        // After the programs were loaded, which are functions, too.
-        let functions = File::open("/proc/kallsyms")
-            .and_then(|file| KernelFunctions::read(BufReader::with_capacity(1 << 16, file)));
-        let devices = Devices::read(&text("/proc/interrupts"), Path::new("/sys/class"));
-        let convert = Convert::new(offset_ns(), hz, devices, functions.unwrap_or_default());
+        let offset_ns = offset_ns();
+        let (source, instead) = open(&numbers, options, offset_ns)?;
+        let hz = if matches!(source, Source::Ebpf(_)) { options.hz } else { 0 };
         let mut recorder = Recorder {
-            cost: Cost::new(Spent { now: now(), own: own(), kernel: 0 }, switches),
-            programs,
-            convert,
+            cost: Cost::new(Spent { now: now(), own: own(), kernel: 0 }, options.switches),
+            source,
             rows: Rows::new(recording, ROWS_HELD),
             cpus,
             hz,
-            pending: Vec::new(),
+            instead,
+            offset_ns,
             events: 0,
-            started,
+            started: now(),
             drops: false,
         };
         recorder.place();
         Ok(recorder)
     }
 
+    /// Why tracefs is used, which takes no samples, although eBPF was preferred.
+    pub fn instead(&self) -> Option<&str> {
+        self.instead.as_deref()
+    }
+
     /// What this kernel cannot record.
     pub fn missing(&self) -> &[String] {
-        &self.programs.missing
+        match &self.source {
+            Source::Ebpf(ebpf) => ebpf.missing(),
+            Source::Tracefs(tracefs) => tracefs.missing(),
+        }
     }
 
     /// Bytes of the rings together.
     pub fn buffer_bytes(&self) -> u64 {
-        u64::from(self.programs.ring_bytes) * self.cpus.len() as u64
+        match &self.source {
+            Source::Ebpf(ebpf) => ebpf.ring_bytes() * self.cpus.len() as u64,
+            Source::Tracefs(tracefs) => tracefs.buffer_bytes(),
+        }
     }
 
     /// Reads what happened; returns whether enough rows are held that they should be taken. Never
@@ -144,14 +174,15 @@ impl Recorder {
     pub fn receive(&mut self) -> Result<bool, Error> {
         if !self.drops {
             let begin = now();
-            self.programs.read(&mut self.pending)?;
-            self.give(begin.saturating_sub(LATE.as_nanos() as u64));
+            self.read(begin.saturating_sub(LATE.as_nanos() as u64))?;
         }
         let spent = self.spent();
-        match self.cost.judge(spent, self.hz) {
-            Some(Less::SampleEvery(every)) => self.programs.sample_every(every),
-            Some(Less::NoSwitches) => self.programs.no_switches(),
-            None => {}
+        let less = self.cost.judge(spent, self.hz);
+        match (&mut self.source, less) {
+            (Source::Ebpf(ebpf), Some(Less::SampleEvery(every))) => ebpf.sample_every(every),
+            (Source::Ebpf(ebpf), Some(Less::NoSwitches)) => ebpf.no_switches(),
+            (Source::Tracefs(tracefs), Some(Less::NoSwitches)) => tracefs.no_switches(),
+            _ => {}
         }
         Ok(self.rows.is_full())
     }
@@ -172,13 +203,13 @@ impl Recorder {
 
     /// What was recorded so far.
     pub fn counted(&self) -> Counted {
-        let lost = self.counters().map(|counters| counters.lost).sum();
+        let lost = self.cpus.iter().map(|cpu| self.lost(cpu.cpu)).sum();
         Counted { events: self.events, lost, share: self.cost.share(self.spent()) }
     }
 
     /// Until when all events have arrived, ns since 1970.
     pub fn until(&self) -> i64 {
-        self.convert.time(now().saturating_sub(LATE.as_nanos() as u64))
+        self.time(now().saturating_sub(LATE.as_nanos() as u64))
     }
 
     /// Stops, and returns the last rows, with the processors and what was recorded.
@@ -189,78 +220,114 @@ impl Recorder {
     pub fn stop(mut self) -> Result<Vec<Part>, Error> {
         let ended = now();
         let spent = self.spent();
-        self.programs.detach();
+        match &mut self.source {
+            Source::Ebpf(ebpf) => ebpf.detach(),
+            Source::Tracefs(tracefs) => tracefs.stop(),
+        }
         let mut parts = Vec::new();
-        while self.programs.read(&mut self.pending)? {
-            self.give(0);
+        while self.read(0)? {
             if self.rows.is_full() {
                 parts.extend(self.rows.take()?);
             }
         }
-        self.give(u64::MAX);
+        self.read(u64::MAX)?;
         self.place();
         let coverage = self.coverage(ended, spent);
         parts.extend(self.rows.finish(coverage)?);
         Ok(parts)
     }
 
-    /// Gives the events up to a time to the rows, in the order of time.
-    fn give(&mut self, until: u64) {
-        // Almost in order: each processor's are.
-        self.pending.sort_by_key(RingEvent::time);
-        let ready = self.pending.partition_point(|event| event.time() <= until);
+    /// Gives the events up to a time to the rows, in the order of time; returns whether there may be more.
+    fn read(&mut self, until: u64) -> Result<bool, Error> {
         let rows = &mut self.rows;
-        for event in self.pending.drain(..ready) {
-            self.events += u64::from(!matches!(event, RingEvent::Name(_)));
-            self.convert.event(event, &mut |event| rows.event(event));
-        }
+        let mut sink = |event| rows.event(event);
+        let (events, more) = match &mut self.source {
+            Source::Ebpf(ebpf) => ebpf.read(until, &mut sink)?,
+            Source::Tracefs(tracefs) => tracefs.read(&mut sink)?,
+        };
+        self.events += events;
+        Ok(more)
     }
 
     /// Where the processors are, and what each lost.
     fn place(&mut self) {
-        for cpu in &self.cpus {
-            let lost = self.programs.counters(cpu.cpu).lost;
-            self.rows.event(Event::Cpu(Cpu { events_lost: Some(lost), ..cpu.clone() }));
+        for place in 0..self.cpus.len() {
+            let Some(cpu) = self.cpus.get(place) else { continue };
+            let cpu = Cpu { events_lost: Some(self.lost(cpu.cpu)), ..cpu.clone() };
+            self.rows.event(Event::Cpu(cpu));
         }
     }
 
-    fn counters(&self) -> impl Iterator<Item = loader::CpuCounters> {
-        self.cpus.iter().map(|cpu| self.programs.counters(cpu.cpu))
+    /// Events that a processor lost.
+    fn lost(&self, cpu: u32) -> u64 {
+        match &self.source {
+            Source::Ebpf(ebpf) => ebpf.counters(cpu).lost,
+            Source::Tracefs(tracefs) => tracefs.lost(cpu),
+        }
     }
 
     fn spent(&self) -> Spent {
-        let kernel = self.counters().map(|counters| counters.cost_ns).sum();
+        let kernel = match &self.source {
+            Source::Ebpf(ebpf) => self.cpus.iter().map(|cpu| ebpf.counters(cpu.cpu).cost_ns).sum(),
+            // The kernel does not say what its tracing takes.
+            Source::Tracefs(_) => 0,
+        };
         Spent { now: now(), own: own(), kernel }
     }
 
+    fn time(&self, time: u64) -> i64 {
+        i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.offset_ns)
+    }
+
     fn coverage(&self, ended: u64, spent: Spent) -> Coverage {
-        let sum = |of: fn(&loader::CpuCounters) -> u64| self.counters().map(|c| of(&c)).sum();
-        let mut notes = vec![format!(
-            "the recorder used {:.2} % of a CPU, BPF programs included",
-            self.cost.share(spent) * 100.0
-        )];
+        let share = self.cost.share(spent) * 100.0;
+        let mut coverage = match &self.source {
+            Source::Ebpf(ebpf) => ebpf.coverage(&self.cpus),
+            Source::Tracefs(tracefs) => tracefs.coverage(),
+        };
+        let mut notes = vec![match &self.source {
+            Source::Ebpf(_) => {
+                format!("the recorder used {share:.2} % of a CPU, BPF programs included")
+            }
+            Source::Tracefs(_) => format!(
+                "the recorder used {share:.2} % of a CPU, without the kernel's own tracing; by tracefs, which takes no samples"
+            ),
+        }];
+        notes.extend(self.instead.clone());
         notes.extend(self.cost.note().map(str::to_owned));
-        if !self.programs.missing.is_empty() {
-            notes.push(format!("this kernel has no {}", self.programs.missing.join(", ")));
+        if !self.missing().is_empty() {
+            notes.push(format!("this kernel has no {}", self.missing().join(", ")));
         }
-        if self.hz > 0 && !self.convert.knows_functions() {
-            notes.push("functions of the kernel have no names (kernel.kptr_restrict)".to_owned());
-        }
-        let lost: u64 = sum(|counters| counters.lost);
+        notes.extend(coverage.notes.take());
+        let lost: u64 = self.cpus.iter().map(|cpu| self.lost(cpu.cpu)).sum();
         Coverage {
             format: "smbscope record --cpu".to_owned(),
             clock: Some(CLOCK.to_owned()),
-            start_ns: Some(self.convert.time(self.started)),
-            end_ns: Some(self.convert.time(ended)),
+            start_ns: Some(self.time(self.started)),
+            end_ns: Some(self.time(ended)),
             events: self.events,
-            events_lost: Some(lost + self.programs.beyond()),
-            starts_unmatched: sum(|counters| counters.starts_unmatched),
-            ends_unmatched: sum(|counters| counters.ends_unmatched),
-            stacks_discarded: self.convert.stacks_discarded,
-            names_discarded: self.convert.names_discarded(),
+            events_lost: Some(lost + coverage.events_lost.unwrap_or(0)),
             notes: Some(notes.join("; ")),
-            ..Coverage::default()
+            ..coverage
         }
+    }
+}
+
+/// Opens what the options ask for; why it is tracefs instead of eBPF, if eBPF was preferred.
+fn open(cpus: &[u32], options: Options, offset_ns: i64) -> Result<(Source, Option<String>), Error> {
+    let tracefs = || Tracefs::start(cpus, options.buffer_bytes, options.switches, offset_ns);
+    if options.tracer == Tracer::Tracefs {
+        return Ok((Source::Tracefs(Box::new(tracefs()?)), None));
+    }
+    match Ebpf::start(cpus, options, offset_ns) {
+        Ok(ebpf) => Ok((Source::Ebpf(Box::new(ebpf)), None)),
+        Err(error) if options.tracer == Tracer::Ebpf => Err(error.into()),
+        Err(error) => match tracefs() {
+            Ok(tracefs) => {
+                Ok((Source::Tracefs(Box::new(tracefs)), Some(format!("not by eBPF: {error}"))))
+            }
+            Err(other) => Err(Error::Both(error, other)),
+        },
     }
 }
 

@@ -8,7 +8,7 @@
 mod clock;
 mod compression;
 mod file;
-mod page;
+pub(crate) mod page;
 mod pages;
 
 use std::io::{self, Read, Seek, SeekFrom};

@@ -4,18 +4,43 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use smbscope_tables::{Part, Table};
-use smbscope_trace::record::{Error, LoadError, Options, Recorder};
+use smbscope_trace::record::{Error, LoadError, Options, Recorder, Tracer};
 
 #[test]
 fn this_machine_is_recorded() {
-    let options = Options { buffer_bytes: 4 << 20, hz: 99, switches: true };
+    recorded(Tracer::Ebpf, &[Table::Samples, Table::Stacks, Table::Switches]);
+}
+
+/// Where eBPF is not to be had. Its instance is gone afterwards, also one that a killed recorder left.
+#[test]
+fn this_machine_is_recorded_by_tracefs() {
+    let instances = Path::new("/sys/kernel/tracing/instances");
+    let left = instances.join("smbscope-4194305");
+    let has_left = std::fs::create_dir(&left).is_ok();
+    if !recorded(Tracer::Tracefs, &[Table::Switches]) {
+        return;
+    }
+    let own = instances.join(format!("smbscope-{}", std::process::id()));
+    assert!(!own.exists());
+    assert!(!has_left || !left.exists());
+}
+
+/// Records for half a second; false if that is not possible here.
+fn recorded(tracer: Tracer, tables: &[Table]) -> bool {
+    let options = Options { buffer_bytes: 4 << 20, hz: 99, switches: true, tracer };
     let mut recorder = match Recorder::start("live", options) {
         Ok(recorder) => recorder,
         Err(Error::Load(error @ (LoadError::NoTypes(_) | LoadError::Denied(_)))) => {
-            return smbscope_testing::skip!("{error}");
+            smbscope_testing::skip!("{error}");
+            return false;
+        }
+        Err(Error::Tracefs(error)) => {
+            smbscope_testing::skip!("{error}");
+            return false;
         }
         Err(error) => panic!("{error}"),
     };
@@ -37,7 +62,7 @@ fn this_machine_is_recorded() {
         of_table.map(|part| part.to_batch().unwrap().num_rows()).sum()
     };
     assert!(rows(Table::Interrupts) > 100, "{counted:?}");
-    for table in [Table::Samples, Table::Stacks, Table::Switches] {
+    for &table in tables {
         assert!(rows(table) > 0, "{table:?}");
     }
     let Some(Part::Traces(traces)) = parts.last() else { panic!("no trace") };
@@ -56,4 +81,5 @@ fn this_machine_is_recorded() {
         cpus.len() >= available && cpus.iter().all(|cpu| cpu.events_lost.is_some()),
         "{cpus:?}"
     );
+    true
 }

@@ -136,7 +136,9 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 
 /// Runs `smbscope durability`.
 pub fn run(args: &Durability, verbosity: Verbosity) -> anyhow::Result<()> {
-    let place = args.place.resolve()?;
+    let mut place = args.place.resolve()?;
+    let config = Config { kerberos: place.kerberos.clone(), ..Config::default() };
+    place.follow_links(&config, args.plug.timeout, verbosity)?;
     let target = args.place.target.clone().unwrap_or_else(|| place.target.unc());
     let page = if args.verify {
         verify(args, place, &target, verbosity)?

@@ -78,7 +78,10 @@ fn open(
         return args.listen.open(time, kept, verbosity);
     }
     #[cfg(feature = "probe")]
-    return args.listen.open_processors((args.samples, args.switches), time, kept, verbosity);
+    {
+        let what = (args.samples, args.switches, args.tracer.into());
+        args.listen.open_processors(what, time, kept, verbosity)
+    }
     #[cfg(not(feature = "probe"))]
     Err(Failure::usage(
         "--cpu: this smbscope was built without eBPF (it needs Linux, clang, libelf and cargo's --features probe): record with perf or trace-cmd (docs/guide/processors.md)",

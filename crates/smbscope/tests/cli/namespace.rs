@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{answer, complaint, text, written};
+use super::users::Users;
+use super::{answer, complaint, smbscope, stdout, text, written};
 
 const EXPORT: &str = r#"<?xml version="1.0"?>
 <Root Name="\\corp.example\Public" State="1" Timeout="300" Attributes="64" >
@@ -138,4 +139,85 @@ fn what_is_no_namespace_is_refused() {
     assert!(complaint(3, ["plan", "namespace", text(&cut)]).contains("cut.xml"));
     complaint(4, ["plan", "namespace", "/nonexistent.xml"]);
     complaint(2, ["plan", "namespace", "gate", "wait-new", "--state", "/nonexistent.json"]);
+}
+
+/// Links with names that shells treat specially, to folders of one share, and a first target that does not exist.
+const LINKS: &str = r#"<?xml version="1.0"?>
+<Root Name="\\CORP\share" State="1" Timeout="300" Attributes="64" >
+	<Target Server="OLD1" Folder="share" State="2" />
+	<Link Name="Accounting" State="1" Timeout="1800" >
+		<Target Server="OLD1" Folder="share\data\accounting" State="2" />
+	</Link>
+	<Link Name="Departments\R&D" State="1" Timeout="1800" >
+		<Target Server="OLD2" Folder="share\data\R&D" State="2" />
+	</Link>
+	<Link Name="it's [1]" State="1" Timeout="900" >
+		<Target Server="OLD1" Folder="gone\data" State="2" />
+		<Target Server="OLD2" Folder="share\data\it's" State="2" />
+	</Link>
+	<Link Name="Again" State="1" Timeout="900" >
+		<Target Server="OLD2" Folder="share\Accounting\below" State="2" />
+	</Link>
+</Root>
+"#;
+
+/// The load client follows every link of a rewritten namespace that a private Samba serves.
+#[test]
+fn users_follow_the_links_of_a_rewritten_namespace() {
+    let Some(users) = Users::up_with(&["--set", "host msdfs = yes", "--set", "msdfs root = yes"])
+    else {
+        return;
+    };
+    let export = written(users.folder.path(), "links.xml", LINKS);
+    let out = users.path("samba");
+    let rewrite = ["plan", "namespace", "rewrite", text(&export), "--to", "msdfs", "--out", &out];
+    let servers = ["OLD1=127.0.0.1", "OLD2=127.0.0.1"].map(|rule| ["--server", rule]).concat();
+    answer([&rewrite[..], &servers, &["--allow", "all"]].concat());
+    let script = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+    let script = script.into_iter().find(|path| path.extension().is_some_and(|ext| ext == "sh"));
+    let share = std::path::Path::new(&users.lab).join("share");
+    let made = std::process::Command::new("sh").arg(script.unwrap()).arg(&share).status().unwrap();
+    assert!(made.success());
+
+    let places = [
+        ("Accounting", "data/accounting", 1),
+        ("Departments/R&D/deep", "data/R&D/deep", 1),
+        ("it's [1]", "data/it's", 1),
+        // Two links, one behind the other.
+        ("Again", "data/accounting/below", 2),
+    ];
+    let password = std::path::Path::new(&users.lab).join("password");
+    for (link, folder, links) in places {
+        let at = share.join(folder);
+        std::fs::create_dir_all(&at).unwrap();
+        let target = format!("//127.0.0.1:{}/share/{link}", users.port);
+        let prepared = smbscope(["load", "prepare", &target, "--users", "1", "--scale", "0.02"])
+            .args(["--password-file", text(&password)])
+            .assert()
+            .success();
+        let said = String::from_utf8(prepared.get_output().stderr.clone()).unwrap();
+        assert_eq!(said.matches("is a DFS link to").count(), links, "{said}");
+        assert!(std::fs::read_dir(&at).unwrap().count() > 0, "{link}: nothing in {folder}: {said}");
+    }
+    // A run and its recording name the share behind the link.
+    let target = format!("//127.0.0.1:{}/share/Accounting", users.port);
+    let run = users.path("run");
+    let times = ["--warm-up", "0s", "--duration", "2s", "--cool-down", "0s", "--closed"];
+    let ran = smbscope(["load", &target, "--users", "1", "--scale", "0.02", "--out", &run])
+        .args(times)
+        .args(["--password-file", text(&password)])
+        .assert()
+        .success();
+    assert!(!stdout(&ran).is_empty());
+
+    // Links that lead to each other end with an error that says so.
+    let ring = share.join("ring");
+    std::os::unix::fs::symlink("msdfs:127.0.0.1\\share\\ring", ring).unwrap();
+    let target = format!("//127.0.0.1:{}/share/ring", users.port);
+    let refused = smbscope(["load", "prepare", &target, "--users", "1", "--scale", "0.02"])
+        .args(["--password-file", text(&password)])
+        .assert()
+        .failure();
+    let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("lead to each other"), "{said}");
 }

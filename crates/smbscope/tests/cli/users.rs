@@ -30,13 +30,18 @@ pub struct Users {
 impl Users {
     /// Starts it; `None` without a Samba.
     pub fn up() -> Option<Users> {
+        Users::up_with(&[])
+    }
+
+    /// Likewise, with options of `lab up`.
+    pub fn up_with(options: &[&str]) -> Option<Users> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let lab = folder.path().join("lab").to_str().unwrap().to_owned();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let port = port.to_string();
-        let up = smbscope(["lab", "up", "--users", "4", "--dir", &lab, "--port", &port]).output();
-        let up = up.unwrap();
+        let up = ["lab", "up", "--users", "4", "--dir", &lab, "--port", &port];
+        let up = smbscope([&up, options].concat()).output().unwrap();
         if !up.status.success() {
             smbscope_testing::skip!("{}", String::from_utf8_lossy(&up.stderr));
             return None;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::super::form::{folded, split_unc};
 use super::super::model::{CachedReferral, Target};
+use super::referrals::{DOMAIN_TTL_S, is_of_domain};
 use super::{Evidence, Findings, Severity, Subject, Trouble, is_same_host};
 
 const BAD_NETWORK_PATH: u32 = 0xc000_00be;
@@ -41,6 +42,18 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             let Some((host, name, below)) = split_unc(&entry) else { continue };
             let is_root_server =
                 namespace.targets.iter().any(|target| is_same_host(host, &target.server));
+            // A cache shows what is left of the TTL: only more than the whole is a fault.
+            let left = referral.expires_s.filter(|left| *left > u64::from(DOMAIN_TTL_S));
+            if let Some(left) =
+                left.filter(|_| is_of_domain(name) && is_same_host(host, &namespace.host))
+            {
+                findings.add(Trouble::SysvolTtl, || Evidence {
+                    link: Some(entry.clone()),
+                    place: Some(format!("cache of {}", cache.client)),
+                    detail: format!("{left} s left"),
+                    ..Evidence::default()
+                });
+            }
             if folded(name) != folded(&namespace.name)
                 || !(is_same_host(host, &namespace.host) || is_root_server)
             {

@@ -10,6 +10,8 @@ use super::{Evidence, Findings, Subject, Trouble, is_same_host};
 /// Requests of one client for one path within a minute that are a storm.
 const STORM_REQUESTS: usize = 10;
 const STORM_NS: i64 = 60_000_000_000;
+/// TTL of referrals of SYSVOL and NETLOGON, in seconds.
+pub(super) const DOMAIN_TTL_S: u32 = 900;
 
 /// What a client did.
 #[derive(Default)]
@@ -42,7 +44,13 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for row in rows {
         let path = if row.dfs_path.is_empty() { &row.path } else { &row.dfs_path };
         let Some((host, name, below)) = split_unc(path) else { continue };
-        if folded(name) != folded(&namespace.name) || !is_ours(subject, host) {
+        if !is_ours(subject, host) {
+            continue;
+        }
+        if is_of_domain(name) && !row.targets.is_empty() {
+            domain_ttl(findings, row, path);
+        }
+        if folded(name) != folded(&namespace.name) {
             continue;
         }
         let client = clients.entry(&row.client).or_default();
@@ -76,6 +84,22 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         of_client(subject, findings, name, client);
     }
     cost(subject, findings, &clients);
+}
+
+/// Whether it is a share of every domain controller, which the DFS service answers by itself.
+pub(super) fn is_of_domain(name: &str) -> bool {
+    ["sysvol", "netlogon"].iter().any(|share| name.eq_ignore_ascii_case(share))
+}
+
+/// What `dfsdiag /TestReferral` checks of SYSVOL and NETLOGON.
+fn domain_ttl(findings: &mut Findings, row: &ReferralRow, path: &str) {
+    let Some(ttl_s) = row.ttl_s.filter(|ttl_s| *ttl_s != DOMAIN_TTL_S) else { return };
+    findings.add(Trouble::SysvolTtl, || Evidence {
+        link: Some(path.to_owned()),
+        place: Some(format!("answer of {} to {}", row.server, row.client)),
+        detail: format!("TTL {ttl_s} s"),
+        ..Evidence::default()
+    });
 }
 
 fn is_ours(subject: &Subject<'_>, host: &str) -> bool {

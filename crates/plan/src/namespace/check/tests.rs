@@ -1,6 +1,6 @@
 //! Each finding on the smallest namespace that has it, and a namespace that has none.
 
-use super::super::model::{Kind, Link, State};
+use super::super::model::{CachedReferral, ClientCache, Kind, Link, State};
 use super::super::read::read;
 use super::*;
 
@@ -373,6 +373,35 @@ fn referrals_of_a_capture() {
         [
             "||14 round trips of 3 clients, 28.0 ms in total, median 2.00 ms, longest 2.00 ms (n = 14); the most by c: 10"
         ]
+    );
+}
+
+#[test]
+fn referrals_of_domain_controllers_are_kept_for_900_seconds() {
+    let of =
+        |path: &str, ttl_s| ReferralRow { ttl_s: Some(ttl_s), ..row("a", 0, path, &["\\dc1\\x"]) };
+    let rows = [
+        of("\\contoso.com\\SYSVOL", 900),
+        of("\\contoso.com\\NETLOGON", 1800),
+        of("\\other.com\\SYSVOL", 60),
+    ];
+    let mut reading = whole(clean(), Form::DirectoryV2);
+    let entry = |entry: &str, expires_s| CachedReferral {
+        entry: entry.to_owned(),
+        expires_s: Some(expires_s),
+        ..CachedReferral::default()
+    };
+    reading.caches.push(ClientCache {
+        client: "PC1".to_owned(),
+        referrals: vec![entry("contoso.com\\sysvol", 86_000), entry("CONTOSO\\SYSVOL", 0)],
+        ..ClientCache::default()
+    });
+    let found = findings(&reading, &Context { referrals: &rows, ..Context::default() });
+    let mut shown = evidence(&found, Trouble::SysvolTtl);
+    shown.sort();
+    assert_eq!(
+        shown,
+        ["\\contoso.com\\NETLOGON||TTL 1800 s", "\\contoso.com\\sysvol||86000 s left"]
     );
 }
 

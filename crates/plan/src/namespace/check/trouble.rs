@@ -183,6 +183,9 @@ troubles! {
     ReferralStorms "referral-storms" Medium
         "Clients ask for the same referral again and again",
         "check the TTL, and whether the first target answers: a client whose targets all fail asks again";
+    SysvolTtl "sysvol-ttl" Medium
+        "Referrals of SYSVOL or NETLOGON are not kept for 900 s",
+        "dfsdiag /TestReferral expects 900 s, the default of domain controllers: compare the settings of the domain controllers; with a longer one clients stay on a domain controller that is gone";
     ReferralCost "referral-cost" Low
         "Referrals cost round trips",
         "a longer TTL after the move, and no interlinks, save them";

@@ -113,7 +113,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("rdma_capable", "RDMA", Flag, Always, "Whether it claims RDMA."),
         ("link_bits_per_second", "Speed", Number, Always, "Its speed, bits/s."),
         ("used", "Used", Flag, Always, "Whether a channel went to it."),
-        ("reason", "Why", Code, Always, "used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, same_interface or not_tried."),
+        ("reason", "Why", Code, Always, "used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, link_local, family (of the address), same_interface or not_tried."),
         ("status", "Status", Code, Nullable, "Status with which a channel to it was refused."),
     ]),
 ];

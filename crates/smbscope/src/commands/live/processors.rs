@@ -1,7 +1,7 @@
 //! Opens the processors of this machine, with whatever else is recorded.
 
 use smbscope_report::format;
-use smbscope_trace::record::Options;
+use smbscope_trace::record::{Options, Tracer};
 
 use super::args::Listen;
 use super::{Kept, Opened, is_the_probes};
@@ -18,7 +18,7 @@ impl Listen {
     /// that can be observed, processors are recorded alone.
     pub fn open_processors(
         &self,
-        (hz, switches): (u32, bool),
+        (hz, switches, tracer): (u32, bool, Tracer),
         time: i64,
         kept: Option<Kept>,
         verbosity: Verbosity,
@@ -39,7 +39,7 @@ impl Listen {
         };
         // Like the buffer for events of the probe.
         let buffer_bytes = (self.buffer / 4).min(self.memory / 4);
-        let options = Options { buffer_bytes, hz, switches };
+        let options = Options { buffer_bytes, hz, switches, tracer };
         let opened = match other {
             None => Opened {
                 source: Box::new(self.processors(&name(CPU, time), options, None, verbosity)?),
@@ -70,6 +70,9 @@ impl Listen {
         verbosity: Verbosity,
     ) -> anyhow::Result<ProcessorsSource> {
         let source = ProcessorsSource::open(recording, options, other)?;
+        if let Some(why) = source.instead() {
+            verbosity.say(&format!("processors are recorded by tracefs, without samples: {why}"));
+        }
         if !source.missing().is_empty() {
             verbosity.say(&format!("this kernel has no {}", source.missing().join(", ")));
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbscope_client::clock::Clock;
-use smbscope_client::{Host, Session};
+use smbscope_client::{Config, Host, Session};
 use smbscope_load::prepare::{self as work, Done, PrepareError};
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::Planner;
@@ -43,13 +43,15 @@ struct Job {
 
 /// Creates the users' files.
 pub fn prepare(args: &Prepare, verbosity: Verbosity) -> anyhow::Result<()> {
-    let place = args.place.resolve()?;
+    let mut place = args.place.resolve()?;
+    let config = args.client.config(place.kerberos.clone())?;
+    place.follow_links(&config, args.client.timeout, verbosity)?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
     let users: Vec<u64> = args.shard.users(args.users).collect();
     let total: u64 = users.iter().map(|&user| planner.files().user_bytes(user)).sum();
     let begin = Instant::now();
-    let job = Started { place, planner, users, clean: false };
+    let job = Started { place, config, planner, users, clean: false };
     let (done, count) = run(job, &args.client, args.parallel, Some(total), verbosity)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-3);
     verbosity.say(&format!(
@@ -68,11 +70,13 @@ pub fn prepare(args: &Prepare, verbosity: Verbosity) -> anyhow::Result<()> {
 
 /// Removes the files that prepare and runs created.
 pub fn clean(args: &Clean, verbosity: Verbosity) -> anyhow::Result<()> {
-    let place = args.place.resolve()?;
+    let mut place = args.place.resolve()?;
+    let config = args.client.config(place.kerberos.clone())?;
+    place.follow_links(&config, args.client.timeout, verbosity)?;
     let (workload, _) = args.what.load()?;
     let planner = Planner::new(workload.into(), args.what.seed, args.what.scale()?);
     let users: Vec<u64> = Shard::ALL.users(args.users).collect();
-    let job = Started { place, planner, users, clean: true };
+    let job = Started { place, config, planner, users, clean: true };
     let (done, count) = run(job, &args.client, args.parallel, None, verbosity)?;
     let left = match done.kept {
         0 => String::new(),
@@ -91,6 +95,7 @@ pub fn clean(args: &Clean, verbosity: Verbosity) -> anyhow::Result<()> {
 /// The work to do.
 struct Started {
     place: Destination,
+    config: Config,
     planner: Planner,
     users: Vec<u64>,
     clean: bool,
@@ -104,8 +109,8 @@ fn run(
     verbosity: Verbosity,
 ) -> anyhow::Result<(Done, u64)> {
     let (runtime, _) = runtime(0)?;
-    let Destination { target, credentials, kerberos, .. } = started.place;
-    let config = client.config(kerberos)?;
+    let Destination { target, credentials, .. } = started.place;
+    let config = started.config;
     let all = started.users.len() as u64;
     runtime.block_on(async {
         let folder = target.folder.clone();

@@ -39,12 +39,13 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
         return Err(Failure::usage("--matrix copies large files: use --workload bulk-copy"));
     }
     // Once for all cells, because it may prompt for a password.
-    let place = args.place.resolve()?;
+    let mut place = args.place.resolve()?;
+    let config = args.client.config(place.kerberos.clone())?;
+    place.follow_links(&config, args.client.timeout, verbosity)?;
     let scenarios: Vec<String> = workload.scenarios.iter().map(|it| it.name.clone()).collect();
     let (runtime, threads) = runtime(args.course.threads)?;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let looking = async {
-        let config = args.client.config(place.kerberos.clone())?;
         let host = Host::find(place.target.clone(), config, Clock::precise(), false).await?;
         check_first(args.client.timeout, host, &place.credentials, &planner).await
     };

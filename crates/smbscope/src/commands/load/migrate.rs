@@ -35,8 +35,10 @@ pub fn run(
     verbosity: Verbosity,
 ) -> anyhow::Result<()> {
     check(args)?;
-    let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
-    let mut config = args.client.config_of_one(kerberos)?;
+    let mut place = args.place.resolve()?;
+    let mut config = args.client.config_of_one(place.kerberos.clone())?;
+    place.follow_links(&config, args.client.timeout, verbosity)?;
+    let Destination { target, credentials, line, smbd, .. } = place;
     let needed = u32::from(migration.depth) * migration.block_bytes.div_ceil(65_536) + 8;
     config.credits = config.credits.max(needed.min(CREDITS_MAX) as u16);
     config.path_timeout = Some(args.bulk.path_timeout);

@@ -29,7 +29,7 @@ const UNEXPECTED_SHOWN: usize = 10;
 
 /// Runs users and prints the results.
 pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
-    let plan = plan(args)?;
+    let plan = plan(args, verbosity)?;
     let out = plan.out.clone();
     let name = plan.planner.workload().name.clone();
     let mut screen = Screen {
@@ -65,7 +65,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
 }
 
 /// What the arguments ask for.
-fn plan(args: &Run) -> anyhow::Result<RunPlan> {
+fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
     if args.search.find_capacity && args.course.shard.count > 1 {
         return Err(Failure::usage(
             "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
@@ -74,9 +74,11 @@ fn plan(args: &Run) -> anyhow::Result<RunPlan> {
     if !args.search.max_response.is_empty() && !args.search.find_capacity {
         return Err(Failure::usage("--max-response needs --find-capacity"));
     }
-    let Destination { target, credentials, kerberos, line, smbd } = args.place.resolve()?;
+    let mut place = args.place.resolve()?;
     let (workload, workload_text) = args.what.load()?;
-    let config = args.client.config(kerberos)?;
+    let config = args.client.config(place.kerberos.clone())?;
+    place.follow_links(&config, args.client.timeout, verbosity)?;
+    let Destination { target, credentials, line, smbd, .. } = place;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
     let search = args.search.find_capacity.then_some(SearchPlan {
         start_users: args.search.start_users,

@@ -5,21 +5,26 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use smbscope_client::dfs::follow;
 use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
 use smbscope_client::kerberos::keytab::Keytab;
 use smbscope_client::kerberos::krb5_conf::Krb5Conf;
-use smbscope_client::{Kerberos, Target};
+use smbscope_client::{Config, Kerberos, Target};
 use smbscope_load::run::users::Credentials;
 
 use crate::exit::{Code, Failure};
+use crate::options::Verbosity;
+use crate::pipeline::measure::{runtime, unless_interrupted};
 
 /// The share, and how users log on.
 #[derive(Debug, Args)]
 pub struct Where {
-    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Simulated users have separate folders in it.
+    /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Simulated users have separate folders in it. DFS links in
+    /// FOLDER are followed.
     #[arg(value_name = "TARGET", required_unless_present = "lab")]
     pub target: Option<String>,
     /// Use share, users and password of a lab (`smbscope lab up`) instead of TARGET: of the lab in
@@ -95,6 +100,33 @@ fn service(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((service, host)) if !service.is_empty() && !host.is_empty() => Ok(text.to_owned()),
         _ => Err("expected SERVICE/HOST, for example cifs/fs.example".into()),
+    }
+}
+
+impl Destination {
+    /// Follows the DFS links of the path, as the first user, and says where they lead.
+    ///
+    /// # Errors
+    ///
+    /// If no target of a link can be used.
+    pub fn follow_links(
+        &mut self,
+        config: &Config,
+        limit: Duration,
+        verbosity: Verbosity,
+    ) -> anyhow::Result<()> {
+        if self.target.folder.is_empty() {
+            return Ok(());
+        }
+        let (runtime, _) = runtime(1)?;
+        let credential = self.credentials.of(1);
+        let following = async { Ok(follow(limit, &self.target, config, &credential).await?) };
+        let followed = runtime.block_on(unless_interrupted(following))?;
+        if !followed.steps.is_empty() {
+            verbosity.say(&followed.to_string());
+        }
+        self.target = followed.target;
+        Ok(())
     }
 }
 

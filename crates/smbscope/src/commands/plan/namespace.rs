@@ -136,7 +136,7 @@ pub fn run(args: &NamespaceArgs, verbosity: Verbosity) -> anyhow::Result<()> {
 }
 
 fn check_or_compare(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    let reading = inputs::read(&args.inputs, &verbosity)?;
+    let reading = inputs::read(&args.inputs, &args.reading, &verbosity)?;
     if let Some(other) = &args.compare {
         return compare(args, &reading, other, &verbosity);
     }
@@ -178,7 +178,7 @@ fn compare(
     other: &PathBuf,
     verbosity: &Verbosity,
 ) -> anyhow::Result<()> {
-    let other = inputs::read(std::slice::from_ref(other), verbosity)?;
+    let other = inputs::read(std::slice::from_ref(other), &args.reading, verbosity)?;
     let (before, after) = (inputs::only(&other)?, inputs::only(reading)?);
     let changes = difference(before, after);
     let mut output = Output::stdout();

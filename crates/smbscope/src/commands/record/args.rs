@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::windows::What;
 use crate::commands::live::args::Listen;
@@ -76,6 +76,10 @@ pub struct Record {
     /// more than 3 % of one processor itself.
     #[arg(long, value_name = "HZ", default_value_t = 99, requires = "cpu", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub samples: u32,
+    /// What the kernel records processors with: ebpf; tracefs, where the kernel's configuration does not allow eBPF,
+    /// which takes no samples; auto tries them in this order.
+    #[arg(long, value_enum, value_name = "TRACER", default_value_t, requires = "cpu")]
+    pub tracer: Tracer,
     /// Also record every context switch, which shows the exact time of threads and of idling, and
     /// costs more.
     #[arg(long, requires = "cpu")]
@@ -98,4 +102,24 @@ pub struct Record {
     pub node: u32,
     #[command(flatten)]
     pub anonymize: Anonymize,
+}
+
+/// See [`Record::tracer`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Tracer {
+    #[default]
+    Auto,
+    Ebpf,
+    Tracefs,
+}
+
+#[cfg(feature = "probe")]
+impl From<Tracer> for smbscope_trace::record::Tracer {
+    fn from(tracer: Tracer) -> smbscope_trace::record::Tracer {
+        match tracer {
+            Tracer::Auto => smbscope_trace::record::Tracer::Auto,
+            Tracer::Ebpf => smbscope_trace::record::Tracer::Ebpf,
+            Tracer::Tracefs => smbscope_trace::record::Tracer::Tracefs,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use smbscope_analysis::processors::now::{CpuNow, Now};
 use smbscope_report::format;
 use smbscope_store::Part;
-use smbscope_trace::record::{Counted, Options, Recorder};
+use smbscope_trace::record::{Counted, Options, Recorder, Tracer};
 
 use super::args::Top;
 use super::screen::Screen;
@@ -40,7 +40,13 @@ struct Interval {
 pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     args.listen.schedule(true, verbosity)?;
     let buffer_bytes = args.listen.buffer / 4;
-    let mut recorder = Recorder::start("now", Options { buffer_bytes, hz: HZ, switches: false })?;
+    let mut recorder = Recorder::start(
+        "now",
+        Options { buffer_bytes, hz: HZ, switches: false, tracer: Tracer::Auto },
+    )?;
+    if let Some(why) = recorder.instead() {
+        verbosity.say(&format!("processors are recorded by tracefs, without samples: {why}"));
+    }
     if !recorder.missing().is_empty() {
         verbosity.say(&format!("this kernel has no {}", recorder.missing().join(", ")));
     }

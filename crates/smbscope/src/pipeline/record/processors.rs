@@ -21,6 +21,11 @@ impl ProcessorsSource {
         Ok(ProcessorsSource { recorder: Recorder::start(recording, options)?, other })
     }
 
+    /// Why it is tracefs instead of eBPF, although that was preferred.
+    pub fn instead(&self) -> Option<&str> {
+        self.recorder.instead()
+    }
+
     /// What this kernel cannot record.
     pub fn missing(&self) -> &[String] {
         self.recorder.missing()

@@ -11,11 +11,11 @@ use smbscope_plan::namespace::model::Namespace;
 use smbscope_plan::namespace::read::{self, Place, ReadNamespace, Reading};
 use smbscope_plan::namespace::referral::namespaces;
 use smbscope_plan::namespace::resolution::Resolution;
-use smbscope_store::source::{Input as StoreInput, OpenOptions, Source};
+use smbscope_store::source::Input as StoreInput;
 
 use super::bad;
 use crate::exit::{Code, Failure};
-use crate::options::Verbosity;
+use crate::options::{Reading as CaptureReading, Verbosity};
 use crate::pipeline::namespace::referrals;
 
 /// The longest file that is read.
@@ -27,7 +27,11 @@ const DEPTH_MAX: usize = 64;
 const NAMES_MAX: usize = 1_000;
 
 /// Reads files, folders and captures.
-pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<Reading> {
+pub(super) fn read(
+    paths: &[PathBuf],
+    options: &CaptureReading,
+    verbosity: &Verbosity,
+) -> anyhow::Result<Reading> {
     let (mut files, mut captures) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();
@@ -61,7 +65,7 @@ pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<R
     let mut reading =
         read::read(&files).map_err(|error| Failure::new(Code::NotRecognised, error.to_string()))?;
     for name in captures {
-        captured(&name, &mut reading, verbosity)?;
+        captured(&name, &mut reading, options, verbosity)?;
     }
     if reading.unknown_count > 0 {
         verbosity.say(&format!("{} lines were not understood:", reading.unknown_count));
@@ -73,8 +77,13 @@ pub(super) fn read(paths: &[PathBuf], verbosity: &Verbosity) -> anyhow::Result<R
 }
 
 /// Adds the namespaces that clients of a capture saw.
-fn captured(name: &str, reading: &mut Reading, verbosity: &Verbosity) -> anyhow::Result<()> {
-    let source = Source::open(&[name.to_owned()], OpenOptions::default())?;
+fn captured(
+    name: &str,
+    reading: &mut Reading,
+    options: &CaptureReading,
+    verbosity: &Verbosity,
+) -> anyhow::Result<()> {
+    let source = options.open(&[name.to_owned()], None)?;
     let namespaces = namespaces(&referrals(&source, verbosity)?);
     if namespaces.is_empty() {
         return Err(bad(name, "the capture has no referral of a namespace"));

@@ -76,6 +76,9 @@ pub struct MigrateArgs {
     pub state: Option<PathBuf>,
     #[command(flatten)]
     pub shown: Shown,
+    /// How captures are read.
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
@@ -93,7 +96,7 @@ fn seconds(time: Duration) -> anyhow::Result<u32> {
 
 /// Plans a move.
 pub(super) fn migrate(args: &MigrateArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    let reading = inputs::read(&args.inputs, &verbosity)?;
+    let reading = inputs::read(&args.inputs, &args.reading, &verbosity)?;
     let namespace = inputs::only(&reading)?;
     let clients = match &args.clients {
         Some(path) => {

@@ -14,7 +14,7 @@ use smbscope_plan::namespace::write::{Allowed, Lost, write};
 use super::super::new_file;
 use super::{bad, inputs};
 use crate::exit::Failure;
-use crate::options::{Verbosity, duration};
+use crate::options::{Reading, Verbosity, duration};
 use crate::output::Output;
 
 /// Rewrite a namespace: FQDNs, servers, TTLs, states, another form.
@@ -75,6 +75,9 @@ pub struct RewriteArgs {
     /// What may be lost, by the names that the refusal lists, or `all`.
     #[arg(long, value_name = "LOSS,...", value_delimiter = ',', value_parser = allowed)]
     pub allow: Vec<Loss>,
+    /// How captures are read.
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 /// Something that may be lost, or everything.
@@ -100,7 +103,7 @@ fn form(text: &str) -> Result<Form, String> {
 
 /// Rewrites a namespace.
 pub(super) fn run(args: &RewriteArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    let reading = inputs::read(&args.inputs, &verbosity)?;
+    let reading = inputs::read(&args.inputs, &args.reading, &verbosity)?;
     let namespace = inputs::only(&reading)?;
     let from = reading.namespaces.first().map_or(Form::Export2008, |one| one.form);
     let seconds = |time: Option<Duration>| -> anyhow::Result<Option<u32>> {

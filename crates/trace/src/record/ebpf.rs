@@ -1,0 +1,111 @@
+//! Events by eBPF: the programs of [`super::loader`], and their events as those of a trace.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
+
+use crate::event::{Coverage, Cpu, Event};
+use crate::symbols::KernelFunctions;
+
+use super::Options;
+use super::convert::Convert;
+use super::devices::Devices;
+use super::loader::{CpuCounters, LoadError, Programs, What};
+use super::ring_event::RingEvent;
+
+/// Attached programs, and what is known about their events.
+pub struct Ebpf {
+    programs: Programs,
+    convert: Convert,
+    hz: u32,
+    pending: Vec<RingEvent>,
+}
+
+impl Ebpf {
+    /// Attaches the programs. `offset_ns` is the time of day when the clock was 0.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn start(cpus: &[u32], options: Options, offset_ns: i64) -> Result<Ebpf, LoadError> {
+        let Options { buffer_bytes, hz, switches, .. } = options;
+        let programs = Programs::attach(cpus, What { buffer_bytes, hz, switches })?;
+        // After the programs were loaded, which are functions, too.
+        let functions = File::open("/proc/kallsyms")
+            .and_then(|file| KernelFunctions::read(BufReader::with_capacity(1 << 16, file)));
+        let interrupts = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+        let devices = Devices::read(&interrupts, Path::new("/sys/class"));
+        let convert = Convert::new(offset_ns, hz, devices, functions.unwrap_or_default());
+        Ok(Ebpf { programs, convert, hz, pending: Vec::new() })
+    }
+
+    /// Gives the events up to a time to the sink, in the order of time: how many, and whether there may be more.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    pub fn read(
+        &mut self,
+        until: u64,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(u64, bool), LoadError> {
+        let more = self.programs.read(&mut self.pending)?;
+        // Almost in order: each processor's are.
+        self.pending.sort_by_key(RingEvent::time);
+        let ready = self.pending.partition_point(|event| event.time() <= until);
+        let mut events = 0;
+        for event in self.pending.drain(..ready) {
+            events += u64::from(!matches!(event, RingEvent::Name(_)));
+            self.convert.event(event, &mut |event| sink(event));
+        }
+        Ok((events, more))
+    }
+
+    /// What this kernel cannot record.
+    pub fn missing(&self) -> &[String] {
+        &self.programs.missing
+    }
+
+    /// Bytes of the ring of one processor.
+    pub fn ring_bytes(&self) -> u64 {
+        u64::from(self.programs.ring_bytes)
+    }
+
+    /// Takes a sample only every `every` ticks.
+    pub fn sample_every(&mut self, every: u32) {
+        self.programs.sample_every(every);
+    }
+
+    /// Records no more context switches.
+    pub fn no_switches(&mut self) {
+        self.programs.no_switches();
+    }
+
+    /// Removes the programs; the events until then can still be read.
+    pub fn detach(&mut self) {
+        self.programs.detach();
+    }
+
+    /// Counters of a processor.
+    pub fn counters(&self, cpu: u32) -> CpuCounters {
+        self.programs.counters(cpu)
+    }
+
+    /// What could not be paired or named, and events of processors that there is no memory for.
+    pub fn coverage(&self, cpus: &[Cpu]) -> Coverage {
+        let sum = |of: fn(&CpuCounters) -> u64| {
+            cpus.iter().map(|cpu| of(&self.programs.counters(cpu.cpu))).sum()
+        };
+        let has_no_names = self.hz > 0 && !self.convert.knows_functions();
+        Coverage {
+            events_lost: Some(self.programs.beyond()),
+            starts_unmatched: sum(|counters| counters.starts_unmatched),
+            ends_unmatched: sum(|counters| counters.ends_unmatched),
+            stacks_discarded: self.convert.stacks_discarded,
+            names_discarded: self.convert.names_discarded(),
+            notes: has_no_names
+                .then(|| "functions of the kernel have no names (kernel.kptr_restrict)".to_owned()),
+            ..Coverage::default()
+        }
+    }
+}
