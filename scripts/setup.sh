@@ -82,6 +82,10 @@ tool() { # CRATE VERSION: a cargo command that checks use, in the cache
   CARGO_TARGET_DIR=$cache/tools/target cargo install --quiet --locked --root "$cache/tools" "$1@$2"
 }
 
+fuse() { # file systems that lose data, or are slow
+  "$cache/venv/bin/python" -c 'import mfusepy' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check mfusepy || say "without mfusepy: tests of lost data are skipped"
+}
+
 samba_422() { # next to the system's; without it its tests are skipped
   [ -x "$cache/samba-4.22/bin/smbd" ] && return 0
   say "unpacking Samba 4.22 into $cache/samba-4.22"
@@ -115,7 +119,7 @@ case $what in
     packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
-    "$cache/venv/bin/python" -c 'import mfusepy' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check mfusepy
+    fuse
     samba_422
     ;;
   test | bench)
@@ -128,6 +132,8 @@ case $what in
     samba_422
     if [ "$what" = test ]; then
       servers
+      packages 7z=p7zip-full chromium=chromium fusermount3=fuse3
+      fuse
     else
       packages smbtorture=samba-testsuite hyperfine=hyperfine ethtool=ethtool strace=strace bpftrace=bpftrace iperf3=iperf3 sockperf=sockperf ping=iputils-ping
     fi

@@ -77,9 +77,9 @@ pub fn buffer() -> Vec<u8> {
 /// and the fields.
 pub fn event_buffer(mut bytes: &[u8]) -> Vec<u8> {
     use smbscope_trace::windows::Provider;
-    const NUMBERS: [u16; 24] = [
+    const NUMBERS: [u16; 32] = [
         1, 2, 4, 8, 11, 12, 14, 15, 16, 18, 21, 102, 104, 108, 111, 120, 122, 500, 552, 1_001, 1_003, 160, 40_000,
-        2_000,
+        2_000, 32_004, 32_006, 30_105, 30_106, 32_028, 32_048, 32_050, 32_053,
     ];
     let mut records = Vec::new();
     let mut ticks = 1_000_000_i64;

@@ -276,10 +276,10 @@ fn make() {
     }
     compressed(&mut seeds);
     for provider in 0..4 {
-        // Requests, responses, packets and messages of 64 and 160 bytes.
-        for number in 0..24 {
-            let head = [160, 0, provider, number << 1 | 1, 0, 2, 3];
-            let fields: Vec<u8> = (0..160).map(|at| if at % 4 == 0 { at / 8 } else { 0 }).collect();
+        // Requests, responses, packets, messages and sums of requests.
+        for number in 0..32 {
+            let head = [224, 0, provider, number << 1 | 1, 0, 2, 3];
+            let fields: Vec<u8> = (0..224).map(|at| if at % 4 == 0 { at / 8 } else { 0 }).collect();
             seeds.add("windows", &[0], &[&head[..], &fields].concat());
         }
     }

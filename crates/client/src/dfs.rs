@@ -26,7 +26,7 @@ use crate::session::{Session, within};
 
 /// Servers asked for one path: links that lead to each other end here.
 const SERVERS_MAX: usize = 16;
-/// Longest answer that is asked for, in bytes.
+/// Longest answer that a request allows, in bytes.
 const ANSWER_BYTES: u32 = 65_536;
 /// The highest version of referrals.
 const VERSION: u16 = 4;

@@ -22,7 +22,7 @@ use smbscope_analysis::summary::Report;
 
 use crate::Meta;
 use crate::document::{Block, Document, Section};
-use crate::verdict;
+use crate::verdict::{self, is_migration};
 
 pub(crate) use forecast::forecast;
 pub(crate) use net::problem;
@@ -86,16 +86,21 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
         return sections;
     }
     let mut sections = Vec::new();
-    if let Some(load) = &report.load {
+    let users = report.load.as_ref().filter(|load| !is_migration(load));
+    if let Some(load) = users {
         sections.push(load::capacity(load));
+    } else if report.load.is_some() {
+        sections.extend(report.channels.as_ref().map(channels::channels));
     }
     sections.push(latency::overview(report));
     sections.extend(findings::findings(report, meta));
     sections.extend(logged::logged(&report.logged));
     sections.extend(report.net.as_ref().map(net::net));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));
-    sections.extend(report.load.as_ref().map(load::scenarios));
-    sections.extend(report.channels.as_ref().map(channels::channels));
+    sections.extend(users.map(load::scenarios));
+    if users.is_some() || report.load.is_none() {
+        sections.extend(report.channels.as_ref().map(channels::channels));
+    }
     sections.push(work::series(report));
     sections.extend(report.server.as_ref().map(|it| server::server(report, it)));
     sections.extend([

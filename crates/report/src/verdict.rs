@@ -248,6 +248,11 @@ pub(crate) fn response(load: &Load, step: &StepRow) -> (Option<i64>, Option<i64>
 /// The workload that moves bulk data over the channels of a session.
 const MIGRATION: &str = "migrate";
 
+/// Whether the run moves bulk data, for which users and their response times say nothing.
+pub(crate) fn is_migration(load: &Load) -> bool {
+    load.runs.iter().any(|run| run.description.workload == MIGRATION)
+}
+
 fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
     let step = answer_step(load);
     let time = |row: &StepRow| {
@@ -258,7 +263,9 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
             duration(median)
         )
     };
+    // One user who moves data has no share of scenarios that end in time.
     let mut reasons: Vec<_> = step
+        .filter(|_| !is_migration(load))
         .map(|row| {
             let users = format::count(row.users);
             format!("With {users} users {}.", time(row))
@@ -321,9 +328,8 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
 
 /// A step without overload. A migration is one user's: its rate is what counts.
 fn of_step(load: &Load, row: &StepRow) -> String {
-    let is_migration = load.runs.iter().any(|run| run.description.workload == MIGRATION);
     let channels = load.runs.iter().map(|run| run.description.channels).sum::<u64>();
-    match (row.bytes_per_second.filter(|_| is_migration), row.users) {
+    match (row.bytes_per_second.filter(|_| is_migration(load)), row.users) {
         (Some(bytes), _) => format!(
             "Data moved at {} over {} {}",
             format::bits(bytes * 8.0),

@@ -4,10 +4,12 @@
 //! No public log with packets or of the server exists. These are synthetic: written from the fields that the
 //! manifests list, apart from the reader, so that rows of the log can be compared with rows of the capture.
 
+mod client;
 mod conversation;
 mod events;
 mod packets;
 
+pub use client::{CLIENT_SHARES, ClientRequest, client_requests};
 pub use conversation::{Exchange, conversation};
 pub use events::{Layout, server_events, server_messages};
 pub use packets::{Layers, netsh, pktmon};

@@ -1,11 +1,14 @@
-//! Where names of functions come from that a trace does not have: PDB files in folders, and text of
+//! Where names of functions come from that a trace does not have: PDB files and ELF files in folders, and text of
 //! `/proc/kallsyms`.
 //!
 //! A folder is a symbol store (`DIR/name.pdb/GUIDAGE/name.pdb`, as symchk and debuggers write it; in
 //! its subfolder `msfz0` for compressed files), or has the files themselves (`DIR/name.pdb`). A file
-//! is used only if its GUID and age are those that the image names. Nothing is downloaded.
+//! is used only if its GUID and age are those that the image names. ELF files are those of a folder of build ids
+//! (`DIR/.build-id/ab/cdef...`), as perf's cache (`~/.debug`) and packages with debug symbols (`/usr/lib/debug`) have it; the
+//! former also has the kernel's symbols as text. Nothing is downloaded.
 
 mod container;
+mod elf;
 pub(crate) mod functions;
 pub(crate) mod kallsyms;
 mod pdb;
@@ -65,6 +68,18 @@ pub fn pdb_functions(
     pdb::functions(source, wanted)
 }
 
+/// The functions of an ELF file; `None` if it has another build id than `wanted`.
+///
+/// # Errors
+///
+/// Those of the operating system, and what is wrong with the file.
+pub fn elf_functions(
+    source: impl Read + Seek,
+    wanted: &str,
+) -> Result<Option<Functions>, Unreadable> {
+    elf::functions(source, wanted)
+}
+
 /// Folders and files with symbols. A clone shares what was read.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
@@ -75,7 +90,7 @@ pub struct Symbols {
 struct Shared {
     folders: Vec<PathBuf>,
     kernel: Option<Arc<KernelFunctions>>,
-    /// PDB files by their key.
+    /// PDB and ELF files by their key.
     files: Mutex<HashMap<Box<str>, Found>>,
 }
 
@@ -119,8 +134,16 @@ impl Symbols {
         self.shared.kernel.as_ref()
     }
 
-    /// The PDB file with the key `NAME/GUIDAGE`.
-    pub fn pdb(&self, key: &str) -> Found {
+    /// The kernel's functions in a folder of build ids, as perf keeps them.
+    pub fn kernel_of(&self, build_id: &str) -> Option<KernelFunctions> {
+        let places = self.shared.folders.iter().filter_map(|folder| by_build_id(folder, build_id));
+        let file = places.filter_map(|place| File::open(place.join("kallsyms")).ok()).next()?;
+        let functions = KernelFunctions::read(BufReader::new(file)).ok()?;
+        (!functions.is_empty()).then_some(functions)
+    }
+
+    /// The PDB file with the key `NAME/GUIDAGE`, or the ELF file with that build id.
+    pub fn file(&self, key: &str) -> Found {
         if self.shared.folders.is_empty() {
             return Found::No;
         }
@@ -137,7 +160,7 @@ impl Symbols {
     }
 
     fn look_for(&self, key: &str) -> Option<Found> {
-        let (name, identity) = key.split_once('/')?;
+        let Some((name, identity)) = key.split_once('/') else { return self.look_for_elf(key) };
         let wanted = Identity::parse(identity)?;
         // Names are bytes of the trace: they must not lead out of the folder.
         let mut parts = Path::new(name).components();
@@ -165,6 +188,38 @@ impl Symbols {
         }
         damaged
     }
+
+    fn look_for_elf(&self, build_id: &str) -> Option<Found> {
+        let mut damaged = None;
+        for folder in &self.shared.folders {
+            let Some(place) = by_build_id(folder, build_id) else { continue };
+            let mut debug = place.clone().into_os_string();
+            debug.push(".debug");
+            for path in [place.join("elf"), debug.into(), place] {
+                if !path.is_file() {
+                    continue;
+                }
+                let read = File::open(&path).map_err(Unreadable::Io);
+                match read.and_then(|file| elf::functions(file, build_id)) {
+                    Ok(Some(functions)) => return Some(Found::Yes(Arc::new(functions))),
+                    Ok(None) => {}
+                    Err(error) => {
+                        let what = format!("{}: {error}", path.display());
+                        damaged.get_or_insert(Found::Damaged(what.into()));
+                    }
+                }
+            }
+        }
+        damaged
+    }
+}
+
+/// Where a folder has what belongs to a build id.
+fn by_build_id(folder: &Path, build_id: &str) -> Option<PathBuf> {
+    // Bytes of the trace: they must not lead out of the folder.
+    let is_id = build_id.len() > 2 && build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (first, rest) = build_id.split_at_checked(2).filter(|_| is_id)?;
+    Some(folder.join(".build-id").join(first).join(rest))
 }
 
 /// The entry of a folder with that name, in capitals or not: Windows does not distinguish them.
@@ -183,7 +238,7 @@ fn kernel(path: &Path) -> Result<KernelFunctions, Error> {
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(io)?;
     if !kallsyms::is_kallsyms(&String::from_utf8_lossy(&head)) {
-        let what = "neither a folder with PDB files nor text of /proc/kallsyms";
+        let what = "neither a folder with PDB or ELF files nor text of /proc/kallsyms";
         return Err(Error::Symbols(path.to_owned(), what));
     }
     let file = File::open(path).map_err(io)?;

@@ -8,6 +8,7 @@
 //! in this order: messages of the server, packets, requests and responses of the server. The server's work is
 //! added to the rows of each kind.
 
+mod client;
 mod delay;
 mod fields;
 mod fragments;
@@ -30,6 +31,7 @@ pub use server::{Calibration, Machine, socket_address};
 
 use crate::etl::clock::Clock;
 use crate::etl::record::{Origin, Record};
+use client::ClientEvents;
 use delay::{Delay, What};
 use messages::{Connections, Messages};
 use packets::{Layers, Packet, Packets};
@@ -44,6 +46,8 @@ pub enum Rows {
     Messages,
     /// Requests and responses of the server, without their bytes.
     Events,
+    /// Sums of the client's requests, without their messages.
+    Client,
 }
 
 /// Events of each kind that a log has.
@@ -53,6 +57,8 @@ pub struct Found {
     pub messages: u64,
     pub requests: u64,
     pub responses: u64,
+    /// Requests that the client sums up.
+    pub client_requests: u64,
     /// Events that the server or the client also writes to its event log.
     pub log_events: u64,
 }
@@ -70,6 +76,9 @@ impl Found {
                 &mut self.requests
             }
             Provider::SmbServer if server::is_response(id) => &mut self.responses,
+            Provider::SmbClient if client::is_request(id) => &mut self.client_requests,
+            // They belong to requests, which are counted.
+            Provider::SmbClient if client::is_known(id) => return true,
             _ if log_events::is_known(provider, id) => &mut self.log_events,
             _ => return false,
         };
@@ -82,9 +91,9 @@ impl Found {
         match *self {
             Found { messages: 1.., .. } => Some(Rows::Messages),
             Found { packets: 1.., .. } => Some(Rows::Packets),
-            Found { requests: 1.., .. }
-            | Found { responses: 1.., .. }
-            | Found { log_events: 1.., .. } => Some(Rows::Events),
+            Found { requests: 1.., .. } | Found { responses: 1.., .. } => Some(Rows::Events),
+            Found { client_requests: 1.., .. } => Some(Rows::Client),
+            Found { log_events: 1.., .. } => Some(Rows::Events),
             _ => None,
         }
     }
@@ -102,6 +111,7 @@ pub struct Survey {
     layers: Layers,
     names: Names,
     calibration: server::calibration::Survey,
+    client: client::Survey,
 }
 
 /// The provider and number of an event that may say something about SMB.
@@ -121,7 +131,8 @@ impl Survey {
                 self.names.event(record, id);
                 self.calibration.event(record, id, clock);
             }
-            Provider::PacketMonitor | Provider::SmbClient => {}
+            Provider::SmbClient => self.client.event(record, id, clock),
+            Provider::PacketMonitor => {}
         }
         self.found.count(provider, id)
     }
@@ -139,6 +150,7 @@ pub struct Operations {
     messages: Messages,
     connections: Connections,
     server: ServerEvents,
+    client: Option<ClientEvents>,
     /// Frames and messages that wait for the events of the server about the same operations.
     delay: Option<Delay>,
     log_events: Vec<ServerEvent>,
@@ -165,6 +177,10 @@ impl Operations {
     ) -> Result<Option<Operations>, Error> {
         let Some(rows) = survey.found.rows() else { return Ok(None) };
         let calibration = survey.calibration.finish(machine);
+        let client = match rows {
+            Rows::Client => Some(ClientEvents::new(recording, survey.client.finish(machine))?),
+            _ => None,
+        };
         Ok(Some(Operations {
             recording: recording.into(),
             clock,
@@ -176,7 +192,9 @@ impl Operations {
             messages: Messages::new(),
             connections: Connections::default(),
             server: ServerEvents::new(calibration, survey.names),
-            delay: (rows != Rows::Events && survey.found.responses > 0).then(Delay::default),
+            client,
+            delay: (!matches!(rows, Rows::Events | Rows::Client) && survey.found.responses > 0)
+                .then(Delay::default),
             log_events: Vec::new(),
         }))
     }
@@ -194,6 +212,12 @@ impl Operations {
             match log_events::of_fields(provider, id, version, payload, time_ns, &self.recording) {
                 Some(event) => self.log_events.push(event),
                 None => self.server.counts.unknown += 1,
+            }
+            return;
+        }
+        if provider == Provider::SmbClient && client::is_known(id) {
+            if let Some(client) = &mut self.client {
+                client.event(record, id, time_ns);
             }
             return;
         }
@@ -244,7 +268,9 @@ impl Operations {
     /// Whether [`Operations::parts`] should be called now.
     #[inline]
     pub fn wants_out(&self) -> bool {
-        self.feed.wants_out() || self.log_events.len() >= LOG_EVENTS
+        self.feed.wants_out()
+            || self.log_events.len() >= LOG_EVENTS
+            || self.client.as_ref().is_some_and(ClientEvents::wants_out)
     }
 
     /// Everything that ended since the last call.
@@ -253,9 +279,12 @@ impl Operations {
     ///
     /// Arrow's.
     pub fn parts(&mut self) -> Result<Vec<Part>, Error> {
-        let Operations { feed, server, rows, recording, log_events, .. } = self;
+        let Operations { feed, server, client, rows, recording, log_events, .. } = self;
         let mut parts = feed.parts(&mut |row, ends| server.amend(row, ends, *rows))?;
         parts.push(server.take_slices(recording, *rows)?);
+        if let Some(client) = client {
+            parts.extend(client.parts()?);
+        }
         if !log_events.is_empty() {
             parts.push(Part::ServerEvents(std::mem::take(log_events)));
         }
@@ -273,15 +302,23 @@ impl Operations {
         let Operations { feed, mut server, rows, recording, mut packets, mut messages, .. } = self;
         let not_messages = self.connections.discarded;
         let (found, build) = (self.found, self.build);
+        let mut client = self.client;
         let packets = packets.end();
         let discarded = messages.end() + not_messages;
         let mut parts = feed.end(&mut |row, ends| server.amend(row, ends, rows), |coverage| {
             coverage.file_bytes = file_bytes;
             coverage.format = format(rows, &found, build);
             coverage.resolution_ns = Some(100);
-            if rows != Rows::Packets {
-                coverage.vantage = Some(Vantage::Inside.name().to_owned());
-                server::REASON.clone_into(&mut coverage.vantage_reason);
+            match rows {
+                Rows::Packets => {}
+                Rows::Client => {
+                    coverage.vantage = Some(Vantage::Client.name().to_owned());
+                    "recorded by the client".clone_into(&mut coverage.vantage_reason);
+                }
+                _ => {
+                    coverage.vantage = Some(Vantage::Inside.name().to_owned());
+                    server::REASON.clone_into(&mut coverage.vantage_reason);
+                }
             }
             match rows {
                 Rows::Packets => cover_packets(coverage, packets),
@@ -289,12 +326,17 @@ impl Operations {
                     coverage.messages_malformed += discarded;
                     coverage.frames = 0;
                 }
-                Rows::Events => coverage.frames = 0,
+                Rows::Events | Rows::Client => coverage.frames = 0,
             }
         })?;
         // The coverage is the last part.
         let slices = server.take_slices(&recording, rows)?;
         parts.insert(parts.len().saturating_sub(1), slices);
+        if let Some(client) = &mut client {
+            for part in client.end()? {
+                parts.insert(parts.len().saturating_sub(1), part);
+            }
+        }
         if !self.log_events.is_empty() {
             parts.insert(parts.len().saturating_sub(1), Part::ServerEvents(self.log_events));
         }
@@ -303,7 +345,12 @@ impl Operations {
             let counts = &server.counts;
             coverage.messages_unknown += counts.unknown;
             coverage.operations_discarded += counts.limited;
-            coverage.notes = notes(&found, rows, &server, packets);
+            if let Some(client) = &client {
+                coverage.operations += client.rows;
+                coverage.messages_unknown += client.unknown;
+                coverage.operations_discarded += client.limited;
+            }
+            coverage.notes = notes(&found, rows, &server, client.as_ref(), packets);
         }
         Ok(parts)
     }
@@ -314,6 +361,7 @@ fn format(rows: Rows, found: &Found, build: u32) -> String {
         Rows::Packets => "packets",
         Rows::Messages => "messages of SMB",
         Rows::Events if found.responses == 0 => "requests of SMBServer",
+        Rows::Client => "requests of SMBClient",
         Rows::Events => "events of SMBServer",
     };
     format!("Windows event trace log ({what}), build {build}")
@@ -331,9 +379,23 @@ fn notes(
     found: &Found,
     rows: Rows,
     server: &ServerEvents,
+    client: Option<&ClientEvents>,
     packets: &PacketCounts,
 ) -> Option<String> {
     let mut notes = Vec::new();
+    if let Some(unit) = client.map(ClientEvents::unit) {
+        let sure = if unit.is_checked { "" } else { " (not sure)" };
+        notes.push(format!(
+            "The client's time: {}{sure}. These events have no connection, session and status.",
+            unit.reason
+        ));
+    }
+    if rows != Rows::Client && found.client_requests > 0 {
+        notes.push(format!(
+            "The log also has {} requests of the client, which show the same operations: they were not decoded.",
+            found.client_requests
+        ));
+    }
     if let Some(calibration) = server.calibration() {
         let sure = if calibration.is_checked { "" } else { " (not sure)" };
         notes.push(format!("The server's time: {}{sure}.", calibration.reason));

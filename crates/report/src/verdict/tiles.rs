@@ -1,8 +1,9 @@
 //! At most six numbers next to the verdict, each of which says what it measures.
 
+use smbscope_analysis::channels::{CpuCost, SessionTimeline};
 use smbscope_analysis::summary::{Load, Report, StepRow};
 
-use super::{answer_step, duration, response};
+use super::{answer_step, duration, is_migration, response};
 use crate::format;
 
 /// A number that says what it measures.
@@ -28,7 +29,11 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
     if let Some(load) = &report.load
         && let Some(step) = answer_step(load)
     {
-        return of_step(load, step);
+        let session = report.channels.as_ref().and_then(|channels| channels.sessions.first());
+        return match session.filter(|_| is_migration(load)) {
+            Some(session) => of_migration(report, step, session),
+            None => of_step(load, step),
+        };
     }
     let tally = &report.totals.tally;
     if tally.operations == 0 {
@@ -69,6 +74,47 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
         Tile::new("File data", format::bytes(bytes), both),
         Tile::new("Errors", format::count(tally.errors), unanswered),
     ]
+}
+
+/// What a run that moves bulk data is asked.
+fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> Vec<Tile> {
+    let bytes = session.written_bytes.saturating_add(session.read_bytes);
+    let rate = |bytes: f64| format::bits(bytes * 8.0);
+    let paths = match session.paths {
+        1 => "1 path".to_owned(),
+        paths => format!("{} paths", format::count(paths)),
+    };
+    let mut tiles = vec![
+        Tile::new(
+            "Moved",
+            format::bytes(bytes),
+            format!("in {}", duration(Some(step.duration_ns))),
+        ),
+        Tile::new(
+            "Plateau",
+            session.plateau_bytes_per_second.map_or_else(|| "not reached".to_owned(), rate),
+            format!("mean {}", rate(session.mean_bytes_per_second)),
+        ),
+        Tile::new("Channels", format::count(session.channels.len() as u64), paths),
+        Tile::new(
+            "First byte",
+            duration(session.first_byte_after_ns),
+            format!("90 % of the plateau after {}", duration(session.plateau_after_ns)),
+        ),
+    ];
+    // A machine's own row has no process.
+    let machines: Vec<_> = session.cpu.iter().filter(|cost| cost.process.is_none()).collect();
+    if let Some(first) = machines.first() {
+        let of = |cost: &CpuCost| format!("{:.2} s", cost.seconds_per_gb);
+        let others = machines.iter().skip(1).map(|cost| format!("{} {}", cost.source, of(cost)));
+        let title = format!("Processor time per GB, {}", first.source);
+        tiles.push(Tile::new(title, of(first), others.collect::<Vec<_>>().join(", ")));
+    }
+    let tally = &report.totals.tally;
+    let again: u64 = session.channels.iter().filter_map(|one| one.retransmissions).sum();
+    let again = format!("{} segments sent again", format::count(again));
+    tiles.push(Tile::new("Errors", format::count(tally.errors), again));
+    tiles
 }
 
 fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {

@@ -269,7 +269,7 @@ fn symbols_that_are_none_are_refused() {
     let said = complaint(4, ["report", &input, "--symbols", "/nonexistent/folder"]);
     assert!(said.contains("/nonexistent/folder"), "{said}");
     let said = complaint(3, ["report", &input, "--symbols", &input]);
-    assert!(said.contains("neither a folder with PDB files"), "{said}");
+    assert!(said.contains("neither a folder with PDB or ELF files"), "{said}");
 }
 
 #[test]

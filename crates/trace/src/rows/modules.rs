@@ -82,6 +82,16 @@ impl Modules {
             self.used.damaged += 1;
             self.used.first_damaged.get_or_insert(what.into());
         }
+        // perf's cache has them, too.
+        if path == KERNEL
+            && self.kernel.is_none()
+            && let Some(build_id) = symbols.as_deref()
+            && let Some(kernel) = self.symbols.kernel_of(build_id)
+            && kernel.has_start(base)
+        {
+            self.kernel = Some(Arc::new(kernel));
+            self.used.files += 1;
+        }
         let name: Arc<str> = path.rsplit(['\\', '/']).next().unwrap_or(path).into();
         let device = self.devices.get(driver(&name).as_str()).cloned().flatten();
         self.by_base.insert(base, Module { size_bytes, name, symbols, device, functions: None });
@@ -127,7 +137,7 @@ impl Modules {
             place.offset = Some(offset);
             let (symbols, used) = (&self.symbols, &mut self.used);
             let functions = module.functions.get_or_insert_with(|| {
-                match symbols.pdb(module.symbols.as_deref()?) {
+                match symbols.file(module.symbols.as_deref()?) {
                     Found::No => None,
                     Found::Yes(functions) => {
                         used.files += 1;

@@ -21,7 +21,7 @@ fn put(path: &Path, bytes: &[u8]) {
 }
 
 fn found(dir: &Path, key: &str) -> Option<Arc<Functions>> {
-    match Symbols::open(&[dir.to_owned()]).unwrap().pdb(key) {
+    match Symbols::open(&[dir.to_owned()]).unwrap().file(key) {
         Found::Yes(functions) => Some(functions),
         _ => None,
     }
@@ -66,7 +66,7 @@ fn a_damaged_file_is_counted_and_another_one_is_used() {
     let place = dir.path().join(format!("ndis.pdb/{KEY}"));
     put(&place.join("ndis.pdb"), &bytes[..700]);
     let symbols = Symbols::open(&[dir.path().to_owned()]).unwrap();
-    let Found::Damaged(what) = symbols.pdb(&format!("ndis.pdb/{KEY}")) else { panic!() };
+    let Found::Damaged(what) = symbols.file(&format!("ndis.pdb/{KEY}")) else { panic!() };
     assert!(what.ends_with("ndis.pdb: it is cut off"), "{what}");
     put(&place.join("msfz0/ndis.pdb"), &msfz(&two_functions().streams(), Compression::Zstd));
     assert!(found(dir.path(), &format!("ndis.pdb/{KEY}")).is_some());
@@ -88,7 +88,7 @@ fn texts_of_kallsyms_are_told_from_others() {
     for (text, error) in [
         ("ffffffff81000000 T _stext\n", None),
         ("0000000000000000 T _stext\n", Some("only root sees them")),
-        ("nonsense\n", Some("neither a folder with PDB files nor text of /proc/kallsyms")),
+        ("nonsense\n", Some("neither a folder with PDB or ELF files nor text of /proc/kallsyms")),
     ] {
         std::fs::write(&path, text).unwrap();
         match error {

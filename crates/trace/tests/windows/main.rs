@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod client;
 mod events;
 mod packets;
 mod rows;

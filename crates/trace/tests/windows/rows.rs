@@ -9,7 +9,7 @@ use smbscope_capture::file::{Limits, LinkType, Reader as CaptureReader};
 use smbscope_capture::{Decoder, Input, Options};
 use smbscope_tables::Part;
 use smbscope_tables::slice::Slice;
-use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, Session, Tree};
+use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, ServerEvent, Session, Tree};
 use smbscope_testing::windows_log::Frame;
 use smbscope_trace::{Format, Reader, Symbols, Wanted};
 
@@ -26,6 +26,7 @@ pub struct Decoded {
     pub trees: Vec<Tree>,
     pub handles: Vec<Handle>,
     pub channels: Vec<Channel>,
+    pub events: Vec<ServerEvent>,
     pub coverage: Option<Coverage>,
 }
 
@@ -39,6 +40,7 @@ impl Decoded {
             Part::Trees(rows) => self.trees.extend(rows),
             Part::Handles(rows) => self.handles.extend(rows),
             Part::Channels(rows) => self.channels.extend(rows),
+            Part::ServerEvents(rows) => self.events.extend(rows),
             Part::Coverage(row) => self.coverage = Some(*row),
             _ => {}
         }

@@ -151,7 +151,7 @@ fn cycles_unit(machine: Machine, pairs: &[(u64, i64)]) -> (f64, String, bool) {
 }
 
 /// The unit by which totals agree best with the times of the events.
-fn times_unit(machine: Machine, pairs: &[(u64, i64)]) -> (f64, String, bool) {
+pub fn times_unit(machine: Machine, pairs: &[(u64, i64)]) -> (f64, String, bool) {
     let mut candidates = vec![(100.0, "100 ns".to_owned()), (1.0, "1 ns".to_owned())];
     candidates.push((1_000.0, "1 µs".to_owned()));
     if machine.ticks_per_second > 0 && machine.ticks_per_second != 10_000_000 {
