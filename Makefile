@@ -141,7 +141,8 @@ bench-channels: build
 
 bench-bulk: build
 	scripts/setup.sh bench
-	python3 bench/bulk.py --smbscope $(SMBSCOPE)
+	cargo build --release --locked -p smbscope-load --example bulk_sink
+	python3 bench/bulk.py --smbscope $(SMBSCOPE) --sink $(CARGO_TARGET_DIR)/release/examples/bulk_sink
 
 bench-net: build
 	scripts/setup.sh bench

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Bulk data on the loopback interface: SMB next to the network without SMB, and next to other programs.
 
-    bench/bulk.py [--smbscope FILE] [--samba FOLDER] [--size MIB] [--pairs N] > tables
+    bench/bulk.py [--smbscope FILE] [--samba FOLDER] [--size MIB] [--pairs N] [--only WORD] > tables
 
 Prints the tables of docs/measurements/bulk.md. `smbscope net` and iperf3 move TCP data; `smbscope load --workload migrate`
 and smbclient move the same amount to and from a private Samba whose share is in memory (/dev/shm). The order of the
@@ -84,7 +84,7 @@ def iperf3(streams, reverse):
 
 def migrate(channels, reverse, *more):
     before = server_cpu()
-    text = run(binary, "load", "//127.0.0.1:%s/share" % port, "--user", "user00001", "--password-file",
+    text = run(binary, "load", "//127.0.0.1:%s/home" % port, "--user", "user00001", "--password-file",
                os.path.join(lab, "password"), "--workload", "migrate", "--channels", "127.0.0.1x%d" % channels,
                "--size", "%dMiB" % arguments.size, "--direction", "in" if reverse else "out", "--format", "json", "-q",
                *more)
@@ -94,10 +94,31 @@ def migrate(channels, reverse, *more):
     client = (found["client_cpu_user_ns"] + found["client_cpu_kernel_ns"]) / size
     carried = [one for one in found["channels"] if one["moved_bytes"]]
     if len(carried) != channels:
-        raise SystemExit("%d of %d channels carried data: %s" % (len(carried), channels, found["refused"]))
+        # A short transfer can end before the last channel is bound.
+        return migrate(channels, reverse, *more)
     # The file of a read is written first, outside the measured time, so the server's time is not that of the read.
     server = None if reverse else (server_cpu() - before) * GIGA / size
     return found["bytes_per_second"] / 1e6, client, server
+
+
+def nothing(reverse):
+    """The client against a server that has no work."""
+    server = subprocess.Popen([arguments.sink], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    number = server.stdout.readline().split()[1]
+    text = run(binary, "load", "//127.0.0.1:%s/sink" % number, "--user", "user00001", "--password-file",
+               os.path.join(lab, "password"), "--workload", "migrate", "--channels", "1", "--size",
+               "%dMiB" % (4 * arguments.size), "--direction", "in" if reverse else "out", "--format", "json", "-q")
+    found = json.loads(text)
+    with open("/proc/%d/stat" % server.pid) as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    cpu = sum(int(value) for value in fields[11:13]) / os.sysconf("SC_CLK_TCK")
+    server.stdin.close()
+    server.wait()
+    size = found["bytes"]
+    # The file of a read is written first.
+    server_cpu = None if reverse else cpu * GIGA / size
+    return (found["bytes_per_second"] / 1e6, (found["client_cpu_user_ns"] + found["client_cpu_kernel_ns"]) / size,
+            server_cpu)
 
 
 def smbclient(reverse, *more):
@@ -110,7 +131,7 @@ def smbclient(reverse, *more):
     before, mine = server_cpu(), resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
     run("smbclient", "-s", "/dev/null", "-p", port, "-A", os.path.join(lab, "credentials"), *more,
-        "//127.0.0.1/share", "-c", command)
+        "//127.0.0.1/home", "-c", command)
     seconds = time.monotonic() - begin
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     time.sleep(0.3)
@@ -129,9 +150,11 @@ def main():
         "migrate, 4 channels": lambda reverse: migrate(4, reverse, "--signing", "off"),
         "migrate, 1 channel, AES-GMAC": lambda reverse: migrate(1, reverse, "--signing", "aes-gmac"),
         "migrate, 4 channels, AES-GMAC": lambda reverse: migrate(4, reverse, "--signing", "aes-gmac"),
+        "migrate, 1 channel, to a server without work": nothing,
         "smbclient": lambda reverse: smbclient(reverse, "--client-protection=off"),
         "smbclient, signed": lambda reverse: smbclient(reverse, "--client-protection=sign"),
     }
+    cases = {name: case for name, case in cases.items() if arguments.only in name or name.startswith("net")}
     for reverse in (False, True):
         print("Data to the %s:\n" % ("client" if reverse else "server"))
         print("| program | MB/s | of net with the same streams | CPU of client, s/GB | CPU of server, s/GB |")
@@ -152,9 +175,12 @@ def main():
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--smbscope", default=os.path.expanduser("~/.cache/smbscope/target/release/smbscope"))
+parser.add_argument("--sink", default=os.path.expanduser("~/.cache/smbscope/target/release/examples/bulk_sink"),
+                    help="a server without work (crates/load/examples/bulk_sink.rs)")
 parser.add_argument("--samba", help="folder of another Samba (with sbin/smbd), for example 4.22")
 parser.add_argument("--size", type=int, default=2048, help="MiB that are moved")
 parser.add_argument("--pairs", type=int, default=5)
+parser.add_argument("--only", default="", metavar="WORD", help="programs whose name has this word, and net")
 arguments = parser.parse_args()
 binary = arguments.smbscope
 os.chmod(folder, 0o755)

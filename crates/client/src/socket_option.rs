@@ -27,3 +27,19 @@ pub fn value(socket: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<Vec<u8
     bytes.truncate(length as usize);
     Ok(bytes)
 }
+
+/// Sets an option that is a number.
+///
+/// # Errors
+///
+/// Those of setsockopt(2).
+#[allow(unsafe_code)]
+pub fn set(socket: BorrowedFd<'_>, level: i32, name: i32, number: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads the four bytes of `number`, and the descriptor is borrowed for the call.
+    let result = unsafe {
+        let value = (&raw const number).cast::<libc::c_void>();
+        let length = size_of::<i32>() as libc::socklen_t;
+        libc::setsockopt(socket.as_raw_fd(), level, name, value, length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -23,6 +23,12 @@ impl Mover<'_> {
         };
         let (recorder, session_id) = (&self.plan.recorder, self.channels.session_id());
         let states = self.channels.states();
+        for (channel, to) in &self.wanted {
+            if states.iter().all(|state| state.channel != *channel) {
+                let reason = "the transfer ended before the server had bound it";
+                self.refused.push((*to, reason.to_owned()));
+            }
+        }
         for one in &mut self.interfaces {
             let address = one.judged.offered.address.map(|address| address.to_string());
             one.channels =
@@ -46,7 +52,7 @@ impl Mover<'_> {
             .iter()
             .fold((0, 0), |sum, link| (sum.0 + link.signed, sum.1 + link.encrypted));
         let first_connection = ended.connections.first().map(|link| link.connection);
-        let operations = ended.connections.iter().map(|link| link.operations).sum();
+        let operations: u64 = ended.connections.iter().map(|link| link.operations).sum();
         recorder.ended(USER, ended, false);
         self.timeline.finish(recorder);
         if let Some(window) = &window {
@@ -89,7 +95,8 @@ impl Mover<'_> {
         };
         let channels = states.iter().map(|state| outcome_of(state, window.as_ref())).collect();
         let protection = Protection {
-            signing: protection.signing.filter(|_| signed > 0 && sealed == 0),
+            // A session that does not sign still signs its tree connect.
+            signing: protection.signing.filter(|_| 2 * signed > operations && sealed == 0),
             cipher: protection.cipher.filter(|_| sealed > 0),
             ..protection
         };

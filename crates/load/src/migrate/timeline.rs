@@ -214,6 +214,7 @@ impl Outcome {
     /// The reason as a sentence.
     pub fn sentence(&self) -> String {
         match (&self.judged.verdict, &self.failure) {
+            _ if self.channels > 0 => "used".to_owned(),
             (_, Some((_, _, sentence))) => sentence.clone(),
             (Verdict::Not(reason), None) => reason.to_string(),
             (Verdict::Use(_), None) => "the transfer ended before it was tried".to_owned(),

@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 
-use smbscope_client::socket_option::value;
+use smbscope_client::socket_option::{set, value};
 use smbscope_client::tcp_info::TcpInfo;
 
 /// What TCP knows of a connection; `None` if the kernel does not answer.
@@ -25,6 +25,14 @@ pub(super) fn path_mtu(stream: &TcpStream) -> Option<u64> {
         }
         _ => number(stream, libc::IPPROTO_IP, libc::IP_MTU),
     }
+}
+
+/// Wakes a reader only when this many bytes are there, or the stream ends. Without it, each wakeup of a reader that drains
+/// the buffer at once costs the sender's processor time.
+pub(super) fn set_low_water(stream: &TcpStream, bytes: usize) {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    // If the kernel refuses, the reader wakes up more often.
+    let _ = set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
 }
 
 fn number(stream: &TcpStream, level: i32, name: i32) -> Option<u64> {

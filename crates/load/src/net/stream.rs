@@ -96,6 +96,7 @@ pub(super) fn receive(
 ) -> io::Result<Moved> {
     stream.set_read_timeout(Some(LOOK))?;
     let mut buffer = vec![0; READ_BYTES];
+    let mut low_water = LowWater::new();
     let (mut moved, cpu) = (Moved { stream: number, ..Moved::default() }, cpu::of_thread_ns());
     while !shared.abandoned.load(Ordering::Relaxed) {
         if shared.receive_until_stop && shared.stop.load(Ordering::Relaxed) {
@@ -110,6 +111,7 @@ pub(super) fn receive(
                 }
                 moved.bytes += read as u64;
                 count.store(moved.bytes, Ordering::Relaxed);
+                low_water.read(&stream, read);
             }
             Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(error),
@@ -117,6 +119,39 @@ pub(super) fn receive(
     }
     moved.cpu_ns = cpu::of_thread_ns().saturating_sub(cpu);
     Ok(moved)
+}
+
+/// How many bytes wake the reader up: what arrives in a short time, so that samples are not late on slow links.
+struct LowWater {
+    since: Instant,
+    bytes: usize,
+    set: usize,
+}
+
+impl LowWater {
+    /// How often it is adapted, and the part of that time whose bytes wake the reader up.
+    const EVERY: Duration = Duration::from_millis(20);
+    const PART: usize = 40;
+
+    fn new() -> LowWater {
+        LowWater { since: Instant::now(), bytes: 0, set: 1 }
+    }
+
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+    fn read(&mut self, stream: &TcpStream, bytes: usize) {
+        self.bytes += bytes;
+        if self.since.elapsed() < Self::EVERY {
+            return;
+        }
+        let wanted = (self.bytes / Self::PART).clamp(1, READ_BYTES / 2);
+        // Not for every small change of the rate.
+        if wanted.abs_diff(self.set) > self.set / 4 {
+            #[cfg(target_os = "linux")]
+            super::socket_option::set_low_water(stream, wanted);
+            self.set = wanted;
+        }
+        (self.since, self.bytes) = (Instant::now(), 0);
+    }
 }
 
 /// Bytes that a link cannot compress.

@@ -143,20 +143,20 @@ fn what_is_no_namespace_is_refused() {
 
 /// Links with names that shells treat specially, to folders of one share, and a first target that does not exist.
 const LINKS: &str = r#"<?xml version="1.0"?>
-<Root Name="\\CORP\share" State="1" Timeout="300" Attributes="64" >
-	<Target Server="OLD1" Folder="share" State="2" />
+<Root Name="\\CORP\home" State="1" Timeout="300" Attributes="64" >
+	<Target Server="OLD1" Folder="home" State="2" />
 	<Link Name="Accounting" State="1" Timeout="1800" >
-		<Target Server="OLD1" Folder="share\data\accounting" State="2" />
+		<Target Server="OLD1" Folder="home\data\accounting" State="2" />
 	</Link>
 	<Link Name="Departments\R&D" State="1" Timeout="1800" >
-		<Target Server="OLD2" Folder="share\data\R&D" State="2" />
+		<Target Server="OLD2" Folder="home\data\R&D" State="2" />
 	</Link>
 	<Link Name="it's [1]" State="1" Timeout="900" >
 		<Target Server="OLD1" Folder="gone\data" State="2" />
-		<Target Server="OLD2" Folder="share\data\it's" State="2" />
+		<Target Server="OLD2" Folder="home\data\it's" State="2" />
 	</Link>
 	<Link Name="Again" State="1" Timeout="900" >
-		<Target Server="OLD2" Folder="share\Accounting\below" State="2" />
+		<Target Server="OLD2" Folder="home\Accounting\below" State="2" />
 	</Link>
 </Root>
 "#;
@@ -190,7 +190,7 @@ fn users_follow_the_links_of_a_rewritten_namespace() {
     for (link, folder, links) in places {
         let at = share.join(folder);
         std::fs::create_dir_all(&at).unwrap();
-        let target = format!("//127.0.0.1:{}/share/{link}", users.port);
+        let target = format!("//127.0.0.1:{}/home/{link}", users.port);
         let prepared = smbscope(["load", "prepare", &target, "--users", "1", "--scale", "0.02"])
             .args(["--password-file", text(&password)])
             .assert()
@@ -200,7 +200,7 @@ fn users_follow_the_links_of_a_rewritten_namespace() {
         assert!(std::fs::read_dir(&at).unwrap().count() > 0, "{link}: nothing in {folder}: {said}");
     }
     // A run and its recording name the share behind the link.
-    let target = format!("//127.0.0.1:{}/share/Accounting", users.port);
+    let target = format!("//127.0.0.1:{}/home/Accounting", users.port);
     let run = users.path("run");
     let times = ["--warm-up", "0s", "--duration", "2s", "--cool-down", "0s", "--closed"];
     let ran = smbscope(["load", &target, "--users", "1", "--scale", "0.02", "--out", &run])
@@ -212,8 +212,8 @@ fn users_follow_the_links_of_a_rewritten_namespace() {
 
     // Links that lead to each other end with an error that says so.
     let ring = share.join("ring");
-    std::os::unix::fs::symlink("msdfs:127.0.0.1\\share\\ring", ring).unwrap();
-    let target = format!("//127.0.0.1:{}/share/ring", users.port);
+    std::os::unix::fs::symlink("msdfs:127.0.0.1\\home\\ring", ring).unwrap();
+    let target = format!("//127.0.0.1:{}/home/ring", users.port);
     let refused = smbscope(["load", "prepare", &target, "--users", "1", "--scale", "0.02"])
         .args(["--password-file", text(&password)])
         .assert()

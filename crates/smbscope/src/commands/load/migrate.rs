@@ -303,11 +303,13 @@ fn unused(outcome: &MigrationOutcome) -> String {
         let address = one.judged.offered.address.map_or("?".to_owned(), |it| it.to_string());
         out += &format!("  {address}: {}\n", one.sentence());
     }
-    // Addresses that are in no list.
+    // Addresses that are in no list, and further channels to one that is used.
     for (to, reason) in &outcome.refused {
-        let is_listed =
-            outcome.interfaces.iter().any(|one| one.judged.offered.address == Some(to.ip()));
-        if !is_listed {
+        let is_said = outcome
+            .interfaces
+            .iter()
+            .any(|one| one.channels == 0 && one.judged.offered.address == Some(to.ip()));
+        if !is_said {
             out += &format!("  {to}: {reason}\n");
         }
     }

@@ -39,6 +39,13 @@ fixed! { [9, 0, 0, 0, 0, 0, 0, 0, 0];
     ChangeNotifyError = CHANGE_NOTIFY;
     /// READ failed.
     ReadError = READ;
+    /// IOCTL failed.
+    IoctlError = IOCTL;
+}
+
+fixed! { [2, 0];
+    /// SET_INFO succeeded.
+    SetInfoReply = SET_INFO;
 }
 
 fixed! { [4, 0, 0, 0];
