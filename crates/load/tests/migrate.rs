@@ -247,6 +247,35 @@ fn a_refused_binding_is_reported_and_the_data_moves_on_one_channel() {
     assert!(refused.into_iter().any(|status| status == "STATUS_ACCESS_DENIED"), "{rows:?}");
 }
 
+/// Public reports: an offered loopback address leads the client to another server, which does not know the session.
+#[test]
+fn a_loopback_address_of_another_server_has_no_such_session() {
+    let Some(lab) = samba(|options| options.multichannel = Some(true)) else { return };
+    let port = lab.port();
+    let other = samba(|options| {
+        options.multichannel = Some(true);
+        options.address = [127, 0, 0, 2].into();
+        options.port = Some(port);
+    });
+    if other.is_none() {
+        return;
+    }
+    let paths = [[127, 0, 0, 1], [127, 0, 0, 2]];
+    let paths = paths.map(|address| ((address, port).into(), 1)).to_vec();
+    let shown = migrate(&lab, Case::new(&lab.target, 10, Paths::Listed(paths)));
+    assert_whole(&lab, &shown);
+    assert_eq!(shown.outcome.channels.len(), 1);
+    let [(_, reason)] = shown.outcome.refused.as_slice() else {
+        panic!("{:?}", shown.outcome.refused)
+    };
+    let is_named = reason.contains("STATUS_USER_SESSION_DELETED") && reason.contains("loopback");
+    assert!(is_named, "{reason}");
+    let rows = channel_rows(&shown.parts);
+    let refused = rows.iter().find(|row| row.bind_status.is_some()).unwrap();
+    assert_eq!(refused.bind_status.as_deref(), Some("STATUS_USER_SESSION_DELETED"));
+    assert_eq!(&*refused.server, "127.0.0.2");
+}
+
 fn server(network: &NetworkPaths, each: impl Fn(usize) -> String) -> Option<Samba> {
     samba(|options| {
         options.multichannel = Some(true);

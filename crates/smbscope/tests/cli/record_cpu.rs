@@ -15,7 +15,7 @@ fn try_answer(arguments: &[&str]) -> Option<(String, String)> {
     if output.status.success() {
         return Some((said, error));
     }
-    let is_impossible = ["built without", "by root only", "CONFIG_DEBUG_INFO_BTF"]
+    let is_impossible = ["built without", "by root only", "CONFIG_DEBUG_INFO_BTF", "tracefs"]
         .iter()
         .any(|why| error.contains(why));
     assert!(is_impossible, "{error}");
@@ -61,6 +61,34 @@ fn processors_are_recorded_alone() {
     assert!(trace["notes"].as_str().unwrap().contains(" % of a CPU"), "{trace}");
     let text = answer(["report", out, "--all"]);
     assert!(text.contains("smbscope record --cpu"), "{text}");
+}
+
+/// Where eBPF is not to be had. The instance of tracefs is gone afterwards, although the program gave up its rights.
+#[test]
+fn processors_are_recorded_by_tracefs() {
+    let (_guard, dir) = folder();
+    let out = dir.join("cpu");
+    let out = out.to_str().unwrap();
+    let record = ["record", "--cpu", "--no-probe", "--tracer", "tracefs", "--duration", "1s"];
+    let record = [&record[..], &["--switches", "--out", out]].concat();
+    let Some((_, said)) = try_answer(&record) else { return };
+    assert!(!said.contains("without samples"), "it was chosen: {said}");
+    let rows = rows(out);
+    for table in ["interrupts", "switches", "cpus"] {
+        assert!(rows(table) > 0, "{table}");
+    }
+    assert_eq!((rows("samples"), rows("traces")), (0, 1));
+    let report = answer(["report", out, "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let notes = report["traces"][0]["notes"].as_str().unwrap();
+    assert!(notes.contains("by tracefs, which takes no samples"), "{notes}");
+    let left = std::fs::read_dir("/sys/kernel/tracing/instances").unwrap().flatten();
+    let is_gone = |name: &str| {
+        let process = name.strip_prefix("smbscope-").unwrap_or_default();
+        process.is_empty() || Path::new("/proc").join(process).exists()
+    };
+    let names: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(names.iter().all(|name| is_gone(name)), "{names:?}");
 }
 
 #[test]
