@@ -1,5 +1,7 @@
 //! `smbscope plan namespace`: checked, rewritten, moved.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 
 use super::users::Users;
@@ -190,6 +192,8 @@ fn users_follow_the_links_of_a_rewritten_namespace() {
     for (link, folder, links) in places {
         let at = share.join(folder);
         std::fs::create_dir_all(&at).unwrap();
+        // The lab's users are not those who run the test.
+        std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o777)).unwrap();
         let target = format!("//127.0.0.1:{}/home/{link}", users.port);
         let prepared = smbscope(["load", "prepare", &target, "--users", "1", "--scale", "0.02"])
             .args(["--password-file", text(&password)])
