@@ -48,7 +48,7 @@ step "tests"
 # shellcheck disable=SC2086
 cargo test --locked --workspace $features
 step "servers in QEMU"
-SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection client_of_ksmbd client_of_samba
+SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection capacity client_of_ksmbd client_of_samba
 step "fuzzing"
 fuzz/run.sh "$seconds"
 

@@ -178,7 +178,9 @@ impl Operations {
         let Some(rows) = survey.found.rows() else { return Ok(None) };
         let calibration = survey.calibration.finish(machine);
         let client = match rows {
-            Rows::Client => Some(ClientEvents::new(recording, survey.client.finish(machine))?),
+            Rows::Client => {
+                Some(ClientEvents::new(recording, survey.client.finish(machine), options)?)
+            }
             _ => None,
         };
         Ok(Some(Operations {

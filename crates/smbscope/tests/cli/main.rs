@@ -47,6 +47,8 @@ mod top;
 #[cfg(target_os = "linux")]
 mod users;
 mod why;
+#[cfg(all(feature = "sql", target_os = "linux"))]
+mod windows_client;
 
 use std::path::{Path, PathBuf};
 

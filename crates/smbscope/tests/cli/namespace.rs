@@ -1,11 +1,10 @@
 //! `smbscope plan namespace`: checked, rewritten, moved.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use serde_json::Value;
 
-use super::users::Users;
-use super::{answer, complaint, smbscope, stdout, text, written};
+use super::{answer, complaint, text, written};
+#[cfg(target_os = "linux")]
+use super::{smbscope, stdout};
 
 const EXPORT: &str = r#"<?xml version="1.0"?>
 <Root Name="\\corp.example\Public" State="1" Timeout="300" Attributes="64" >
@@ -144,6 +143,7 @@ fn what_is_no_namespace_is_refused() {
 }
 
 /// Links with names that shells treat specially, to folders of one share, and a first target that does not exist.
+#[cfg(target_os = "linux")]
 const LINKS: &str = r#"<?xml version="1.0"?>
 <Root Name="\\CORP\home" State="1" Timeout="300" Attributes="64" >
 	<Target Server="OLD1" Folder="home" State="2" />
@@ -164,8 +164,13 @@ const LINKS: &str = r#"<?xml version="1.0"?>
 "#;
 
 /// The load client follows every link of a rewritten namespace that a private Samba serves.
+#[cfg(target_os = "linux")]
 #[test]
 fn users_follow_the_links_of_a_rewritten_namespace() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::users::Users;
+
     let Some(users) = Users::up_with(&["--set", "host msdfs = yes", "--set", "msdfs root = yes"])
     else {
         return;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use foldhash::HashMap;
+use smbscope_capture::Options;
 use smbscope_tables::Part;
 use smbscope_tables::builder::{OperationBuilder, extension_of};
 use smbscope_tables::code::{self, Source, Vantage};
@@ -114,11 +115,14 @@ impl Summary {
     }
 }
 
-/// Finds the unit of time, in the first reading of a log.
+/// Finds the unit of time, in the first reading of a log, whose events are not in the order of time.
 #[derive(Debug, Default)]
 pub struct Survey {
-    started: HashMap<u64, i64>,
-    pairs: Vec<(u64, i64)>,
+    /// Times at which requests began, by their address, which is used again.
+    started: HashMap<u64, Vec<i64>>,
+    starts: usize,
+    /// Address, total and time of requests that ended.
+    ended: Vec<(u64, u64, i64)>,
 }
 
 impl Survey {
@@ -126,23 +130,29 @@ impl Survey {
     pub fn event(&mut self, record: &Record<'_>, id: u16, clock: &Clock) {
         if id == REQUEST_START {
             if let Some(context) = Fields::new(record.payload).u64()
-                && self.started.len() < KEPT_MAX
+                && self.starts < KEPT_MAX
             {
-                self.started.insert(context, record.ticks);
+                self.starts += 1;
+                self.started.entry(context).or_default().push(clock.time_ns(record.ticks));
             }
         } else if is_request(id)
+            && self.ended.len() < PAIRS_MAX
             && let Some(summary) = Summary::parse(record.payload, id, record.version)
-            && let Some(since) = self.started.remove(&summary.context)
-            && self.pairs.len() < PAIRS_MAX
         {
-            let elapsed = clock.time_ns(record.ticks).saturating_sub(clock.time_ns(since));
-            self.pairs.push((summary.total, elapsed));
+            self.ended.push((summary.context, summary.total, clock.time_ns(record.ticks)));
         }
     }
 
     /// Nanoseconds of a unit, and how that is known.
-    pub fn finish(&self, machine: Machine) -> Unit {
-        let (unit_ns, reason, is_checked) = times_unit(machine, &self.pairs);
+    pub fn finish(mut self, machine: Machine) -> Unit {
+        self.started.values_mut().for_each(|times| times.sort_unstable());
+        let pair = |&(context, total, end): &(u64, u64, i64)| {
+            let times = self.started.get(&context)?;
+            let since = times.get(times.partition_point(|time| *time <= end).checked_sub(1)?)?;
+            Some((total, end.saturating_sub(*since)))
+        };
+        let pairs: Vec<_> = self.ended.iter().filter_map(pair).collect();
+        let (unit_ns, reason, is_checked) = times_unit(machine, &pairs);
         Unit { unit_ns, reason, is_checked }
     }
 }
@@ -159,6 +169,8 @@ pub struct Unit {
 pub struct ClientEvents {
     unit: Unit,
     builder: OperationBuilder,
+    /// Whether rows of operations are wanted.
+    wanted: bool,
     /// Times at which requests began, by their address.
     started: HashMap<u64, i64>,
     /// Files by the address of the application's request.
@@ -176,15 +188,16 @@ pub struct ClientEvents {
 }
 
 impl ClientEvents {
-    /// Requests of a log that was surveyed.
+    /// Requests of a log that was surveyed, with the columns that the options want.
     ///
     /// # Errors
     ///
     /// Arrow's.
-    pub fn new(recording: &str, unit: Unit) -> Result<ClientEvents, ArrowError> {
+    pub fn new(recording: &str, unit: Unit, options: &Options) -> Result<ClientEvents, ArrowError> {
         Ok(ClientEvents {
             unit,
-            builder: OperationBuilder::new(None)?,
+            builder: OperationBuilder::new(options.projection.as_deref())?,
+            wanted: options.tables.operations,
             started: HashMap::default(),
             files: HashMap::default(),
             suspended: HashMap::default(),
@@ -300,6 +313,9 @@ impl ClientEvents {
 
     fn push(&mut self, mut operation: Operation, file: Option<&str>) {
         self.rows += 1;
+        if !self.wanted {
+            return;
+        }
         operation.set_operation(self.rows);
         let names = &mut self.builder.names;
         operation.set_recording(names.recording.intern(&self.recording));
