@@ -295,7 +295,7 @@ mod tests {
         let path = r"\dfs\public\a";
         assert_eq!(answer(&place(), path, &[]), None);
         assert_eq!(answer(&place(), path, &output(10, &[], ServerType::ROOT)), None);
-        assert_eq!(answer(&place(), path, &output(10, &[r"\only"], ServerType::ROOT)), None);
+        assert_eq!(answer(&place(), path, &output(26, &[r"\only"], ServerType::ROOT)), None);
         // More consumed than was asked.
         assert_eq!(answer(&place(), path, &output(500, &[r"\a\b"], ServerType::ROOT)), None);
         let whole = output(20, &[r"\a\b"], ServerType::ROOT);

@@ -47,7 +47,8 @@ pub struct Reading {
     #[command(flatten)]
     pub secrets: SecretFiles,
     /// Name functions in traces of processors by the PDB files in this folder (a symbol store, or
-    /// the files themselves), or by this copy of /proc/kallsyms. Can be given several times.
+    /// the files themselves), by its ELF files by build id (~/.debug, /usr/lib/debug), or by this
+    /// copy of /proc/kallsyms. Can be given several times.
     #[arg(long, value_name = "DIR|FILE")]
     pub symbols: Vec<PathBuf>,
     /// Number of decoding threads; 0 uses one per processor.
