@@ -1,6 +1,7 @@
 //! What the fuzz targets share: decoding a capture that is in memory, and what must hold of the
 //! result whatever the input was.
 
+pub mod elf;
 pub mod etl;
 pub mod policies;
 pub mod segments;

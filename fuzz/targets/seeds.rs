@@ -360,6 +360,10 @@ fn make() {
         b"joe:500:aad3b435b51404eeaad3b435b51404ee:31d6cfe0d16ae931b73c59d7e0c089c0:::",
     );
     seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
+    let object = smbscope_fuzz::elf::object();
+    let functions = smbscope_trace::symbols::elf_functions(std::io::Cursor::new(&object), smbscope_fuzz::elf::BUILD_ID);
+    assert!(functions.is_ok_and(|functions| functions.is_some_and(|it| it.find(20) == Some("outer"))));
+    seeds.add("symbols", &[], &object);
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();
         seeds.add("etl", &[choice], &[&buffer[..], &buffer].concat());
