@@ -111,6 +111,12 @@ pub fn run(
             match one(target, spec, recording, place, directions, observer, &mut outcome) {
                 Err(NetError::Iperf3Busy(_)) if left > 0 => left -= 1,
                 Err(NetError::Connect(..)) if left > 0 && place > 0 => left -= 1,
+                // It accepts, and ends what belongs to the test before.
+                Err(NetError::Connection(_, error))
+                    if left > 0 && error.kind() == std::io::ErrorKind::ConnectionReset =>
+                {
+                    left -= 1;
+                }
                 done => break done?,
             }
             std::thread::sleep(PAUSE);
