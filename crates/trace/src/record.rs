@@ -276,7 +276,7 @@ impl Recorder {
     }
 
     fn time(&self, time: u64) -> i64 {
-        i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.offset_ns)
+        time_of_day(time, self.offset_ns)
     }
 
     fn coverage(&self, ended: u64, spent: Spent) -> Coverage {
@@ -334,6 +334,11 @@ fn open(cpus: &[u32], options: Options, offset_ns: i64) -> Result<(Source, Optio
 /// `CLOCK_MONOTONIC`, which the BPF programs read.
 fn now() -> u64 {
     nanoseconds(ClockId::Monotonic)
+}
+
+/// A time of that clock as time of day, ns since 1970.
+fn time_of_day(time: u64, offset_ns: i64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX).saturating_add(offset_ns)
 }
 
 /// Time of this process on processors.

@@ -174,16 +174,11 @@ impl Symbols {
             let compressed = stored.as_ref().and_then(|stored| entry(stored, "msfz0"));
             let stored = [stored, compressed].into_iter().flatten();
             let stored = stored.filter_map(|stored| entry(&stored, name));
-            for path in stored.chain([place]).filter(|path| path.is_file()) {
-                let read = File::open(&path).map_err(Unreadable::Io);
-                match read.and_then(|file| pdb::functions(BufReader::new(file), &wanted)) {
-                    Ok(Some(functions)) => return Some(Found::Yes(Arc::new(functions))),
-                    Ok(None) => {}
-                    Err(error) => {
-                        let what = format!("{}: {error}", path.display());
-                        damaged.get_or_insert(Found::Damaged(what.into()));
-                    }
-                }
+            let found = first_of(stored.chain([place]), &mut damaged, |file| {
+                pdb::functions(BufReader::new(file), &wanted)
+            });
+            if found.is_some() {
+                return found;
             }
         }
         damaged
@@ -195,23 +190,33 @@ impl Symbols {
             let Some(place) = by_build_id(folder, build_id) else { continue };
             let mut debug = place.clone().into_os_string();
             debug.push(".debug");
-            for path in [place.join("elf"), debug.into(), place] {
-                if !path.is_file() {
-                    continue;
-                }
-                let read = File::open(&path).map_err(Unreadable::Io);
-                match read.and_then(|file| elf::functions(file, build_id)) {
-                    Ok(Some(functions)) => return Some(Found::Yes(Arc::new(functions))),
-                    Ok(None) => {}
-                    Err(error) => {
-                        let what = format!("{}: {error}", path.display());
-                        damaged.get_or_insert(Found::Damaged(what.into()));
-                    }
-                }
+            let paths = [place.join("elf"), debug.into(), place];
+            let found = first_of(paths, &mut damaged, |file| elf::functions(file, build_id));
+            if found.is_some() {
+                return found;
             }
         }
         damaged
     }
+}
+
+/// The functions of the first of these files that is the wanted one. The first that cannot be read is remembered.
+fn first_of(
+    paths: impl IntoIterator<Item = PathBuf>,
+    damaged: &mut Option<Found>,
+    functions: impl Fn(File) -> Result<Option<Functions>, Unreadable>,
+) -> Option<Found> {
+    for path in paths.into_iter().filter(|path| path.is_file()) {
+        match File::open(&path).map_err(Unreadable::Io).and_then(&functions) {
+            Ok(Some(functions)) => return Some(Found::Yes(Arc::new(functions))),
+            Ok(None) => {}
+            Err(error) => {
+                let what = format!("{}: {error}", path.display());
+                damaged.get_or_insert(Found::Damaged(what.into()));
+            }
+        }
+    }
+    None
 }
 
 /// Where a folder has what belongs to a build id.

@@ -20,6 +20,7 @@ pub mod server;
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use smbscope_capture::{Error, Options, PushDecoder};
 use smbscope_tables::Part;
 use smbscope_tables::code::Vantage;
@@ -97,6 +98,20 @@ impl Found {
             _ => None,
         }
     }
+}
+
+/// Keeps the latest value of a key; false if there are too many keys.
+fn keep_latest<K: Eq + std::hash::Hash, V>(
+    values: &mut HashMap<K, V>,
+    most: usize,
+    key: K,
+    value: V,
+) -> bool {
+    let has_room = values.len() < most || values.contains_key(&key);
+    if has_room {
+        values.insert(key, value);
+    }
+    has_room
 }
 
 /// Times before 1970 and after 2096 come from damaged records.

@@ -108,12 +108,15 @@ pub fn run(
         let mut left = ATTEMPTS;
         let (ends, phase) = loop {
             let directions = directions.clone();
+            let before = outcome.intervals.len();
             match one(target, spec, recording, place, directions, observer, &mut outcome) {
                 Err(NetError::Iperf3Busy(_)) if left > 0 => left -= 1,
                 Err(NetError::Connect(..)) if left > 0 && place > 0 => left -= 1,
-                // It accepts, and ends what belongs to the test before.
+                // It accepts, and ends what belongs to the test before. A reset while data flows is an error.
                 Err(NetError::Connection(_, error))
-                    if left > 0 && error.kind() == std::io::ErrorKind::ConnectionReset =>
+                    if left > 0
+                        && outcome.intervals.len() == before
+                        && error.kind() == std::io::ErrorKind::ConnectionReset =>
                 {
                     left -= 1;
                 }

@@ -64,7 +64,7 @@ impl Convert {
 
     /// A time as time of day, ns since 1970.
     pub fn time(&self, time: u64) -> i64 {
-        i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.offset_ns)
+        super::time_of_day(time, self.offset_ns)
     }
 
     /// Names left out because there were too many.

@@ -221,7 +221,7 @@ impl Tracefs {
     }
 
     fn record(&mut self, cpu: u32, time: u64, bytes: &[u8], sink: &mut dyn FnMut(Event)) {
-        let time_ns = i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.offset_ns);
+        let time_ns = super::time_of_day(time, self.offset_ns);
         // Where the processors are is known: the recorder lists them.
         self.linux.count(cpu, time_ns, &mut |_| {});
         let id = self.layout.order.u16(bytes, 0);

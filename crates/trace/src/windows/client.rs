@@ -21,6 +21,7 @@ use smbscope_tables::tables::ServerEvent;
 use smbscope_wire::smb2::Command;
 
 use super::fields::{Fields, text};
+use super::keep_latest;
 use super::server::calibration::{Machine, times_unit};
 use crate::etl::clock::Clock;
 use crate::etl::record::Record;
@@ -169,6 +170,8 @@ pub struct Unit {
 pub struct ClientEvents {
     unit: Unit,
     builder: OperationBuilder,
+    /// Rows that the builder gets together: it is fastest so.
+    ready: Vec<Operation>,
     /// Whether rows of operations are wanted.
     wanted: bool,
     /// Times at which requests began, by their address.
@@ -197,6 +200,7 @@ impl ClientEvents {
         Ok(ClientEvents {
             unit,
             builder: OperationBuilder::new(options.projection.as_deref())?,
+            ready: Vec::new(),
             wanted: options.tables.operations,
             started: HashMap::default(),
             files: HashMap::default(),
@@ -325,12 +329,12 @@ impl ClientEvents {
                 operation.set_extension(names.extension.intern(&extension.to_lowercase()));
             }
         }
-        self.builder.append(&[operation]);
+        self.ready.push(operation);
     }
 
     /// Whether [`ClientEvents::parts`] should be called now.
     pub fn wants_out(&self) -> bool {
-        self.builder.len() >= ROWS_MAX || self.events.len() >= ROWS_MAX
+        self.ready.len() >= ROWS_MAX || self.events.len() >= ROWS_MAX
     }
 
     /// Rows since the last call.
@@ -340,7 +344,9 @@ impl ClientEvents {
     /// Arrow's.
     pub fn parts(&mut self) -> Result<Vec<Part>, ArrowError> {
         let mut parts = Vec::new();
-        if !self.builder.is_empty() {
+        if !self.ready.is_empty() {
+            self.builder.append(&self.ready);
+            self.ready.clear();
             parts.push(Part::Operations(self.builder.finish()?));
         }
         if !self.events.is_empty() {
@@ -362,9 +368,5 @@ impl ClientEvents {
 
 /// Keeps the latest value of a key, up to the limit.
 fn keep<V>(values: &mut HashMap<u64, V>, key: u64, value: V, limited: &mut u64) {
-    if values.len() < KEPT_MAX || values.contains_key(&key) {
-        values.insert(key, value);
-    } else {
-        *limited += 1;
-    }
+    *limited += u64::from(!keep_latest(values, KEPT_MAX, key, value));
 }

@@ -10,6 +10,7 @@ use super::request::{self, Ids};
 use super::{is_request, response};
 use crate::etl::record::Record;
 use crate::windows::fields::Fields;
+use crate::windows::keep_latest;
 use crate::windows::provider::Guid;
 
 const CONNECTION_ACCEPTED: u16 = 500;
@@ -135,18 +136,14 @@ impl Names {
     }
 }
 
-/// Keeps the latest value of a key, up to the limit.
+/// Keeps the latest name of a key, up to the limit.
 fn keep<K: Eq + std::hash::Hash, V>(
     names: &mut HashMap<K, V>,
     key: K,
     value: V,
     limited: &mut u64,
 ) {
-    if names.len() < NAMES_MAX || names.contains_key(&key) {
-        names.insert(key, value);
-    } else {
-        *limited += 1;
-    }
+    *limited += u64::from(!keep_latest(names, NAMES_MAX, key, value));
 }
 
 fn connection(payload: &[u8], id: u16) -> Option<(Guid, SocketAddr)> {
