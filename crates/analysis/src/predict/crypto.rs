@@ -99,6 +99,9 @@ pub struct Calibration {
     /// ISO 8601, UTC; empty in older files.
     #[serde(default)]
     pub measured_at: String,
+    /// The server's time for plain messages: whole operations by their request and their reply. None in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<Side>,
     /// One for each kind of protection that was measured.
     pub costs: Vec<Costs>,
 }
@@ -111,19 +114,23 @@ impl Calibration {
 
     /// Why it is not valid.
     pub fn wrong(&self) -> Option<String> {
-        for one in &self.costs {
-            if Protection::of_name(&one.protection).is_none() {
-                let names = Protection::ALL.map(Protection::name).join(", ");
-                return Some(format!("`{}` is not one of {names}", one.protection));
-            }
-            let all = [&one.server, &one.client].map(|side| [&side.inbound, &side.outbound]);
-            if !all.as_flattened().iter().all(|cost| cost.is_sound()) {
-                return Some(format!(
-                    "the costs of {} must be between 0 and {MESSAGE_MAX_NS} ns per message and {BYTE_MAX_NS} ns per \
-                     byte, with longer messages in ascending order",
-                    one.protection
-                ));
-            }
+        if let Some(one) =
+            self.costs.iter().find(|one| Protection::of_name(&one.protection).is_none())
+        {
+            let names = Protection::ALL.map(Protection::name).join(", ");
+            return Some(format!("`{}` is not one of {names}", one.protection));
+        }
+        let plain = self.plain.iter().map(|side| ("plain messages", side));
+        let protected = self
+            .costs
+            .iter()
+            .flat_map(|one| [&one.server, &one.client].map(|side| (one.protection.as_str(), side)));
+        let is_sound = |side: &Side| side.inbound.is_sound() && side.outbound.is_sound();
+        if let Some((of, _)) = plain.chain(protected).find(|(_, side)| !is_sound(side)) {
+            return Some(format!(
+                "the costs of {of} must be between 0 and {MESSAGE_MAX_NS} ns per message and {BYTE_MAX_NS} ns per byte, \
+                 with longer messages in ascending order"
+            ));
         }
         None
     }
@@ -162,6 +169,13 @@ pub fn fit(protection: Protection, samples: &[Sample], plain: &[Sample]) -> Cost
         server: Side { inbound: server_in, outbound: server_out },
         client: Side { inbound: client_in, outbound: client_out },
     }
+}
+
+/// The server's time for plain messages, from samples in ascending order.
+pub fn fit_plain(samples: &[Sample]) -> Side {
+    let times = samples.iter().map(|one| (one.bytes.0, one.bytes.1, one.ns.0));
+    let (inbound, outbound) = of_side(&times.collect::<Vec<_>>());
+    Side { inbound, outbound }
 }
 
 /// The costs of requests and of replies, from the bytes of both and the additional time, ns.
@@ -280,6 +294,20 @@ mod tests {
             let calibration = Calibration { costs: vec![costs], ..Calibration::default() };
             prop_assert_eq!(calibration.wrong(), None);
         }
+    }
+
+    #[test]
+    fn whole_operations_are_those_that_were_measured() {
+        let of = |up: u64, down: u64| 30_000.0 + 0.3 * up as f64 + 0.15 * down as f64;
+        let plain = fit_plain(&samples(|up, down| (of(up, down), 0.0)));
+        for (up, down) in SIZES {
+            let found = plain.inbound.of(up) + plain.outbound.of(down);
+            assert!((found / of(up, down) - 1.0).abs() < 0.01, "{up} {down}: {found}");
+        }
+        let calibration = Calibration { plain: Some(plain), ..Calibration::default() };
+        assert_eq!(calibration.wrong(), None);
+        let text = serde_json::to_string(&calibration).unwrap();
+        assert_eq!(serde_json::from_str::<Calibration>(&text).unwrap(), calibration);
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod request;
 mod response;
 mod role;
 mod rows;
+mod serial;
 mod server;
 mod tally;
 pub mod tcp;

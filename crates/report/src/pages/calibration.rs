@@ -122,6 +122,7 @@ mod tests {
             server: "Samba 4".to_owned(),
             client: "smbscope".to_owned(),
             measured_at: String::new(),
+            plain: None,
             costs: vec![fit(all[1].protection, &all[1].samples, &all[0].samples)],
         };
         let text = calibration_text(&calibration, &all, ("", ""));

@@ -43,6 +43,8 @@ pub(crate) struct Client {
     execution: Option<(Execution, i64)>,
     /// End of the last reply: recorded, predicted.
     last: Option<(i64, i64)>,
+    /// The last request that was sent: recorded, predicted.
+    sent: Option<(i64, i64)>,
     waiting: (Union, Union),
     /// Busy time of its connections, ns.
     busy_ns: i64,
@@ -106,21 +108,26 @@ impl Client {
     }
 
     /// Predicted time at which an operation that was sent at `start` is sent, if the client takes `more_ns` longer before
-    /// it. It cannot take less than no time.
+    /// it. It cannot take less than no time. Requests that follow the same reply are signed one after the other.
     pub(crate) fn send_time(&mut self, start: i64, more_ns: i64) -> i64 {
         if self.recent.is_empty() {
             // The first operation is sent as recorded, and so are those sent together with it.
             self.recent.push_back((start, start, 0));
         }
         let before = self.recent.iter().rev().find(|one| one.0 <= start);
-        match before.or(self.recent.front()) {
-            Some((was, then, owed_ns)) => {
-                let gap_ns = start - was;
-                let more_ns = (more_ns + owed_ns).max(-gap_ns.max(0));
-                point(then.saturating_add(gap_ns).saturating_add(more_ns))
-            }
-            None => start,
-        }
+        let Some((was, then, owed_ns)) = before.or(self.recent.front()).copied() else {
+            return start;
+        };
+        let previous = self.sent.filter(|sent| more_ns != 0 && (was..=start).contains(&sent.0));
+        let (was, then, more_ns) = match previous {
+            Some((sent, sent_then)) => (sent, sent_then, more_ns),
+            None => (was, then, more_ns + owed_ns),
+        };
+        let gap_ns = start - was;
+        let more_ns = more_ns.max(-gap_ns.max(0));
+        let at = point(then.saturating_add(gap_ns).saturating_add(more_ns));
+        self.sent = Some((start, at));
+        at
     }
 
     /// Predicted end of the last reply.
@@ -201,6 +208,20 @@ mod tests {
         assert_eq!((client.send_time(155, 7), client.send_time(155, -9)), (272, 260));
         // Sent before either reply: side by side with the first.
         assert_eq!(client.send_time(90, 0), 90);
+    }
+
+    #[test]
+    fn requests_after_one_reply_are_signed_one_after_the_other() {
+        let mut client = Client::default();
+        client.add_reply(100, 200, 0);
+        // Signed in 40 each, and in 30 more or less.
+        let starts = [140, 180, 220];
+        assert_eq!(starts.map(|start| client.send_time(start, 30)), [270, 340, 410]);
+        client.add_reply(300, 500, 0);
+        assert_eq!(starts.map(|start| client.send_time(start + 200, -30)), [510, 520, 530]);
+        // A reply in between, after which it is sent as before.
+        client.add_reply(425, 600, 0);
+        assert_eq!(client.send_time(430, 30), 635);
     }
 
     #[test]

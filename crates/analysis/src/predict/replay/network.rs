@@ -8,6 +8,7 @@ use smbscope_tables::tables::Connection;
 use super::super::plan::Plan;
 use super::protection::Algorithms;
 use super::request::{Request, duration};
+use super::serial::SerialStage;
 use super::tcp::{HEADERS_BYTES, Path, Sender, window_of_losses};
 use super::{Map, PIECES};
 
@@ -46,8 +47,8 @@ pub(super) struct TcpConnection {
     is_window_filled: bool,
     /// End of sending of the last long request, recorded, and when it is sent with the changes.
     queue: Option<(i64, i64)>,
-    /// End of the last request whose protection changes: recorded, and with the changes.
-    protected: Option<(i64, i64)>,
+    /// Where requests whose protection changes wait for each other.
+    pub(super) stage: SerialStage,
 }
 
 /// A request whose first byte follows the last one of the request before by at most this had waited for it, ns ...
@@ -192,32 +193,8 @@ impl TcpConnection {
             spread: (0, 0),
             is_window_filled: filled_windows[0].is_some(),
             queue: None,
-            protected: None,
+            stage: SerialStage::default(),
         }
-    }
-
-    /// How much longer a request waits because one process or thread of the server signs and encrypts the messages of a
-    /// connection one after the other: if it was in flight together with the one before, it ends as long after that one as
-    /// recorded, and by its own additional work later. `ends` are its own, recorded and with the changes.
-    pub(super) fn waits_for_protection(
-        &mut self,
-        start: i64,
-        ends: (i64, i64),
-        work_ns: i64,
-        is_served: bool,
-    ) -> i64 {
-        let (was, then) = ends;
-        let more_ns = match self.protected {
-            Some((last, last_then)) if is_served && start < last => {
-                let apart_ns = was.saturating_sub(last).max(0);
-                let least = last_then.saturating_add(apart_ns).saturating_add(work_ns);
-                duration(least.saturating_sub(then))
-            }
-            _ => 0,
-        };
-        let known = self.protected.unwrap_or((i64::MIN, i64::MIN));
-        self.protected = Some((known.0.max(was), known.1.max(then.saturating_add(more_ns))));
-        more_ns
     }
 
     /// When a request is sent that waited for the request before it in the client's send queue: no reply made way for it, but

@@ -11,6 +11,7 @@ use smbscope_tables::tables::Connection;
 use super::data::Part;
 use super::request::{OperationTime, Request, duration};
 use super::role::Role;
+use crate::predict::crypto::Side;
 use crate::predict::plan::Plan;
 
 /// The algorithms with which a connection signs and encrypts.
@@ -107,6 +108,15 @@ impl ProtectionChange {
     pub(super) fn client(&self) -> (i64, i64) {
         let Some(((_, before), (_, after))) = self.costs else { return (0, 0) };
         (ns(after.0) - ns(before.0), ns(after.1) - ns(before.1))
+    }
+
+    /// The server's time for the request as the calibration has it, with today's protection, ns.
+    pub(super) fn serves_ns(&self, plan: &Plan, request: &Request) -> Option<i64> {
+        let plain = plan.calibration.as_ref()?.plain.as_ref()?;
+        let ((before, _), _) = self.costs?;
+        let Side { inbound, outbound } = plain;
+        let plain_ns = inbound.of(request.bytes.0) + outbound.of(request.bytes.1);
+        Some(ns(plain_ns + before.0 + before.1))
     }
 
     /// Adds the server's cost; returns the time saved, ns.

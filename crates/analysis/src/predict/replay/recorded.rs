@@ -22,6 +22,8 @@ pub(super) struct Recorded {
     pub(super) spread_ns: i64,
     /// What the server signs and encrypts longer with the changes, ns.
     pub(super) protection_ns: i64,
+    /// The server's time for it as the calibration has it, recorded signing and encryption included, ns.
+    pub(super) serves_ns: Option<i64>,
     /// The bytes of a file that it moves.
     pub(super) access: Option<Access>,
     pub(super) time: OperationTime,
@@ -96,6 +98,7 @@ impl Replay {
             network,
             spread_ns,
             protection_ns: 0,
+            serves_ns: None,
             access,
             time,
         })

@@ -5,7 +5,10 @@ use super::data::Part;
 use super::network::NetworkCost;
 use super::recorded::Recorded;
 use super::request::{DURATION_MAX_NS, Request, duration, point, times};
+use super::role::Role;
+use super::serial::Served;
 use super::transform::{Sent, Transform};
+use crate::predict::plan::Direction;
 
 impl Replay {
     /// Gives how long it takes, ns.
@@ -49,15 +52,22 @@ impl Replay {
             time.parts[Part::Windows as usize].1 = network.more_ns;
         }
         time.after_ns = (time.after_ns - duration(request.spared.ns)).max(0);
-        if recorded.protection_ns > 0
+        // Where more than half of a request's time is the server's, others wait for it there.
+        let of_server = request.server_ns.max(slices_ns(request));
+        if recorded.protection_ns != 0
             && matches!(transform, Transform::Unchanged)
+            && of_server > time.before_ns / 2
             && let Some(link) = self.links.get_mut(request.link as usize)
         {
-            let of_server = request.server_ns.max(slices_ns(request));
-            let ends = (recorded.start + time.before_ns, sent.at + time.after_ns);
-            let is_served = of_server > time.before_ns / 2;
-            let more_ns =
-                link.waits_for_protection(recorded.start, ends, recorded.protection_ns, is_served);
+            let is_read = request.role == Role::Move(Direction::Read);
+            let more_ns = link.stage.wait_ns(&Served {
+                sent: (recorded.start, sent.at),
+                ends: (recorded.start + time.before_ns, sent.at.saturating_add(time.after_ns)),
+                more_ns: recorded.protection_ns,
+                serves_ns: recorded.serves_ns,
+                least_ns: if is_read { request.sending_ns } else { 0 },
+                rtt_ns: link.rtt_ns.1,
+            });
             time.after_ns -= time.wait(more_ns);
         }
         time.set_rest();

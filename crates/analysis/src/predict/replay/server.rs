@@ -27,7 +27,7 @@ impl Replay {
         sent: &Sent,
         protection: Option<&ProtectionChange>,
     ) -> i64 {
-        let Recorded { slices_ns, local_ns, time, protection_ns, .. } = recorded;
+        let Recorded { slices_ns, local_ns, time, protection_ns, serves_ns, .. } = recorded;
         let mut saved_ns = slices_ns.0 - slices_ns.1;
         if !self.plan.waits.is_empty() {
             // Each request has a number of its own, and each resource.
@@ -46,6 +46,7 @@ impl Replay {
             let less_ns = protection.server(&self.plan, request, time, &mut self.protected);
             saved_ns += less_ns;
             *protection_ns = -less_ns;
+            *serves_ns = protection.serves_ns(&self.plan, request);
             if request.execution.is_some() && sent.transform != Transform::Dropped {
                 self.protected.add(-less_ns, sent.client_ns);
             }

@@ -64,7 +64,7 @@ fn measured(
     use std::time::Duration;
 
     use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-    use smbscope_analysis::predict::crypto::{self, fit};
+    use smbscope_analysis::predict::crypto::{self, fit, fit_plain};
     use smbscope_client::clock::Clock;
     use smbscope_lab::{Encryption, Lab, Options};
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
@@ -129,6 +129,7 @@ fn measured(
         server: format!("Samba {}", lab.samba),
         client: format!("smbscope {}{unoptimised}", env!("CARGO_PKG_VERSION")),
         measured_at: log_time::utc(Clock::start().now()),
+        plain: Some(fit_plain(&plain.samples)),
         costs: costs.collect(),
     };
     Ok((calibration, measured))
