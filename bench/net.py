@@ -73,6 +73,15 @@ def veth():
     return clean
 
 
+def with_reno():
+    """BBR paces each stream by what it carried before, and stays with it: without a limit, that alone makes a factor of
+    two from run to run, of both programs."""
+    remove = veth()
+    for name in (CLIENT, SERVER):
+        run(*inside(name, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"))
+    return remove
+
+
 def limited(rate):
     remove = veth()
     for name in (CLIENT, SERVER):
@@ -184,6 +193,7 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 PATHS = [
     ("veth", veth),
+    ("veth, Reno", with_reno),
     ("veth, 1 Gbit/s by tbf", lambda: limited("1gbit")),
     ("wan 500 Mbit/s, 2 ms", lambda: wan(["--rate", "500mbit", "--rtt", "2ms"])),
     ("wan 100 Mbit/s, 20 ms", lambda: wan(["--rate", "100mbit", "--rtt", "20ms"])),

@@ -129,6 +129,6 @@ pub struct Moved {
     pub first_ns: i64,
     /// Last byte since the start of the phase.
     pub last_ns: i64,
-    /// CPU time of the stream's thread.
+    /// CPU time of the stream's thread, which may move others as well.
     pub cpu_ns: i64,
 }

@@ -1,4 +1,4 @@
-//! One phase at one side: starts a thread for each stream, samples them, ends them, and adds up.
+//! One phase at one side: starts the threads of the streams, samples them, ends them, and adds up.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::NetError;
 use super::cpu::CpuUse;
-use super::message::{Interval, Moved, SideReport};
+use super::message::{Interval, SideReport};
 use super::sample::Sampled;
 use super::socket_option::{path_mtu, segment_bytes};
 use super::spec::{Direction, Length, Spec};
-use super::stream::{Sending, Shared, nanoseconds, receive, send};
+use super::stream::{Moving, Outcome, Sending, Shared, nanoseconds, receive, send};
 
 /// A phase that moves no byte for this time has failed.
 const STALL: Duration = Duration::from_secs(20);
@@ -56,9 +56,7 @@ pub(super) fn run(
     };
     let mut running =
         Running { threads: Vec::new(), sampled: Vec::new(), shared, mtu: None, mss: None };
-    for stream in streams {
-        running.start(spec, stream).map_err(system)?;
-    }
+    running.start(spec, streams).map_err(system)?;
     let followed = running.follow(spec, ends, peer, tick);
     if followed.is_err() {
         running.abandon();
@@ -68,19 +66,23 @@ pub(super) fn run(
     let mut report = SideReport { cpu: after.since(&before), mtu, mss, ..SideReport::default() };
     for (sends, thread) in std::mem::take(&mut running.threads) {
         let panicked = || std::io::Error::other("its thread ended unexpectedly");
-        let moved = thread.join().unwrap_or_else(|_| Err(panicked()));
-        let moved = match (moved, &followed) {
-            (Ok(moved), _) => moved,
-            (Err(_), Err(_)) => continue,
-            (Err(error), Ok(())) => return Err(NetError::Connection(peer.to_owned(), error)),
-        };
-        if sends { &mut report.sent } else { &mut report.received }.push(moved);
+        for moved in thread.join().unwrap_or_else(|_| vec![Err(panicked())]) {
+            let moved = match (moved, &followed) {
+                (Ok(moved), _) => moved,
+                (Err(_), Err(_)) => continue,
+                (Err(error), Ok(())) => return Err(NetError::Connection(peer.to_owned(), error)),
+            };
+            if sends { &mut report.sent } else { &mut report.received }.push(moved);
+        }
+    }
+    for side in [&mut report.sent, &mut report.received] {
+        side.sort_by_key(|one| one.stream);
     }
     followed.map(|()| report)
 }
 
 struct Running {
-    threads: Vec<(bool, JoinHandle<std::io::Result<Moved>>)>,
+    threads: Vec<(bool, JoinHandle<Vec<Outcome>>)>,
     sampled: Vec<Sampled>,
     shared: Shared,
     mtu: Option<u64>,
@@ -88,28 +90,51 @@ struct Running {
 }
 
 impl Running {
-    fn start(&mut self, spec: &Spec, stream: Stream) -> std::io::Result<()> {
-        let Stream { direction, number, stream, sends } = stream;
-        let (count, shared) = (Arc::new(AtomicU64::new(0)), self.shared.clone());
-        let counted = count.clone();
-        let own = stream.try_clone()?;
-        if self.sampled.is_empty() {
-            (self.mtu, self.mss) = (path_mtu(&stream), segment_bytes(&stream));
+    /// Starts the threads. Those of a direction share its streams: as many as there are streams, at most half of the
+    /// processors, whose other half works for interrupts, and on one machine for the other side.
+    fn start(&mut self, spec: &Spec, streams: Vec<Stream>) -> std::io::Result<()> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = (processors / 2).max(1);
+        let pace =
+            spec.pace_bits_per_second.map(|pace| pace as f64 / f64::from(spec.streams.max(1)));
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for stream in streams {
+            let Stream { direction, number, stream, sends } = stream;
+            if self.sampled.is_empty() {
+                (self.mtu, self.mss) = (path_mtu(&stream), segment_bytes(&stream));
+            }
+            let count = Arc::new(AtomicU64::new(0));
+            let own = Moving {
+                number,
+                stream: stream.try_clone()?,
+                count: count.clone(),
+                how: Sending {
+                    write_bytes: spec.write_bytes(direction),
+                    bytes: spec.stream_bytes(number),
+                    bits_per_second: pace,
+                },
+            };
+            self.sampled.push(Sampled::new(direction, number, stream, count, sends));
+            if sends { &mut senders } else { &mut receivers }.push(own);
         }
-        self.sampled.push(Sampled::new(direction, number, stream, count, sends));
-        let how = Sending {
-            write_bytes: spec.write_bytes(direction),
-            bytes: spec.stream_bytes(number),
-            bits_per_second: spec
-                .pace_bits_per_second
-                .map(|pace| pace as f64 / f64::from(spec.streams.max(1))),
-        };
-        let thread = std::thread::Builder::new().name(format!("{}-{number}", direction.name()));
-        let thread = thread.spawn(move || match sends {
-            true => send(own, number, &how, &shared, &counted),
-            false => receive(own, number, &shared, &counted),
-        })?;
-        self.threads.push((sends, thread));
+        for (sends, all) in [(true, senders), (false, receivers)] {
+            let mut groups: Vec<Vec<Moving>> = Vec::new();
+            groups.resize_with(all.len().min(most), Vec::new);
+            let count = groups.len();
+            for (place, one) in all.into_iter().enumerate() {
+                groups[place % count].push(one);
+            }
+            for (place, group) in groups.into_iter().enumerate() {
+                let shared = self.shared.clone();
+                let name = if sends { "send" } else { "receive" };
+                let thread = std::thread::Builder::new().name(format!("{name}-{place}"));
+                let thread = thread.spawn(move || match sends {
+                    true => send(group, &shared),
+                    false => receive(group, &shared),
+                })?;
+                self.threads.push((sends, thread));
+            }
+        }
         Ok(())
     }
 
