@@ -125,8 +125,7 @@ pub fn decompress(message: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(),
     }
     let offset = usize::try_from(header.offset).unwrap_or(usize::MAX);
     let body = message.get(UNCHAINED_BYTES..).unwrap_or(&[]);
-    let mut output = Output::new(out, offset, limit);
-    copy(body, offset, &mut output)?;
+    copy(body, offset, &mut Output::new(out, offset, limit))?;
     let payload = body.get(offset..).unwrap_or(&[]);
     let length = size.saturating_sub(offset);
     if header.algorithm == Algorithm::NONE {

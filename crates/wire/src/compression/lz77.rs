@@ -20,12 +20,23 @@ pub(super) fn decompress(input: &[u8], out: &mut Output<'_>) -> Result<(), Compr
             flags_left = 32;
             at += 4;
         }
-        flags_left -= 1;
-        if flags >> flags_left & 1 == 0 {
-            out.push(u8_at(input, at).ok_or(Truncated)?);
-            at += 1;
+        // Literals up to the next match, or as many as there is room for.
+        let literals = (flags << (32 - flags_left)).leading_zeros().min(flags_left);
+        if literals > 0 {
+            flags_left -= literals;
+            let length = (literals as usize).min(out.room());
+            let rest = input.get(at..).unwrap_or_default();
+            match rest.first_chunk() {
+                Some(bytes) => out.extend_of(bytes, length),
+                None => {
+                    out.extend(rest.get(..length).unwrap_or(rest))?;
+                    rest.get(..length).ok_or(Truncated)?;
+                }
+            }
+            at += length;
             continue;
         }
+        flags_left -= 1;
         let word = usize::from(u16_at(input, at).ok_or(Truncated)?);
         at += 2;
         let length = match word & 7 {
