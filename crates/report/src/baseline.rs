@@ -25,6 +25,8 @@ use verdict::{tiles, verdict};
 
 /// Changes of a table in text.
 const CHANGES_IN_TEXT: usize = 12;
+/// Rows of the table of other settings.
+const OTHERS_SHOWN: usize = 1_000;
 
 /// Commands that belong together, with their undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -226,8 +228,33 @@ fn changes(judgement: &Judgement) -> Section {
         id: "changes",
         title: "What changes",
         help: "Settings of the catalogue, by meaning: places of Windows and of Samba that mean the same are one. Everything else is counted.",
-        blocks: vec![Block::Table(table), Block::Note(words::others(judgement))],
+        blocks: [Block::Table(table), Block::Note(words::others(judgement))]
+            .into_iter()
+            .chain(other_changes(judgement))
+            .collect(),
     }
+}
+
+/// The settings that the catalogue does not have, with the texts of templates.
+fn other_changes(judgement: &Judgement) -> Option<Block> {
+    let rows: Vec<_> = judgement.difference.other_changes.iter().map(words::other_change).collect();
+    let count = rows.len() as u64;
+    let of = "baseline_other_change";
+    let columns = vec![
+        column(of, "place", 0, |row: &words::OtherRow| Cell::Text(row.place.clone())),
+        column(of, "from", 0, |row: &words::OtherRow| Cell::Text(row.from.clone())),
+        column(of, "to", 0, |row: &words::OtherRow| Cell::Text(row.to.clone())),
+        column(of, "policy", 1, |row: &words::OtherRow| Cell::text(&row.policy)),
+        column(of, "explain", 3, |row: &words::OtherRow| Cell::text(&row.explain)),
+        column(of, "origin", 2, |row: &words::OtherRow| Cell::Text(row.origin.clone())),
+    ];
+    let mut table = Table::new("Other settings that change", "", &rows, columns);
+    (table.in_text, table.in_page) = (OTHERS_SHOWN, OTHERS_SHOWN);
+    (count > 0).then(|| {
+        let what = if count == 1 { "setting that is" } else { "settings that are" };
+        let title = format!("{} {what} not about file serving", format::count(count));
+        Block::fold(title, vec![Block::Table(table)])
+    })
 }
 
 fn unread(plan: &BaselinePlan) -> Section {

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{self, CostKey, Preset, Row, Stricter, System};
-use super::setting::Place;
+use super::effective::{Claim, EffectiveValue};
+use super::read::PolicyText;
+use super::setting::{Place, Value};
 use super::terms::{Term, TermKey, Terms};
 
 #[cfg(test)]
@@ -78,6 +80,24 @@ pub struct Others {
     pub only_after: u64,
 }
 
+/// Most settings that the catalogue does not have that are listed; more are only counted.
+const OTHERS_LISTED: usize = 10_000;
+
+/// A setting that the catalogue does not have, and that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherChange {
+    pub place: Place,
+    /// None where a side does not set it.
+    pub from: Option<Value>,
+    pub to: Option<Value>,
+    /// The file, and the policy, that sets it.
+    pub origin: String,
+    /// The name of its policy, what it is for and what the value means, from a template.
+    pub policy: Option<String>,
+    pub explain: Option<String>,
+    pub meaning: Option<String>,
+}
+
 /// What changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
@@ -88,12 +108,29 @@ pub struct Difference {
     /// Known settings of the second side that do not say what the first has: it is not known.
     pub unknown_before: u64,
     pub others: Others,
+    /// The first of the others that differ, in the order of their places.
+    #[serde(default)]
+    pub other_changes: Vec<OtherChange>,
+}
+
+impl Difference {
+    /// Adds what templates say about the settings that the catalogue does not have.
+    pub fn explain(&mut self, text: impl Fn(&Place) -> Option<PolicyText>) {
+        for one in &mut self.other_changes {
+            let Some(found) = text(&one.place) else { continue };
+            let value = one.to.as_ref().or(one.from.as_ref());
+            let meaning = found.allowed.iter().find(|(allowed, _)| Some(allowed) == value);
+            one.meaning = meaning.map(|(_, text)| text.clone()).or(found.label);
+            one.explain = Some(found.explain).filter(|text| !text.is_empty());
+            one.policy = Some(found.policy);
+        }
+    }
 }
 
 /// Compares two sides.
 pub fn difference(before: Side<'_>, after: Side<'_>, unset: Unset) -> Difference {
-    let mut difference =
-        Difference { others: others(before.terms, after.terms, unset), ..Difference::default() };
+    let (others, other_changes) = others(before.terms, after.terms, unset);
+    let mut difference = Difference { others, other_changes, ..Difference::default() };
     for row in catalogue::rows() {
         for of in scopes(row, before, after) {
             let key = TermKey { id: row.id.clone(), of };
@@ -167,12 +204,16 @@ fn shown(row: &Row, key: &TermKey, side: Side<'_>) -> Option<Shown> {
 }
 
 fn of_term(term: &Term) -> Shown {
-    let origin = &term.claim.origin;
-    let from = match &origin.policy {
-        Some(policy) => format!("{policy} ({})", origin.file),
-        None => origin.file.clone(),
-    };
+    let from = from(&term.claim);
     Shown { value: term.value.clone(), is_default: false, place: Some(term.place.clone()), from }
+}
+
+/// Name of the file and the policy.
+fn from(claim: &Claim) -> String {
+    match &claim.origin.policy {
+        Some(policy) => format!("{policy} ({})", claim.origin.file),
+        None => claim.origin.file.clone(),
+    }
 }
 
 fn security(row: &Row, from: Option<&str>, to: Option<&str>) -> Security {
@@ -192,19 +233,43 @@ fn security(row: &Row, from: Option<&str>, to: Option<&str>) -> Security {
     }
 }
 
-fn others(before: &Terms, after: &Terms, unset: Unset) -> Others {
+fn others(before: &Terms, after: &Terms, unset: Unset) -> (Others, Vec<OtherChange>) {
     let mut others = Others::default();
+    let mut listed = Vec::new();
+    let mut differs = |from: Option<&EffectiveValue>, to: Option<&EffectiveValue>| {
+        let Some(shown) = to.or(from).filter(|_| listed.len() < OTHERS_LISTED) else { return };
+        let value = |side: Option<&EffectiveValue>| side.map(|one| one.claim.value.clone());
+        listed.push(OtherChange {
+            place: shown.place.clone(),
+            from: value(from),
+            to: value(to),
+            origin: self::from(&shown.claim),
+            policy: None,
+            explain: None,
+            meaning: None,
+        });
+    };
     for (place, value) in &after.unknown {
         match before.unknown.get(place) {
-            None => others.only_after += 1,
             Some(one) if one.claim.value == value.claim.value => others.same += 1,
-            Some(_) => others.changed += 1,
+            one => {
+                let count =
+                    if one.is_some() { &mut others.changed } else { &mut others.only_after };
+                *count += 1;
+                differs(one, Some(value));
+            }
         }
     }
-    let kept = before.unknown.keys().filter(|place| !after.unknown.contains_key(place)).count();
-    match unset {
-        Unset::Kept => others.same += kept as u64,
-        Unset::Default => others.only_before += kept as u64,
+    for (place, value) in &before.unknown {
+        match unset {
+            _ if after.unknown.contains_key(place) => {}
+            Unset::Kept => others.same += 1,
+            Unset::Default => {
+                others.only_before += 1;
+                differs(Some(value), None);
+            }
+        }
     }
-    others
+    listed.sort_by_key(|one| one.place.key());
+    (others, listed)
 }

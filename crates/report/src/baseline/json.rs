@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use smbscope_plan::baseline::catalogue::{self, value::text};
 use smbscope_plan::baseline::cost::predicted::{CommandCost, Estimate, Predicted};
 use smbscope_plan::baseline::cost::{Cost, CostOutcome, Question};
-use smbscope_plan::baseline::difference::{Change, Shown};
+use smbscope_plan::baseline::difference::{Change, OtherChange, Shown};
 use smbscope_plan::baseline::judgement::SideCounts;
 use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::judgement::findings::Finding;
@@ -35,6 +35,7 @@ pub fn baseline_json(plan: &BaselinePlan) -> serde_json::Result<Value> {
         "same": judgement.difference.same,
         "unknown_before": judgement.difference.unknown_before,
         "others": serde_json::to_value(judgement.difference.others)?,
+        "other_changes": judgement.difference.other_changes.iter().map(other_change).collect::<Vec<_>>(),
         "costs": judgement.costs.iter().map(cost).collect::<Vec<_>>(),
         "alternatives": judgement.alternatives.iter().map(alternative).collect::<Vec<_>>(),
         "findings": judgement.findings.iter().map(finding).collect::<serde_json::Result<Vec<_>>>()?,
@@ -82,6 +83,19 @@ fn change(change: &Change) -> Value {
         "protection": row.map_or("", |row| &row.security),
         "compatibility": row.map_or("", |row| &row.compatibility),
         "source": row.map_or("", |row| &row.source),
+    })
+}
+
+fn other_change(change: &OtherChange) -> Value {
+    let row = words::other_change(change);
+    json!({
+        "place": row.place,
+        "from": change.from.is_some().then_some(row.from),
+        "to": change.to.is_some().then_some(row.to),
+        "meaning": change.meaning,
+        "policy": change.policy,
+        "explain": change.explain,
+        "origin": row.origin,
     })
 }
 

@@ -1,10 +1,12 @@
 //! Sentences and words about a baseline.
 
+use smbscope_plan::baseline::catalogue::value::text;
 use smbscope_plan::baseline::catalogue::{self, Kind};
 use smbscope_plan::baseline::cost::predicted::{Estimate, Predicted};
-use smbscope_plan::baseline::difference::{Change, Security, Shown};
+use smbscope_plan::baseline::difference::{Change, OtherChange, Security, Shown};
 use smbscope_plan::baseline::judgement::Judgement;
 use smbscope_plan::baseline::judgement::findings::{Finding, FindingKind};
+use smbscope_plan::baseline::setting;
 use smbscope_plan::baseline::terms::{TermKey, place_title};
 
 use super::{BaselinePlan, SearchPlan};
@@ -123,6 +125,38 @@ pub(super) fn change(change: &Change) -> ChangeRow {
         security: security(change.security),
         place: shown.and_then(|one| one.place.as_ref()).map(place_title),
         origin: shown.map(|one| one.from.clone()).filter(|one| !one.is_empty()),
+    }
+}
+
+/// A setting that the catalogue does not have, for a table.
+pub(super) struct OtherRow {
+    pub(super) place: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// Of templates: the policy and what the value means, and the explanation.
+    pub(super) policy: Option<String>,
+    pub(super) explain: Option<String>,
+    pub(super) origin: String,
+}
+
+pub(super) fn other_change(change: &OtherChange) -> OtherRow {
+    let value = |side: &Option<setting::Value>| match side.as_ref().map(text) {
+        None => "not set".to_owned(),
+        Some(None) => "removed".to_owned(),
+        Some(Some(text)) if text.is_empty() => "empty".to_owned(),
+        Some(Some(text)) => text,
+    };
+    let policy = change.policy.as_ref().map(|policy| match &change.meaning {
+        Some(meaning) => format!("{policy}: {meaning}"),
+        None => policy.clone(),
+    });
+    OtherRow {
+        place: place_title(&change.place),
+        from: value(&change.from),
+        to: value(&change.to),
+        policy,
+        explain: change.explain.clone(),
+        origin: change.origin.clone(),
     }
 }
 

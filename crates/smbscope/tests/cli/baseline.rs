@@ -115,3 +115,53 @@ fn the_guilty_setting_is_searched_in_few_tries() {
     let none = dir.path().join("none.json");
     assert!(complaint(2, ["plan", "baseline", "--search", text(&none)]).contains("no such search"));
 }
+
+#[test]
+fn settings_that_are_not_about_file_serving_have_the_texts_of_templates() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = |value: u32| {
+        format!(
+            "Computer\r\nSoftware\\Policies\\Lantern\r\nMode\r\nDWORD:{value}\r\n\r\nComputer\r\nSoftware\\Other\r\nName\r\nSZ:x\r\n"
+        )
+    };
+    let old = written(dir.path(), "old.txt", &registry(1));
+    let folder = dir.path().join("new");
+    std::fs::create_dir_all(folder.join("de-DE")).unwrap();
+    std::fs::create_dir_all(folder.join("en-US")).unwrap();
+    written(&folder, "new.txt", &registry(2));
+    let admx = "<policyDefinitions><policies><policy name=\"Mode\" class=\"Machine\" displayName=\"$(string.Mode)\" \
+                explainText=\"$(string.Help)\" key=\"Software\\Policies\\Lantern\"><elements><enum id=\"M\" valueName=\"Mode\">\
+                <item displayName=\"$(string.Dark)\"><value><decimal value=\"1\"/></value></item>\
+                <item displayName=\"$(string.Light)\"><value><decimal value=\"2\"/></value></item></enum></elements></policy></policies></policyDefinitions>";
+    written(&folder, "lantern.admx", admx);
+    for (language, texts) in [
+        ("en-US", ["Mode of the lantern", "How it shines.", "dark", "light"]),
+        ("de-DE", ["Art der Laterne", "Was das Licht macht.", "dunkel", "hell"]),
+    ] {
+        let strings: String = ["Mode", "Help", "Dark", "Light"]
+            .iter()
+            .zip(texts)
+            .map(|(id, text)| format!("<string id=\"{id}\">{text}</string>"))
+            .collect();
+        let adml = format!(
+            "<policyDefinitionResources><resources><stringTable>{strings}</stringTable></resources></policyDefinitionResources>"
+        );
+        written(&folder.join(language), "lantern.adml", &adml);
+    }
+    let common = ["plan", "baseline", text(&folder), "--against", text(&old), "--all"];
+    let json: Value =
+        serde_json::from_str(&answer([&common[..], &["--format", "json"]].concat())).unwrap();
+    assert_eq!((&json["others"]["changed"], &json["others"]["same"]), (&1.into(), &1.into()));
+    let [change] = &json["other_changes"].as_array().unwrap()[..] else { panic!("{json}") };
+    assert_eq!((&change["from"], &change["to"]), (&"1".into(), &"2".into()));
+    assert_eq!(change["policy"], "Mode of the lantern");
+    assert_eq!(
+        (&change["meaning"], &change["explain"]),
+        (&"light".into(), &"How it shines.".into())
+    );
+    let shown = answer(common);
+    assert!(shown.contains("Other settings that change"), "{shown}");
+    assert!(shown.contains("Mode of the lantern: light"), "{shown}");
+    let shown = answer([&common[..], &["--language", "de-DE"]].concat());
+    assert!(shown.contains("Art der Laterne: hell"), "{shown}");
+}

@@ -20,6 +20,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("same", "Same", Count, Always, "Known settings with the same value."),
         ("unknown_before", "Not known before", Count, Always, "Changes of which the value before is not known."),
         ("others", "Others", Object("baseline_others"), Always, "Settings that the catalogue does not have."),
+        ("other_changes", "Other changes", List("baseline_other_change"), Always, "Settings that the catalogue does not have, and that differ; at most 10,000."),
         ("costs", "Costs", List("baseline_cost"), Always, "What changes cost, the largest first."),
         ("alternatives", "Cheaper ways", List("baseline_alternative"), Always, "Ways to the same protection, the largest saving first."),
         ("findings", "Findings", List("baseline_finding"), Always, "What is wrong with it."),
@@ -57,6 +58,15 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("changed", "Changed", Count, Always, "With another value."),
         ("only_before", "Only before", Count, Always, "No longer set."),
         ("only_after", "Only after", Count, Always, "New."),
+    ]),
+    ("baseline_other_change", "A setting that the catalogue does not have, and that differs.", &[], &[
+        ("place", "Place", Text, Always, "Where it is set."),
+        ("from", "Today", Text, Nullable, "Value before; null if it is not set."),
+        ("to", "Proposed", Text, Nullable, "Value after, `removed` for one that is removed; null if it is not set."),
+        ("meaning", "Meaning", Text, Nullable, "What the value means, from a template (ADMX, ADML) among the inputs."),
+        ("policy", "Policy", Text, Nullable, "The name of the policy, from a template."),
+        ("explain", "Explanation", Text, Nullable, "What the policy is for, from a template."),
+        ("origin", "Origin", Text, Always, "The file, and the policy, that sets it."),
     ]),
     ("baseline_cost", "What settings cost that are one change together.", &[], &[
         ("settings", "Settings", Texts, Always, "Identifiers of the settings."),

@@ -103,8 +103,8 @@ pub struct BaselineArgs {
     /// List every setting that was read, and every line that is not a setting, instead of a judgement.
     #[arg(long, conflicts_with_all = ["against", "recording", "search", "write", "html"])]
     pub list: bool,
-    /// Language of the texts of ADMX templates for --list.
-    #[arg(long, value_name = "TAG", default_value = "en-US", requires = "list")]
+    /// Language of the texts of ADMX templates, for --list, --all and pages.
+    #[arg(long, value_name = "TAG", default_value = "en-US")]
     pub language: String,
     /// Show everything, not only what fits on a screen.
     #[arg(long)]
@@ -169,7 +169,10 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         }
         None => Vec::new(),
     };
-    let judgement = assessment.judge(&answers);
+    let mut judgement = assessment.judge(&answers);
+    judgement.difference.explain(|place| {
+        after.text(place, &args.language).or_else(|| before.text(place, &args.language))
+    });
     let former = before.former();
     let search = match &args.search {
         Some(file) => {

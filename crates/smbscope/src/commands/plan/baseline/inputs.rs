@@ -9,7 +9,7 @@ use serde_json::json;
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::effective::{Effective, Input, Layer, effective};
 use smbscope_plan::baseline::read::{
-    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, Source, Unknown, clean, read,
+    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, PolicyText, Source, Unknown, clean, read,
     wire_settings,
 };
 use smbscope_plan::baseline::setting::{Place, Scope, Setting};
@@ -71,6 +71,11 @@ impl Read {
             settings: &one.settings,
         });
         effective(&inputs.collect::<Vec<_>>())
+    }
+
+    /// What a template among the inputs says about a place.
+    pub(super) fn text(&self, place: &Place, language: &str) -> Option<PolicyText> {
+        self.inputs.iter().find_map(|(_, one)| one.templates.text(place, language))
     }
 
     pub(super) fn terms(&self) -> Terms {
