@@ -144,6 +144,7 @@ Examples:
   smbscope query capture.pcapng 'select command, count(*) from operations group by command'
   smbscope query capture.pcapng --question slowest-operations
   smbscope query dataset/ --file question.sql --format parquet --out answer.parquet
+  smbscope query flood.etl --from 20s --to 30s --question interrupts-by-module
   smbscope query dataset/")]
 pub struct Query {
     /// Capture files, traces of processors, datasets, or `-` for a capture on standard input, followed by the SQL.
@@ -164,6 +165,8 @@ pub struct Query {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub filter: FilterOptions,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]

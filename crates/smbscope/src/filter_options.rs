@@ -82,6 +82,15 @@ impl FilterOptions {
         select(source, filter, period, verbosity)
     }
 
+    /// Applies the options to a source of either kind.
+    #[cfg_attr(not(feature = "sql"), allow(dead_code))]
+    pub fn apply_to_any(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
+        match source.is_trace() {
+            true => self.apply_to_trace(source, verbosity),
+            false => self.apply(source, verbosity),
+        }
+    }
+
     /// The filter for what happens from now on; `None` without conditions.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub fn live(&self, now: i64) -> anyhow::Result<Option<Filter>> {

@@ -52,10 +52,11 @@ pub fn run(args: &Query, verbosity: Verbosity) -> anyhow::Result<()> {
         check(statements.as_deref(), &form)?;
     }
     let tokenizer = args.anonymize.tokenizer()?;
-    let source = args
+    let mut source = args
         .reading
         .open(&inputs, tokenizer)
         .map_err(|error| arguments::explain(error, args, inputs.len()))?;
+    args.filter.apply_to_any(&mut source, &verbosity)?;
     // Report a missing input before waiting for SQL on standard input.
     let statements = match statements {
         None if !prompts => {
