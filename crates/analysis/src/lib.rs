@@ -23,6 +23,7 @@
 //! | [`predict`] | What would a change bring? | [`predict::replay::Replay`] | [`predict::replay::Prediction`] |
 //! | [`replication`] | What would a second server cost and need? | [`replication::load::WriteLoad`], replays | [`replication::forecast::ReplicationForecast`] |
 //! | [`processors`] | Which interrupts hold the processors? | [`processors::Processors`] | [`processors::Report`] |
+//! | [`both_sides`] | What lies between a client's time and its server's? | [`both_sides::BothSidesTally`] | [`both_sides::BothSides`] |
 //! | [`channels`] | Since when did each connection carry what? | [`channels::Timeline`] | [`channels::Channels`] |
 //! | [`explain`] | What makes it slow, and what helps? | [`explain::Explain`] | [`explain::Diagnosis`] |
 //!
@@ -96,6 +97,7 @@
 //! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] and [`replication`] on top: they use replays. `explain` replays a recording to
 //! compute what a remedy would gain.
 
+pub mod both_sides;
 pub mod channels;
 pub mod compare;
 pub mod durability;

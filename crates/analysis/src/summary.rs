@@ -363,6 +363,7 @@ impl Summary {
             },
             channels: self.timeline.finish(),
             logged: self.logged.finish(),
+            both_sides: None,
             net,
             durability: self.durability.finish(),
             sessions: Sessions { mechanisms: self.mechanisms.finish(), ..self.sessions },

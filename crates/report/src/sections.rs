@@ -1,6 +1,7 @@
 //! What the report says, section by section, in the order in which it is read: the answer, where the time
 //! goes, what makes it slow, the course over time, then what is looked up.
 
+mod both_sides;
 mod channels;
 mod connections;
 mod counters;
@@ -94,6 +95,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     }
     sections.push(latency::overview(report));
     sections.extend(findings::findings(report, meta));
+    sections.extend(report.both_sides.as_ref().map(both_sides::both_sides));
     sections.extend(logged::logged(&report.logged));
     sections.extend(report.net.as_ref().map(net::net));
     sections.extend(meta.forecast.as_ref().map(forecast::forecast));

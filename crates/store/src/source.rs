@@ -219,6 +219,17 @@ impl Source {
         self.inputs.iter().any(Input::is_decoded)
     }
 
+    /// Whether operations may come from events of an operating system.
+    pub fn has_event_logs(&self) -> bool {
+        self.inputs.iter().any(|input| match input {
+            Input::Trace { contents, .. } => contents.operations,
+            Input::Dataset(dataset) => dataset.manifest().is_some_and(|manifest| {
+                manifest.inputs.iter().any(|input| input.format == trace::Format::Etl.name())
+            }),
+            _ => false,
+        })
+    }
+
     /// Whether all inputs are traces of processors, or datasets of such traces: there are no
     /// operations. A recording that was killed has neither coverage nor a row of `traces`.
     pub fn is_trace(&self) -> bool {

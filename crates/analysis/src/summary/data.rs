@@ -50,6 +50,8 @@ pub struct Report {
     pub channels: Option<crate::channels::Channels>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// Requests of a client and of its server, joined; null without events of a client and rows of its server.
+    pub both_sides: Option<crate::both_sides::BothSides>,
     /// The network without SMB; null without such a test.
     pub net: Option<crate::net::Net>,
     /// Which acknowledged writes were stable; null without a write to a file.

@@ -1,5 +1,6 @@
 //! Where the time goes: a pass that ends in the summary that a report shows.
 
+use smbscope_analysis::both_sides::{BothSidesTally, COLUMNS};
 use smbscope_analysis::explain::{Diagnosis, Explain};
 use smbscope_analysis::summary::{Options, Report, Summary, columns};
 use smbscope_store::source::Source;
@@ -21,9 +22,33 @@ pub fn summarize(
     if let Some(explain) = &mut explain {
         analyses.push(explain);
     }
+    // Only logs of events need it: other rows have numbers of messages.
+    let mut both_sides = source.has_event_logs().then(BothSidesTally::default);
+    if let Some(both_sides) = &mut both_sides {
+        analyses.push(both_sides);
+    }
     pass(source, &mut analyses, monitor)?;
     let diagnosis = explain.map(Explain::finish).transpose()?;
-    Ok((summary.finish(), diagnosis))
+    let mut report = summary.finish();
+    report.both_sides = both_sides.and_then(BothSidesTally::finish);
+    Ok((report, diagnosis))
+}
+
+impl Analysis for BothSidesTally {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Operations]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.to_vec()
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        if let Part::Operations(batch) = part {
+            self.operations(batch)?;
+        }
+        Ok(())
+    }
 }
 
 impl Analysis for Summary {

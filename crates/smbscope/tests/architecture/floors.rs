@@ -84,7 +84,7 @@ const FLOORS: &[Floors] = &[
         parent: "",
         floors: &[
             &["evidence", "logged", "rows"],
-            &["channels", "net", "stats"],
+            &["both_sides", "channels", "net", "stats"],
             // Part of the summary and of the diagnosis.
             &["durability"],
             &["compare", "live", "predict", "processors", "summary"],
