@@ -23,13 +23,14 @@ pub mod waiting;
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, UInt64Type};
-use smbscope_tables::tables::{Cpu, Image, InterruptTotal, Trace};
+use hashbrown::HashMap;
+use smbscope_tables::tables::{self, Cpu, Image, InterruptTotal, Trace};
 
 pub use data::{
     CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, MissingSymbols, PathPart,
     Processor, Ranked, Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
 };
-use devices::Devices;
+use devices::{DEVICES_MAX, Devices};
 pub use findings::{Finding, ProcessorTrouble};
 use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
@@ -81,6 +82,8 @@ pub struct Processors {
     symbols: Symbols,
     extent: Option<Extent>,
     totals: totals::Sums,
+    /// NUMA nodes of devices, by name.
+    device_nodes: HashMap<String, u64>,
 }
 
 /// First and last time of interrupts and samples: what is known of a recording that was killed, which
@@ -124,6 +127,7 @@ impl Processors {
             symbols: Symbols::default(),
             extent: None,
             totals: totals::Sums::default(),
+            device_nodes: HashMap::new(),
         }
     }
 
@@ -135,6 +139,13 @@ impl Processors {
     /// Takes where processors are in the machine.
     pub fn cpus(&mut self, rows: &[Cpu]) {
         rows.iter().for_each(|row| self.processors.place(row));
+    }
+
+    /// Takes what is known of devices.
+    pub fn devices(&mut self, rows: &[tables::Device]) {
+        let with_nodes = rows.iter().filter_map(|row| Some((row.name.clone()?, row.node?)));
+        let left = DEVICES_MAX.saturating_sub(self.device_nodes.len());
+        self.device_nodes.extend(with_nodes.take(left));
     }
 
     /// Takes rows of the table `interrupt_totals`.
@@ -309,6 +320,12 @@ impl Processors {
             device.nodes = device.cpus.iter().filter_map(|one| node(one.cpu)).collect();
             device.nodes.sort_unstable();
             device.nodes.dedup();
+            device.own_node = self.device_nodes.get(&device.device).copied();
+            let remote = device.cpus.iter().filter(|one| match (node(one.cpu), device.own_node) {
+                (Some(node), Some(own)) => node != own,
+                _ => false,
+            });
+            device.remote_ns = remote.fold(0, |sum, one| sum.saturating_add(one.exclusive_ns));
         }
         let (in_samples, stacks_discarded) = self.stacks.finish();
         let (symbols_missing, modules_discarded) = self.symbols.finish();

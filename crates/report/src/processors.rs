@@ -254,6 +254,10 @@ fn devices(report: &Report) -> Section {
             [] => Cell::Empty,
             nodes => Cell::Text(cpu_list(nodes)),
         }),
+        column(of, "own_node", 2, |row: &Device| Cell::count(row.own_node)),
+        column(of, "remote_ns", 2, |row: &Device| {
+            Cell::duration(Some(row.remote_ns).filter(|ns| *ns > 0))
+        }),
         column(of, "cpus", 0, |row: &Device| {
             let cpus: Vec<_> = row.cpus.iter().map(|one| one.cpu).collect();
             Cell::Text(cpu_list(&cpus))

@@ -197,6 +197,8 @@ pub struct Device {
     /// Negative for message-signalled interrupts.
     pub irq: Option<i32>,
     pub affinity: Option<u64>,
+    /// NUMA node of its bus.
+    pub node: Option<u32>,
 }
 
 /// What the table `power` counts.

@@ -256,6 +256,9 @@ impl Recorder {
             let cpu = Cpu { events_lost: Some(self.lost(cpu.cpu)), ..cpu.clone() };
             self.rows.event(Event::Cpu(cpu));
         }
+        for device in devices::interfaces(Path::new("/sys/class")) {
+            self.rows.event(Event::Device(device));
+        }
     }
 
     /// Events that a processor lost.

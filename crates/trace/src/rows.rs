@@ -363,6 +363,7 @@ impl Rows {
             filters: text(&one.filters),
             irq: one.irq.map(i64::from),
             affinity: one.affinity,
+            node: one.node.map(u64::from),
         });
     }
 

@@ -234,6 +234,10 @@ pub struct Device {
     pub busiest_share: f64,
     /// NUMA nodes of its processors, where they are known.
     pub nodes: Vec<u64>,
+    /// NUMA node of its bus; null where the trace does not say it.
+    pub own_node: Option<u64>,
+    /// Time of its work on processors of other nodes than its own, ns.
+    pub remote_ns: i64,
     /// By processor, the most runs first.
     pub cpus: Vec<DeviceCpu>,
 }

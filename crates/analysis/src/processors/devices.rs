@@ -8,7 +8,7 @@ use super::Row;
 use super::data::{Device, DeviceCpu};
 
 /// Most devices.
-const DEVICES_MAX: usize = 1024;
+pub(super) const DEVICES_MAX: usize = 1024;
 /// Most queues of a device that are distinguished.
 const QUEUES_MAX: usize = 4096;
 
@@ -67,6 +67,8 @@ impl Devices {
                     queues: work.queues.len() as u64,
                     busiest_share: busiest as f64 / count.max(1) as f64,
                     nodes: Vec::new(),
+                    own_node: None,
+                    remote_ns: 0,
                     cpus,
                 }
             })

@@ -4,7 +4,7 @@
 
 mod trouble;
 
-use super::data::{InterruptGroup, PathPart, Processor, Report};
+use super::data::{Device, InterruptGroup, PathPart, Processor, Report};
 use super::receive::is_adapter;
 use super::roles::Role;
 use crate::evidence::{Confidence, Figure, Remedy};
@@ -24,6 +24,9 @@ const PATH_SAMPLES: u64 = 50;
 /// The work of a name is on few processors if this share of it is on less than a third of them.
 const FEW_SHARE: f64 = 0.95;
 const FEW_PART: usize = 3;
+/// Work on another node counts from this share of a device's work on, and from this share of the time of one processor.
+const REMOTE_SHARE: f64 = 0.2;
+const REMOTE_LEAST: f64 = 0.01;
 /// Tracing is a load from this share of all samples on.
 const TRACING_SHARE: f64 = 0.1;
 /// Work begins late on idle processors if 5 % of it begin after this time, this many times as late as on busy ones, and there
@@ -51,6 +54,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
         }
     }
     found.extend(few(report, is_windows));
+    found.extend(report.devices.iter().filter_map(|device| remote(report, device)));
     let long = report.interrupts.iter().filter(|group| {
         group.over_limit >= LONG_LEAST
             && group.over_limit_ns as f64 >= LONG_SHARE * report.length_ns as f64
@@ -359,6 +363,42 @@ fn tracing(report: &Report, is_windows: bool) -> Option<Finding> {
         remedies: vec![Remedy {
             at: if is_windows { "Windows" } else { "Linux" },
             action: "record fewer events: without context switches or timer interrupts, or for a shorter time",
+        }],
+    })
+}
+
+/// Work for a device on other nodes than its own: each access to its memory crosses the link between the sockets.
+fn remote(report: &Report, device: &Device) -> Option<Finding> {
+    let own = device.own_node?;
+    let share = device.remote_ns as f64 / device.exclusive_ns.max(1) as f64;
+    if share < REMOTE_SHARE || (device.remote_ns as f64) < REMOTE_LEAST * report.length_ns as f64 {
+        return None;
+    }
+    let node = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu)?.node;
+    let remote = device.cpus.iter().filter(|one| node(one.cpu).is_some_and(|node| node != own));
+    let mut cpus: Vec<u64> = remote.map(|one| one.cpu).collect();
+    cpus.sort_unstable();
+    let what = format!(
+        "{} is on NUMA node {own}, but {:.0} % of its interrupts and polls ({:.2} of {:.2} CPU seconds) run on CPU {} of other nodes",
+        device.device,
+        100.0 * share,
+        seconds(device.remote_ns),
+        seconds(device.exclusive_ns),
+        numbers(&cpus),
+    );
+    Some(Finding {
+        trouble: ProcessorTrouble::RemoteNode,
+        what,
+        cost_ns: Some(device.remote_ns),
+        confidence: Confidence::Medium,
+        because: "where the work ran was recorded; what the distance costs was not measured"
+            .to_owned(),
+        since_ns: None,
+        figures: vec![figure("remote_share", share, "share"), figure("own_node", own as f64, "")],
+        cpus,
+        remedies: vec![Remedy {
+            at: "Linux",
+            action: "let the interrupts of the interface be served on its own node: `smbscope plan cores` writes the commands (/proc/irq/*/smp_affinity_list, and irqbalance, which would change them back)",
         }],
     })
 }

@@ -138,6 +138,8 @@ mod tests {
             queues: 1,
             busiest_share: 1.0,
             nodes: Vec::new(),
+            own_node: None,
+            remote_ns: 0,
             cpus: Vec::new(),
         };
         let report = Report {

@@ -234,6 +234,43 @@ fn few_samples_a_cheap_driver_and_a_quiet_server_are_no_findings() {
 }
 
 #[test]
+fn work_on_another_node_than_the_adapter_is_found() {
+    let found = |own_node: Option<u64>, remote: i64| {
+        let mut processors = Processors::new(Limits::default());
+        let cpu = |cpu, node| Cpu { cpu, node: Some(node), ..Cpu::default() };
+        processors.cpus(&[cpu(0, 0), cpu(1, 0), cpu(2, 1)]);
+        let name = Some("eth0".to_owned());
+        processors.devices(&[tables::Device { name, node: own_node, ..tables::Device::default() }]);
+        let rows: Vec<_> = (0..1_000)
+            .map(|run| Interrupt {
+                start: run * 10_000_000,
+                device: Some("eth0".into()),
+                ..interrupt(if run < remote { 2 } else { 0 }, "irq", "eth0-rx-0", 200_000, 200_000)
+            })
+            .collect();
+        processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
+        let ended_at = Some(10_000_000_000);
+        processors.traces(&[Trace { started_at: Some(0), ended_at, ..trace() }]);
+        let report = processors.finish();
+        let device = report.devices[0].clone();
+        let is_remote = |one: &&Finding| one.trouble == ProcessorTrouble::RemoteNode;
+        (device.remote_ns, report.findings.iter().find(is_remote).map(|one| one.what.clone()))
+    };
+    let (remote_ns, what) = found(Some(0), 700);
+    assert_eq!(remote_ns, 140_000_000);
+    assert_eq!(
+        what.as_deref(),
+        Some(
+            "eth0 is on NUMA node 0, but 70 % of its interrupts and polls (0.14 of 0.20 CPU seconds) run on CPU 2 of other nodes"
+        )
+    );
+    // Few of them, on its own node, or on a node that is not known.
+    assert_eq!(found(Some(0), 100), (20_000_000, None));
+    assert_eq!(found(Some(0), 0), (0, None));
+    assert_eq!(found(None, 700), (0, None));
+}
+
+#[test]
 fn the_beginning_of_a_flood_is_found() {
     let mut processors = Processors::new(Limits::default());
     // From 4 s on to the end, nine tenths.

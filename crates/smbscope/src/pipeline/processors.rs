@@ -75,6 +75,7 @@ impl Analysis for Processors {
             Table::Switches,
             Table::Power,
             Table::Cpus,
+            Table::Devices,
             Table::Images,
             Table::Traces,
         ]
@@ -93,6 +94,7 @@ impl Analysis for Processors {
             Part::Power(batch) => self.power(batch),
             Part::Switches(batch) => self.switches(batch),
             Part::Cpus(rows) => self.cpus(rows),
+            Part::Devices(rows) => self.devices(rows),
             Part::Images(rows) => self.images(rows),
             Part::Traces(rows) => self.traces(rows),
             _ => {}

@@ -13,5 +13,6 @@ table! {
         filters: Option<String>, None, Public, "Further drivers above and below that driver, separated by commas.";
         irq: Option<i64>, None, Public, "IRQ number; negative for message-signalled interrupts.";
         affinity: Option<u64>, None, Public, "Processors that it may interrupt, as bits; null if not known.";
+        node: Option<u64>, None, Public, "NUMA node of its bus; null if not known.";
     }
 }

@@ -4,12 +4,16 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::interrupts;
+use crate::event::Device;
 use crate::linux::device::of_handler;
 
 /// Most irqs.
 const IRQS_MAX: usize = 65_536;
+/// Most network interfaces.
+const INTERFACES_MAX: usize = 1_024;
 
 /// Irqs and their devices.
 #[derive(Debug, Default)]
@@ -50,6 +54,38 @@ impl Devices {
         let (device, queue) = of_handler(handler);
         (self.devices.get(&irq).map(String::as_str).or(device), queue)
     }
+}
+
+/// Network interfaces below `class` (`/sys/class`), with their drivers and the NUMA nodes of their buses.
+pub fn interfaces(class: &Path) -> Vec<Device> {
+    let entries = fs::read_dir(class.join("net")).into_iter().flatten().flatten();
+    let mut interfaces: Vec<_> = entries
+        .take(INTERFACES_MAX)
+        .filter_map(|entry| {
+            let name: Arc<str> = entry.file_name().to_str()?.into();
+            let device = entry.path().join("device");
+            // Interfaces without hardware have no device.
+            let place = fs::canonicalize(&device).ok()?;
+            let of_bus = |file: &str| {
+                [&device, &device.join("..")]
+                    .into_iter()
+                    .find_map(|folder| fs::read_to_string(folder.join(file)).ok())
+            };
+            let driver = fs::read_link(device.join("driver")).ok();
+            let driver = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+            Some(Device {
+                name: Some(name),
+                instance: place.file_name()?.to_str()?.into(),
+                class: Some("net".into()),
+                driver: driver.map(Arc::from),
+                // -1 on a machine with one node.
+                node: of_bus("numa_node").and_then(|text| text.trim().parse().ok()),
+                ..Device::default()
+            })
+        })
+        .collect();
+    interfaces.sort_by(|one, other| one.name.cmp(&other.name));
+    interfaces
 }
 
 /// Irqs of a device, or of the bus device that it is on (virtio).
@@ -95,5 +131,29 @@ mod tests {
         // Without /sys the name of the handler remains.
         assert_eq!(devices.place(50, "nvme0q3"), (Some("nvme0"), Some(3)));
         assert_eq!(devices.place(7, "timer"), (None, None));
+    }
+
+    #[test]
+    fn interfaces_have_the_node_of_their_bus() {
+        let root = tempfile::tempdir().unwrap();
+        let class = root.path().join("class");
+        for (name, bus, node) in [("eth1", "0000:41:00.1", "1\n"), ("eth0", "0000:01:00.0", "-1\n")]
+        {
+            let device = root.path().join("devices").join(bus);
+            fs::create_dir_all(&device).unwrap();
+            fs::write(device.join("numa_node"), node).unwrap();
+            let interface = class.join("net").join(name);
+            fs::create_dir_all(&interface).unwrap();
+            std::os::unix::fs::symlink(&device, interface.join("device")).unwrap();
+        }
+        // Without hardware.
+        fs::create_dir_all(class.join("net/lo")).unwrap();
+        let found = interfaces(&class);
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.name.as_deref().unwrap(), &*one.instance, one.node))
+            .collect();
+        assert_eq!(found, [("eth0", "0000:01:00.0", None), ("eth1", "0000:41:00.1", Some(1))]);
+        assert_eq!(interfaces(root.path()), []);
     }
 }

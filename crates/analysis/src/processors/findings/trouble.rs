@@ -18,6 +18,8 @@ pub enum ProcessorTrouble {
     TeamInReceivePath,
     /// The receive work of the network runs on few processors.
     ReceiveOnFewProcessors,
+    /// The work for a network adapter runs on another NUMA node than the adapter is on.
+    RemoteNode,
     /// Recording the trace takes a large part of the time.
     TracingIsTheLoad,
     /// Deep idle states or low frequencies, and work that begins late on processors that were idle.
@@ -26,12 +28,13 @@ pub enum ProcessorTrouble {
 
 impl ProcessorTrouble {
     /// All troubles.
-    pub const ALL: [ProcessorTrouble; 7] = [
+    pub const ALL: [ProcessorTrouble; 8] = [
         ProcessorTrouble::LockedProcessors,
         ProcessorTrouble::LongRuns,
         ProcessorTrouble::FilterInReceivePath,
         ProcessorTrouble::TeamInReceivePath,
         ProcessorTrouble::ReceiveOnFewProcessors,
+        ProcessorTrouble::RemoteNode,
         ProcessorTrouble::TracingIsTheLoad,
         ProcessorTrouble::PowerSaving,
     ];
@@ -50,6 +53,7 @@ impl ProcessorTrouble {
             ProcessorTrouble::ReceiveOnFewProcessors => {
                 "Few processors do the receive work of the network"
             }
+            ProcessorTrouble::RemoteNode => "The work for an adapter runs on another NUMA node",
             ProcessorTrouble::TracingIsTheLoad => "Recording the trace is part of the load",
             ProcessorTrouble::PowerSaving => "Power saving delays work on idle processors",
         }

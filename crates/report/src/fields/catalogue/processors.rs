@@ -156,6 +156,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("queues", "Queues", Count, Always, "Queues that the names of its handlers show."),
         ("busiest_share", "On the busiest CPU", Share, Always, "Part of the runs on the processor with the most."),
         ("nodes", "NUMA nodes", Counts, Always, "NUMA nodes of its processors, where they are known."),
+        ("own_node", "Its node", Count, Nullable, "NUMA node of its bus; null where the trace does not say it."),
+        ("remote_ns", "On other nodes", Duration, Always, "Time of its work on processors of other nodes than its own."),
         ("cpus", "CPUs", List("device_cpu"), Always, "Its work on each processor, the most runs first."),
     ]),
     ("totals", "Sums of an input that has no single interrupts.", &[], &[

@@ -55,6 +55,7 @@ impl Devices {
             filters: device.and_then(|device| text(&device.filters.join(", "))),
             irq: interrupt.map(|(irq, _)| *irq),
             affinity: interrupt.map(|(_, affinity)| *affinity).filter(|&affinity| affinity > 0),
+            node: None,
         }
     }
 }
