@@ -27,6 +27,8 @@ crate::rows::columns::columns! {
 
 /// Requests of each side that are kept; more are counted.
 const REQUESTS_MAX: usize = 200_000;
+/// Times beyond these are not those of a request, ns.
+const TIME_MAX_NS: u64 = 4_000_000_000_000_000_000;
 /// Largest difference between the clocks that is tried, ns.
 const OFFSET_MAX_NS: i64 = 60_000_000_000;
 /// Pairs by which the difference is found.
@@ -147,6 +149,10 @@ impl BothSidesTally {
             else {
                 continue;
             };
+            // Times of damaged logs.
+            if [start, sent, replied, end].iter().any(|time| time.unsigned_abs() > TIME_MAX_NS) {
+                continue;
+            }
             let side = if is_client { &mut self.client } else { &mut self.server };
             if side.len() >= REQUESTS_MAX {
                 self.limited += 1;
