@@ -357,7 +357,7 @@ fn each_channel_carries_what_tcpdump_captures() {
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
         let told = tcpdump.wait_with_output().unwrap().stderr;
         let told = String::from_utf8_lossy(&told).into_owned();
-        // On a busy machine the kernel drops packets that tcpdump does not fetch in time: such a capture is no truth.
+        // On a busy machine the kernel drops packets that tcpdump does not fetch in time; such a capture proves nothing.
         if told.contains("\n0 packets dropped by kernel") {
             break shown;
         }
