@@ -74,7 +74,7 @@ impl Request {
 #[derive(Debug, Default)]
 pub struct BothSidesTally {
     keys: HashMap<(Arc<str>, u64), u32>,
-    files: HashMap<Box<str>, u32>,
+    files: HashMap<String, u32>,
     /// Command of each key.
     commands: Vec<Arc<str>>,
     client: Vec<Request>,
@@ -126,16 +126,10 @@ impl BothSidesTally {
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let columns = Columns::of(batch)?;
         for row in 0..batch.num_rows() {
-            let text = |column: &crate::rows::columns::Text| {
-                column.key(row).and_then(|key| column.text(key)).unwrap_or_default().to_owned()
-            };
-            let vantage = text(&columns.vantage);
+            let vantage = columns.vantage.get(row).unwrap_or_default();
             let is_client = vantage == Vantage::Client.name();
-            if !is_client
-                && ![Vantage::Server, Vantage::Inside]
-                    .map(Vantage::name)
-                    .contains(&vantage.as_str())
-            {
+            let of_server = [Vantage::Server, Vantage::Inside].map(Vantage::name);
+            if !is_client && !of_server.contains(&vantage) {
                 continue;
             }
             let times = [
@@ -158,15 +152,15 @@ impl BothSidesTally {
                 self.limited += 1;
                 continue;
             }
-            let path = text(&columns.path).to_lowercase();
             // A share may be a folder of the client's path.
+            let path = columns.path.get(row).unwrap_or_default();
             let file = path.rsplit(['\\', '/']).next().unwrap_or_default();
             let number = u32::try_from(self.files.len() + 1).unwrap_or(u32::MAX);
             let file = match file {
                 "" => 0,
-                file => *self.files.entry(file.into()).or_insert(number),
+                file => *self.files.entry(file.to_lowercase()).or_insert(number),
             };
-            let command: Arc<str> = text(&columns.command).into();
+            let command: Arc<str> = columns.command.get(row).unwrap_or_default().into();
             // The bytes of other commands do not mean the same to both.
             let is_data = matches!(&*command, "Read" | "Write");
             let bytes = columns.transferred_bytes.get(row).filter(|_| is_data).unwrap_or(0);
@@ -188,12 +182,10 @@ impl BothSidesTally {
         let offset_ns = self.offset_ns()?;
         let mut all: HashMap<Arc<str>, Sums> = HashMap::new();
         let mut joined = 0;
-        let mut servers = groups(&self.server);
-        for (key, clients) in groups(&self.client) {
+        for (key, clients, servers) in self.groups() {
             let command = self.commands.get(key as usize).cloned().unwrap_or_default();
             let sums = all.entry(command).or_default();
             sums.requests += clients.len() as u64;
-            let Some(servers) = servers.remove(&key) else { continue };
             let pairs = join(clients, servers, offset_ns);
             joined += pairs.len() as u64;
             pairs.into_iter().for_each(|(client, server)| sums.add(&client, &server));
@@ -214,15 +206,22 @@ impl BothSidesTally {
         })
     }
 
+    /// The client's requests of each key and those of the server, which can be none; both are sorted.
+    fn groups(&self) -> impl Iterator<Item = (u32, &[Request], &[Request])> {
+        self.client.chunk_by(|one, other| one.key == other.key).filter_map(|clients| {
+            let key = clients.first()?.key;
+            let first = self.server.partition_point(|one| one.key < key);
+            let last = self.server.partition_point(|one| one.key <= key);
+            Some((key, clients, self.server.get(first..last)?))
+        })
+    }
+
     /// By how much the server's clock is ahead, ns: that which most pairs agree on.
     fn offset_ns(&self) -> Option<i64> {
-        let mut servers = groups(&self.server);
-        let clients = groups(&self.client);
         // Each key gets as many pairs as another one: rare requests tell more than frequent ones.
-        let share = (PAIRS_MAX / clients.len().max(1)).max(PARTNERS_MAX);
+        let share = (PAIRS_MAX / self.groups().count().max(1)).max(PARTNERS_MAX);
         let mut differences = Vec::new();
-        for (key, clients) in clients {
-            let Some(servers) = servers.remove(&key) else { continue };
+        for (_, clients, servers) in self.groups() {
             let step = (clients.len() * servers.len().min(PARTNERS_MAX)).div_ceil(share).max(1);
             for client in clients.iter().step_by(step) {
                 let at = client.middle();
@@ -265,14 +264,6 @@ fn densest(values: &[i64], width_ns: i64) -> &[i64] {
         }
     }
     values.get(best).unwrap_or_default()
-}
-
-/// The requests of each key, sorted by time.
-fn groups(requests: &[Request]) -> HashMap<u32, &[Request]> {
-    requests
-        .chunk_by(|one, other| one.key == other.key)
-        .filter_map(|all| Some((all.first()?.key, all)))
-        .collect()
 }
 
 /// Pairs of requests of one key, each of which is in one pair at most.

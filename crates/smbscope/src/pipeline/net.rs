@@ -1,19 +1,20 @@
 //! The network without SMB: what a test takes from a recording, the folder of a test, and the network
 //! next to SMB.
 
+use arrow::array::RecordBatch;
 use std::path::Path;
 
 use anyhow::Context as _;
 use smbscope_analysis::net::like::{COLUMNS, Like, LikeTally};
 use smbscope_analysis::net::{Net, NetTally};
 use smbscope_analysis::summary::{Options, Report};
+use smbscope_store::Part;
 use smbscope_store::dataset::{DatasetWriter, ManifestSeed, WriteOptions};
 use smbscope_store::source::Source;
-use smbscope_store::{Part, Table};
 use smbscope_tables::manifest::Kind;
 use smbscope_tables::tables::{NetInterval, NetRoundTrip, NetTest};
 
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Monitor, OfOperations, pass};
 use super::summarize::summarize;
 use crate::exit::{Code, Failure};
 
@@ -35,20 +36,13 @@ pub fn like(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Option<Lik
     Ok(tally.finish())
 }
 
-impl Analysis for LikeTally {
-    fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations]
-    }
-
+impl OfOperations for LikeTally {
     fn columns(&self) -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
 
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Operations(batch) = part {
-            self.operations(batch)?;
-        }
-        Ok(())
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.operations(batch)?)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use smbscope_store::source::{Progress, Request, Source};
 use smbscope_store::{Part, Table};
 use smbscope_tables::description::RunDescription;
@@ -27,6 +28,32 @@ pub trait Analysis {
 
     /// Takes some rows of one table. Steps and scenarios of a load run arrive before its operations.
     fn part(&mut self, part: &Part) -> anyhow::Result<()>;
+}
+
+/// An analysis that reads operations only.
+pub trait OfOperations {
+    /// The columns that it reads, by name.
+    fn columns(&self) -> Vec<&'static str>;
+
+    /// Takes some rows.
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()>;
+}
+
+impl<A: OfOperations> Analysis for A {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Operations]
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        OfOperations::columns(self)
+    }
+
+    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
+        match part {
+            Part::Operations(batch) => self.batch(batch),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Watches a pass on behalf of the front end.

@@ -1,11 +1,12 @@
 //! Where the time of processors goes: a pass over the tables of traces.
 
+use arrow::array::RecordBatch;
 use smbscope_analysis::processors::waiting::{COLUMNS, Operations, Waiting};
 use smbscope_analysis::processors::{Limits, Processors, Report};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Analysis, Monitor, OfOperations, pass};
 use crate::exit::{Code, Failure};
 
 /// Adds up the traces of the inputs.
@@ -48,20 +49,13 @@ pub fn beside_operations(
     Ok((report, waiting))
 }
 
-impl Analysis for Operations {
-    fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations]
-    }
-
+impl OfOperations for Operations {
     fn columns(&self) -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
 
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Operations(batch) = part {
-            self.operations(batch)?;
-        }
-        Ok(())
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.operations(batch)?)
     }
 }
 

@@ -4,6 +4,7 @@
 //! each link and kind of copy, side by side; with a goal, a few more look for the longest round trip that keeps it, several
 //! at once. The arithmetic is `smbscope_analysis::replication`.
 
+use arrow::array::RecordBatch;
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{self, Baseline, Prediction, Replay};
 use smbscope_analysis::replication::Line;
@@ -15,10 +16,9 @@ use smbscope_analysis::replication::load::{self, WriteLoad};
 use smbscope_analysis::replication::search::Search;
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
-use smbscope_tables::description::RunDescription;
 
 use super::forecast::Context;
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Analysis, Monitor, OfOperations, pass};
 use crate::exit::Failure;
 
 /// What is to be planned.
@@ -152,21 +152,12 @@ impl Analysis for Replays<'_> {
 #[derive(Default)]
 struct Seconds(WriteLoad);
 
-impl Analysis for Seconds {
-    fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations]
-    }
-
+impl OfOperations for Seconds {
     fn columns(&self) -> Vec<&'static str> {
         load::COLUMNS.to_vec()
     }
 
-    fn run(&mut self, _run: &RunDescription, _is_complete: bool) {}
-
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Operations(batch) = part {
-            self.0.operations(batch)?;
-        }
-        Ok(())
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.0.operations(batch)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Where the time goes: a pass that ends in the summary that a report shows.
 
+use arrow::array::RecordBatch;
 use smbscope_analysis::both_sides::{BothSidesTally, COLUMNS};
 use smbscope_analysis::explain::{Diagnosis, Explain};
 use smbscope_analysis::summary::{Options, Report, Summary, columns};
@@ -8,7 +9,7 @@ use smbscope_store::{Part, Table};
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::slice::Slice;
 
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Analysis, Monitor, OfOperations, pass};
 
 /// Sums up the inputs; in the same pass makes a diagnosis, if one is begun.
 pub fn summarize(
@@ -34,20 +35,13 @@ pub fn summarize(
     Ok((report, diagnosis))
 }
 
-impl Analysis for BothSidesTally {
-    fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations]
-    }
-
+impl OfOperations for BothSidesTally {
     fn columns(&self) -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
 
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Operations(batch) = part {
-            self.operations(batch)?;
-        }
-        Ok(())
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.operations(batch)?)
     }
 }
 

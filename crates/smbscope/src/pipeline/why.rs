@@ -2,13 +2,14 @@
 //! around it. If it is a member of a compound without a time of its own, a pass between the two finds
 //! the compound's first operation.
 
+use arrow::array::RecordBatch;
 use smbscope_analysis::explain::why::{Explanation, Found, Miss, Search, Which, Why, columns};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::column::Sensitivity;
 use smbscope_tables::tables::Slice;
 
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Analysis, Monitor, OfOperations, pass};
 
 /// Explains the operation that `which` names, or says why there is not one.
 pub fn why(
@@ -49,20 +50,13 @@ fn with_token(source: &Source, mut which: Which) -> Which {
     which
 }
 
-impl Analysis for Search {
-    fn tables(&self) -> Vec<Table> {
-        vec![Table::Operations]
-    }
-
+impl OfOperations for Search {
     fn columns(&self) -> Vec<&'static str> {
         columns().to_vec()
     }
 
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Operations(batch) = part {
-            self.operations(batch)?;
-        }
-        Ok(())
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.operations(batch)?)
     }
 }
 
