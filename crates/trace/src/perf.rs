@@ -12,7 +12,7 @@ mod features;
 mod header;
 mod mappings;
 mod queue;
-mod sample;
+pub mod sample;
 mod stream;
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

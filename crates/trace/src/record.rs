@@ -1,10 +1,11 @@
 //! Records the processors of this machine: interrupts, softirqs, polls of network devices, and samples
-//! with stacks of the kernel. Linux only, by eBPF, or without samples by tracefs where the kernel refuses that.
+//! with stacks of the kernel. Linux only, by eBPF, or by tracefs where the kernel refuses that.
 //!
 //! Owns the path from the kernel's rings to rows. Memory is fixed (the rings, and limits of names and
 //! stacks), nothing waits for anything in the kernel, and what is lost is counted for each processor.
 //! When the recorder itself needs too much time, it samples less (`cost`).
 
+mod clocks;
 mod convert;
 mod cost;
 mod devices;
@@ -50,7 +51,7 @@ pub enum Tracer {
     #[default]
     Auto,
     Ebpf,
-    /// The kernel's own ring buffers of tracepoints: without samples.
+    /// The kernel's own ring buffers of tracepoints.
     Tracefs,
 }
 
@@ -127,7 +128,10 @@ impl Recorder {
         let numbers: Vec<u32> = cpus.iter().map(|cpu| cpu.cpu).collect();
         let offset_ns = offset_ns();
         let (source, instead) = open(&numbers, options, offset_ns)?;
-        let hz = if matches!(source, Source::Ebpf(_)) { options.hz } else { 0 };
+        let hz = match &source {
+            Source::Ebpf(_) => options.hz,
+            Source::Tracefs(tracefs) => tracefs.hz(),
+        };
         let mut recorder = Recorder {
             cost: Cost::new(Spent { now: now(), own: own(), kernel: 0 }, options.switches),
             source,
@@ -144,7 +148,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Why tracefs is used, which takes no samples, although eBPF was preferred.
+    /// Why tracefs is used although eBPF was preferred.
     pub fn instead(&self) -> Option<&str> {
         self.instead.as_deref()
     }
@@ -181,8 +185,11 @@ impl Recorder {
         match (&mut self.source, less) {
             (Source::Ebpf(ebpf), Some(Less::SampleEvery(every))) => ebpf.sample_every(every),
             (Source::Ebpf(ebpf), Some(Less::NoSwitches)) => ebpf.no_switches(),
+            (Source::Tracefs(tracefs), Some(Less::SampleEvery(every))) => {
+                tracefs.sample_every(every);
+            }
             (Source::Tracefs(tracefs), Some(Less::NoSwitches)) => tracefs.no_switches(),
-            _ => {}
+            (_, None) => {}
         }
         Ok(self.rows.is_full())
     }
@@ -293,7 +300,7 @@ impl Recorder {
                 format!("the recorder used {share:.2} % of a CPU, BPF programs included")
             }
             Source::Tracefs(_) => format!(
-                "the recorder used {share:.2} % of a CPU, without the kernel's own tracing; by tracefs, which takes no samples"
+                "the recorder used {share:.2} % of a CPU, without the kernel's own tracing; by tracefs"
             ),
         }];
         notes.extend(self.instead.clone());
@@ -318,7 +325,7 @@ impl Recorder {
 
 /// Opens what the options ask for; why it is tracefs instead of eBPF, if eBPF was preferred.
 fn open(cpus: &[u32], options: Options, offset_ns: i64) -> Result<(Source, Option<String>), Error> {
-    let tracefs = || Tracefs::start(cpus, options.buffer_bytes, options.switches, offset_ns);
+    let tracefs = || Tracefs::start(cpus, options, offset_ns);
     if options.tracer == Tracer::Tracefs {
         return Ok((Source::Tracefs(Box::new(tracefs()?)), None));
     }

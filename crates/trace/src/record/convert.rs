@@ -13,6 +13,8 @@ use super::ring_event::{self, Name, RingEvent, Run, Sample, Switch, What};
 
 /// The beginning of the names of the recorder's own programs.
 pub const OWN: &str = "smbscope_";
+/// Says that the kernel hides where its functions are.
+pub const NO_NAMES: &str = "functions of the kernel have no names (kernel.kptr_restrict)";
 /// Most different stacks.
 const STACKS_MAX: usize = 1 << 18;
 /// Most handlers and polled devices.
@@ -190,21 +192,10 @@ impl Convert {
         let id = self.stacks.len() as StackId;
         self.stacks.insert(key, id);
         let frames = addresses.iter().enumerate();
-        let frames = frames.map(|(depth, &address)| self.frame(depth, address)).collect();
+        let named = |(depth, &address)| frame(&self.functions, &mut self.names, depth, address);
+        let frames = frames.map(named).collect();
         sink(Event::Stack { id, frames });
         Some(id)
-    }
-
-    /// Above the innermost frame addresses are those to return to: the call is before them.
-    fn frame(&mut self, depth: usize, address: u64) -> Frame {
-        let inside = if depth == 0 { address } else { address.saturating_sub(1) };
-        let Some((name, module)) = self.functions.find(inside) else {
-            return Frame { address, ..Frame::default() };
-        };
-        // bpf_prog_6deef7357e7b4530_smbscope_softirq_exit
-        let own = name.find(OWN).filter(|_| module == "[bpf]");
-        let name = own.and_then(|at| name.get(at..)).unwrap_or(name);
-        Frame { address, function: self.names.intern(name), module: self.names.intern(module) }
     }
 
     fn switch(&mut self, switch: &Switch) -> event::Switch {
@@ -219,6 +210,18 @@ impl Convert {
             new_name: self.names.intern(&switch.new_name),
         }
     }
+}
+
+/// A frame at an address. Above the innermost one addresses are those to return to: the call is before them.
+pub fn frame(functions: &KernelFunctions, names: &mut Names, depth: usize, address: u64) -> Frame {
+    let inside = if depth == 0 { address } else { address.saturating_sub(1) };
+    let Some((name, module)) = functions.find(inside) else {
+        return Frame { address, ..Frame::default() };
+    };
+    // bpf_prog_6deef7357e7b4530_smbscope_softirq_exit
+    let own = name.find(OWN).filter(|_| module == "[bpf]");
+    let name = own.and_then(|at| name.get(at..)).unwrap_or(name);
+    Frame { address, function: names.intern(name), module: names.intern(module) }
 }
 
 /// A state as ftrace writes it: include/trace/events/sched.h, include/linux/sched.h.
@@ -354,16 +357,17 @@ ffffffffc0001000 t bpf_prog_0123456789abcdef_xdp\t[bpf]
 
     #[test]
     fn calls_are_before_the_address_to_return_to_and_own_programs_are_known() {
-        let mut convert = convert();
-        let frame = convert.frame(1, 0xffff_ffff_8200_0000);
+        let Convert { functions, mut names, .. } = convert();
+        let mut of = |depth, address| super::frame(&functions, &mut names, depth, address);
+        let frame = of(1, 0xffff_ffff_8200_0000);
         assert_eq!(frame.function.as_deref(), Some("net_rx_action"));
         assert_eq!(frame.module.as_deref(), Some("[kernel.kallsyms]"));
-        let own = convert.frame(0, 0xffff_ffff_c000_0000);
+        let own = of(0, 0xffff_ffff_c000_0000);
         assert_eq!(own.function.as_deref(), Some("smbscope_softirq_exit"));
-        let other = convert.frame(0, 0xffff_ffff_c000_1001);
+        let other = of(0, 0xffff_ffff_c000_1001);
         assert_eq!(other.function.as_deref(), Some("bpf_prog_0123456789abcdef_xdp"));
         assert_eq!(other.module.as_deref(), Some("[bpf]"));
-        assert_eq!(convert.frame(0, 5).function, None);
+        assert_eq!(of(0, 5).function, None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::event::{Coverage, Cpu, Event};
 use crate::symbols::KernelFunctions;
 
 use super::Options;
-use super::convert::Convert;
+use super::convert::{self, Convert};
 use super::devices::Devices;
 use super::loader::{CpuCounters, LoadError, Programs, What};
 use super::ring_event::RingEvent;
@@ -103,8 +103,7 @@ impl Ebpf {
             ends_unmatched: sum(|counters| counters.ends_unmatched),
             stacks_discarded: self.convert.stacks_discarded,
             names_discarded: self.convert.names_discarded(),
-            notes: has_no_names
-                .then(|| "functions of the kernel have no names (kernel.kptr_restrict)".to_owned()),
+            notes: has_no_names.then(|| convert::NO_NAMES.to_owned()),
             ..Coverage::default()
         }
     }

@@ -1,7 +1,7 @@
-//! The two system calls that no library has in safe form: perf_event_open(2), sched_setscheduler(2).
+//! The system calls that no library has in safe form: perf_event_open(2) and its ioctl, sched_setscheduler(2).
 
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 
 use libbpf_rs::libbpf_sys::perf_event_attr;
 
@@ -9,6 +9,8 @@ use libbpf_rs::libbpf_sys::perf_event_attr;
 const TYPE_SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
+/// `PERF_EVENT_IOC_PERIOD`.
+const PERIOD: libc::Ioctl = 0x4008_2404u32 as libc::Ioctl;
 
 /// A clock of one processor that ticks `hz` times a second, also while it is idle.
 #[allow(unsafe_code)]
@@ -39,6 +41,14 @@ pub fn clock(cpu: u32, hz: u32) -> io::Result<OwnedFd> {
         Ok(opened) if opened >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(opened) }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Gives a clock that runs another period. It needs no rights.
+#[allow(unsafe_code)]
+pub fn set_period(clock: &impl AsRawFd, period_ns: u64) -> io::Result<()> {
+    // SAFETY: the period lives until the call returns.
+    let set = unsafe { libc::ioctl(clock.as_raw_fd(), PERIOD, &raw const period_ns) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Makes this thread, and those that it starts, run before all others that have no real-time priority

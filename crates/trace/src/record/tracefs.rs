@@ -3,7 +3,7 @@
 //! Documentation/trace/ftrace.rst: an instance of its own (`instances/smbscope-PID`), so that it disturbs no other
 //! tracing, with buffers of fixed size that drop and count what does not fit; `per_cpu/cpuN/trace_pipe_raw` gives pages
 //! in the form of `trace.dat`, so [`crate::trace_dat`] and [`crate::linux`] read them. Unlike eBPF an instance stays when
-//! its program is killed: the next recorder removes it. There are no samples.
+//! its program is killed: the next recorder removes it. Samples come from [`super::clocks`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -13,6 +13,8 @@ use std::process::Command;
 
 use foldhash::HashMap;
 
+use super::clocks::Clocks;
+use super::{Options, convert};
 use crate::bytes::Order;
 use crate::event::{Coverage, Event};
 use crate::linux::action::Action;
@@ -79,6 +81,7 @@ pub struct Tracefs {
     buffer_bytes: u64,
     events: HashMap<u16, Known>,
     linux: State,
+    clocks: Clocks,
     offset_ns: i64,
     missing: Vec<String>,
 }
@@ -89,12 +92,8 @@ impl Tracefs {
     /// # Errors
     ///
     /// If tracefs cannot be used, or has no softirqs.
-    pub fn start(
-        cpus: &[u32],
-        buffer_bytes: u64,
-        switches: bool,
-        offset_ns: i64,
-    ) -> Result<Tracefs, TracefsError> {
+    pub fn start(cpus: &[u32], options: Options, offset_ns: i64) -> Result<Tracefs, TracefsError> {
+        let Options { buffer_bytes, switches, hz, .. } = options;
         let root = mounted().ok_or(TracefsError::NotMounted)?;
         remove_old(&root);
         let instance = root.join("instances").join(format!("{INSTANCE}{}", std::process::id()));
@@ -105,6 +104,7 @@ impl Tracefs {
         let page_bytes = data.map_or(4096, |data| data.offset.saturating_add(data.size));
         let kib =
             (buffer_bytes / 1024 / (cpus.len().max(1) as u64)).clamp(BUFFER_KIB.0, BUFFER_KIB.1);
+        let mut missing = Vec::new();
         let mut tracefs = Tracefs {
             instance,
             pipes: Vec::new(),
@@ -113,8 +113,9 @@ impl Tracefs {
             buffer_bytes: kib * 1024 * cpus.len() as u64,
             events: HashMap::default(),
             linux: State::default(),
+            clocks: Clocks::start(cpus, hz, &mut missing),
             offset_ns,
-            missing: Vec::new(),
+            missing,
         };
         // From here on the instance is removed when this is dropped.
         tracefs.set("tracing_on", "0")?;
@@ -174,6 +175,10 @@ impl Tracefs {
     ///
     /// Those of the operating system.
     pub fn read(&mut self, sink: &mut dyn FnMut(Event)) -> Result<(u64, bool), TracefsError> {
+        let before = self.linux.coverage.events;
+        // Events before that time are in the pages.
+        let begin = super::now();
+        self.clocks.read();
         let mut pages: Vec<(u64, u32, Vec<u8>)> = Vec::new();
         let each = (PAGES_AT_ONCE / self.pipes.len().max(1)).max(1);
         let mut more = false;
@@ -197,9 +202,11 @@ impl Tracefs {
             }
         }
         pages.sort_by_key(|(begin, ..)| *begin);
-        let before = self.linux.coverage.events;
         for (_, cpu, bytes) in &pages {
             self.page(*cpu, bytes, sink);
+        }
+        if !more {
+            self.clocks.until(None, begin, self.offset_ns, &mut self.linux, sink);
         }
         Ok((self.linux.coverage.events - before, more))
     }
@@ -221,6 +228,7 @@ impl Tracefs {
     }
 
     fn record(&mut self, cpu: u32, time: u64, bytes: &[u8], sink: &mut dyn FnMut(Event)) {
+        self.clocks.until(Some(cpu), time, self.offset_ns, &mut self.linux, sink);
         let time_ns = super::time_of_day(time, self.offset_ns);
         // Where the processors are is known: the recorder lists them.
         self.linux.count(cpu, time_ns, &mut |_| {});
@@ -241,13 +249,24 @@ impl Tracefs {
 
     /// Bytes of the buffers together.
     pub fn buffer_bytes(&self) -> u64 {
-        self.buffer_bytes
+        self.buffer_bytes + self.clocks.ring_bytes()
     }
 
-    /// Events that did not fit into the buffer of a processor.
+    /// Events that did not fit into the buffers of a processor.
     pub fn lost(&self, cpu: u32) -> u64 {
         let path = self.instance.join(format!("per_cpu/cpu{cpu}/stats"));
-        fs::read_to_string(path).map_or(0, |text| lost(&text))
+        let events = fs::read_to_string(path).map_or(0, |text| lost(&text));
+        events.saturating_add(self.clocks.lost(cpu))
+    }
+
+    /// Samples each second on each processor; 0 if this kernel gives none.
+    pub fn hz(&self) -> u32 {
+        self.clocks.hz()
+    }
+
+    /// Takes a sample only every `every` ticks.
+    pub fn sample_every(&mut self, every: u32) {
+        self.clocks.sample_every(every);
     }
 
     /// Records no more context switches.
@@ -259,11 +278,14 @@ impl Tracefs {
     /// Stops tracing; the events until then can still be read.
     pub fn stop(&mut self) {
         let _ = self.set("tracing_on", "0");
+        self.clocks.stop();
     }
 
     /// What could not be read or paired.
     pub fn coverage(&self) -> Coverage {
-        Coverage { events_lost: None, ..self.linux.coverage() }
+        let has_no_names = self.clocks.hz() > 0 && !self.clocks.knows_functions();
+        let notes = has_no_names.then(|| convert::NO_NAMES.to_owned());
+        Coverage { events_lost: None, notes, ..self.linux.coverage() }
     }
 }
 

@@ -71,7 +71,7 @@ impl Listen {
     ) -> anyhow::Result<ProcessorsSource> {
         let source = ProcessorsSource::open(recording, options, other)?;
         if let Some(why) = source.instead() {
-            verbosity.say(&format!("processors are recorded by tracefs, without samples: {why}"));
+            verbosity.say(&format!("processors are recorded by tracefs: {why}"));
         }
         if !source.missing().is_empty() {
             verbosity.say(&format!("this kernel has no {}", source.missing().join(", ")));

@@ -76,8 +76,8 @@ pub struct Record {
     /// more than 3 % of one processor itself.
     #[arg(long, value_name = "HZ", default_value_t = 99, requires = "cpu", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub samples: u32,
-    /// What the kernel records processors with: ebpf; tracefs, where the kernel's configuration does not allow eBPF,
-    /// which takes no samples; auto tries them in this order.
+    /// What the kernel records processors with: ebpf; tracefs, where the kernel's configuration does not allow eBPF;
+    /// auto tries them in this order.
     #[arg(long, value_enum, value_name = "TRACER", default_value_t, requires = "cpu")]
     pub tracer: Tracer,
     /// Also record every context switch, which shows the exact time of threads and of idling, and

@@ -45,7 +45,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
         Options { buffer_bytes, hz: HZ, switches: false, tracer: Tracer::Auto },
     )?;
     if let Some(why) = recorder.instead() {
-        verbosity.say(&format!("processors are recorded by tracefs, without samples: {why}"));
+        verbosity.say(&format!("processors are recorded by tracefs: {why}"));
     }
     if !recorder.missing().is_empty() {
         verbosity.say(&format!("this kernel has no {}", recorder.missing().join(", ")));
