@@ -1,4 +1,4 @@
-//! What Windows' SMB server and client logged on their own: how often each thing happened, to whom, and what to do.
+//! What Windows, its SMB server and its client logged on their own: how often each thing happened, to whom, and what to do.
 //!
 //! These events have no operations, so they have no share of the time; they are listed after the findings. What
 //! each one means and which setting it is about is in Microsoft's list of SMB events and in their messages.
@@ -33,7 +33,7 @@ const fn kind(
 }
 
 /// All kinds, the most costly ones first.
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 23] = [
     kind(
         "slow_file_system",
         "File-system operations took longer than the server tolerates",
@@ -165,6 +165,12 @@ const KINDS: [Kind; 22] = [
         "Requests waited for credits",
         "server",
         "look at the number of credits that the server grants (Smb2CreditsMax), and at what makes its responses late",
+    ),
+    kind(
+        "processor_limited",
+        "The firmware limited the speed of processors",
+        "server",
+        "everything on this machine is slower while it lasts: look at temperature, power supplies and the power profile in the BIOS (event 37 of Kernel-Processor-Power, one for each processor)",
     ),
 ];
 

@@ -249,7 +249,7 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                     let made = Operations::new(&recording, *windows, clock, machine, &options);
                     self.operations = made.map_err(failed)?.map(Box::new);
                 }
-                let mut converter = Converter::new(self.header.clock, survey, log);
+                let mut converter = Converter::new(&self.header, survey, log);
                 converter.before_events(&self.header, sink);
                 let merge = Merge::new(self.header, entries);
                 self.state = State::Second(Box::new((merge, converter)));
@@ -257,15 +257,15 @@ impl<R: Read + Seek> EventReader for Reader<R> {
             State::Second(second) => {
                 let (merge, converter) = &mut **second;
                 let operations = &mut self.operations;
-                let has_more = merge.step(source, |record| {
-                    if let (Origin::Manifest { .. }, Some(operations)) =
-                        (record.origin, &mut *operations)
-                    {
-                        operations.event(record);
-                    } else {
-                        converter.record(record, log, sink);
-                    }
-                })?;
+                let has_more =
+                    merge.step(source, |record| match (record.origin, &mut *operations) {
+                        (Origin::Manifest { guid, .. }, Some(operations))
+                            if guid != kernel::power::PROVIDER.0 =>
+                        {
+                            operations.event(record);
+                        }
+                        _ => converter.record(record, log, sink),
+                    })?;
                 log.out_of_order = merge.out_of_order;
                 if let Some(operations) = operations
                     && operations.wants_out()

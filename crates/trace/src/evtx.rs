@@ -210,6 +210,20 @@ mod tests {
     }
 
     #[test]
+    fn a_limited_processor_is_in_the_log_of_the_system() {
+        let record = serde_json::json!({ "Event": {
+            "System": {
+                "Provider": { "#attributes": { "Name": "Microsoft-Windows-Kernel-Processor-Power" } },
+                "EventID": 37,
+            },
+            "EventData": { "Group": 0, "Number": 3, "CapDurationInSeconds": 71, "PpcChanges": 1 },
+        } });
+        let row = row(&record, 7, "log").unwrap();
+        assert_eq!((row.kind.as_str(), row.event), ("processor_limited", 37));
+        assert_eq!(row.duration_ns, Some(71_000_000_000));
+    }
+
+    #[test]
     fn what_is_no_event_log_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"ElfFile\0 and nothing else").unwrap();

@@ -26,6 +26,7 @@ use smbscope_tables::Part;
 use smbscope_tables::code::Vantage;
 use smbscope_tables::tables::{Coverage, ServerEvent};
 
+pub(crate) use fields::Fields;
 pub use packets::Counts as PacketCounts;
 pub use provider::{Guid, Provider};
 pub use server::{Calibration, Machine, socket_address};
@@ -147,7 +148,7 @@ impl Survey {
                 self.calibration.event(record, id, clock);
             }
             Provider::SmbClient => self.client.event(record, id, clock),
-            Provider::PacketMonitor => {}
+            Provider::PacketMonitor | Provider::ProcessorPower => {}
         }
         self.found.count(provider, id)
     }

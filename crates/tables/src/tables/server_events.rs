@@ -7,9 +7,9 @@ table! {
     ServerEvent, "server_events" {
         recording: String, None, Machine, "The recording that the row belongs to.";
         time: i64, Time, Public, "When it was written.";
-        provider: String, None, Public, "Provider: SMBServer or SMBClient.";
+        provider: String, None, Public, "Provider: SMBServer, SMBClient or Kernel-Processor-Power.";
         event: u64, None, Public, "Number of the event.";
-        kind: String, None, Public, "What happened: slow_file_system, slow_network, slow_command, unencrypted_refused, cipher_refused, signature_wrong, negotiate_changed, logon_failed, reopen_failed, no_signing, no_encryption, guest_logon, smb1_access, connect_failed, disconnected, session_failed, share_failed, request_expired, signing_failed, rdma_with_signing, rdma_with_encryption, credits_exhausted.";
+        kind: String, None, Public, "What happened: slow_file_system, slow_network, slow_command, unencrypted_refused, cipher_refused, signature_wrong, negotiate_changed, logon_failed, reopen_failed, no_signing, no_encryption, guest_logon, smb1_access, connect_failed, disconnected, session_failed, share_failed, request_expired, signing_failed, rdma_with_signing, rdma_with_encryption, credits_exhausted, processor_limited.";
         command: Option<String>, None, Public, "SMB2 command.";
         user: Option<String>, None, Person, "User.";
         client: Option<String>, None, Machine, "Name or address of the client.";

@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::clock::Clock;
-use super::kernel::{group, interrupts, samples, stacks, threads};
+use super::kernel::{group, interrupts, power, samples, stacks, threads};
 use super::log_header::LogHeader;
 use super::record::{Origin, Record};
 use super::stacks::{Number, Numbers, Waiting};
@@ -21,6 +21,8 @@ type Sink<'a> = &'a mut dyn FnMut(Event);
 pub struct Converter {
     clock: Clock,
     survey: Survey,
+    /// By the header of the log.
+    cpu_mhz: u32,
     /// Images that are loaded later, in the order of their times.
     images: VecDeque<Image>,
     waiting: Waiting,
@@ -33,11 +35,12 @@ pub struct Converter {
 }
 
 impl Converter {
-    pub fn new(clock: Clock, survey: Survey, log: &mut Log) -> Converter {
+    pub fn new(header: &LogHeader, survey: Survey, log: &mut Log) -> Converter {
         log.sample_interval_ns = survey.sample_interval_ns;
         Converter {
-            clock,
+            clock: header.clock,
             survey,
+            cpu_mhz: header.cpu_mhz,
             images: VecDeque::new(),
             waiting: Waiting::default(),
             numbers: Numbers::new(),
@@ -68,7 +71,9 @@ impl Converter {
     /// Yields the events of one record.
     #[inline]
     pub fn record(&mut self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) {
-        let Origin::Kernel { group, opcode } = record.origin else { return };
+        let Origin::Kernel { group, opcode } = record.origin else {
+            return self.power(record, log, sink);
+        };
         if !self.images.is_empty() {
             self.images_until(Some(self.clock.time_ns(record.ticks)), sink);
         }
@@ -130,6 +135,30 @@ impl Converter {
             budget: None,
         }));
         Some(())
+    }
+
+    /// The frequency of a processor, if the event says one.
+    fn power(&self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) {
+        if !power::is_event(record.origin, record.version) {
+            return;
+        }
+        let Some(found) = power::parse(record) else {
+            return log.damaged(|| "an event of a processor's frequency".to_owned());
+        };
+        let cpu = self.survey.cpu(found.group, found.number);
+        let mhz = self.survey.mhz.unwrap_or(self.cpu_mhz);
+        let (Some(cpu), true) = (cpu, power::is_plausible(found.mhz, mhz)) else {
+            log.coverage.events_other += 1;
+            return;
+        };
+        let before_ns = found.before_us.and_then(|us| i64::try_from(us.checked_mul(1_000)?).ok());
+        sink(Event::Power(Power {
+            time_ns: self.clock.time_ns(record.ticks).saturating_sub(before_ns.unwrap_or(0)),
+            cpu,
+            kind: PowerKind::Frequency,
+            value: u64::from(found.mhz) * 1_000,
+            duration_ns: before_ns,
+        }));
     }
 
     fn sample(&mut self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) -> Option<()> {

@@ -4,6 +4,7 @@
 pub mod config;
 pub mod images;
 pub mod interrupts;
+pub mod power;
 pub mod samples;
 pub mod stacks;
 pub mod threads;

@@ -106,6 +106,15 @@ impl Survey {
         known.or_else(only)
     }
 
+    /// The processor with this number in a group.
+    pub fn cpu(&self, group: u16, number: u8) -> Option<u32> {
+        let wanted = ProcessorNumber { group, number };
+        match self.numbers.iter().position(|known| *known == wanted) {
+            Some(cpu) => u32::try_from(cpu).ok(),
+            None => (self.numbers.is_empty() && group == 0).then_some(u32::from(number)),
+        }
+    }
+
     fn node(&self, number: ProcessorNumber) -> Option<u32> {
         let is_in = |node: &NumaNode| {
             node.group == number.group && node.mask >> u32::from(number.number).min(63) & 1 == 1

@@ -1,5 +1,5 @@
 //! Events that Windows' SMB server and client write on their own: to their event logs (`.evtx`), and to a log of
-//! theirs (`.etl`).
+//! theirs (`.etl`); and an event about processors in the log `System`.
 //!
 //! Owns which events are read, their fields, and what a row of `server_events` says of them. Fields of `.etl` are
 //! those of the manifests of builds 10240 to 18990 and of the list of build 28000; an event log names its fields
@@ -53,7 +53,7 @@ const SESSION: &str = "Status:4 -:8 -:4 ServerName:t";
 /// Fields are separated by spaces: a name (`-` for one that is not used) and a number of bytes, `t` for text after
 /// its length, `s` and `S` for an address after a length of two or four bytes, `z` for text up to a zero, `a` for
 /// the same in one byte each.
-const KNOWN: [Known; 24] = [
+const KNOWN: [Known; 25] = [
     server(
         551,
         "logon_failed",
@@ -100,6 +100,8 @@ const KNOWN: [Known; 24] = [
     client(31_010, "share_failed", &[(0, "-:4 Status:4 ShareName:t FileName:t")]),
     client(31_013, "signing_failed", &[(0, "Smb2Command:2 -:8 -:8 -:4 ServerName:t Status:4")]),
     client(30_108, "credits_exhausted", &[(0, "")]),
+    // Of event logs only: a log of the kernel has the frequencies themselves.
+    Known { provider: Provider::ProcessorPower, id: 37, kind: "processor_limited", layouts: &[] },
 ];
 
 /// Whether an event is read.
@@ -165,6 +167,7 @@ pub fn of_values(
         time: time_ns,
         provider: match provider {
             Provider::SmbClient => "SMBClient".to_owned(),
+            Provider::ProcessorPower => "Kernel-Processor-Power".to_owned(),
             _ => "SMBServer".to_owned(),
         },
         event: id.into(),
@@ -175,10 +178,11 @@ pub fn of_values(
         server: words("ServerName"),
         share: words("ShareName"),
         path: words("FileName").or_else(|| words("ObjectName")),
-        // The unit of a slow command is not documented; only the two events with milliseconds in the name of the
-        // field, and that of an expired request, have a duration.
+        // The unit of a slow command is not documented; only events with a unit in the name of the field have a
+        // duration.
         duration_ns: duration("DurationInMilliseconds", MILLISECOND_NS)
-            .or_else(|| duration("ElapsedTimeInMs", MILLISECOND_NS)),
+            .or_else(|| duration("ElapsedTimeInMs", MILLISECOND_NS))
+            .or_else(|| duration("CapDurationInSeconds", 1_000 * MILLISECOND_NS)),
         threshold_ns: duration("ThresholdInMilliseconds", MILLISECOND_NS),
         status: number("Status"),
     })

@@ -1,4 +1,4 @@
-//! Providers of Windows whose events say something about SMB, and GUIDs as logs have them.
+//! Providers of Windows whose events say something about SMB or processors, and GUIDs as logs have them.
 //!
 //! The GUIDs are those of the providers' manifests.
 
@@ -50,15 +50,18 @@ pub enum Provider {
     SmbServer,
     /// Microsoft-Windows-SMBClient.
     SmbClient,
+    /// Microsoft-Windows-Kernel-Processor-Power.
+    ProcessorPower,
 }
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Provider; 4] = [
+    pub const ALL: [Provider; 5] = [
         Provider::PacketCapture,
         Provider::PacketMonitor,
         Provider::SmbServer,
         Provider::SmbClient,
+        Provider::ProcessorPower,
     ];
 
     /// Its GUID.
@@ -68,6 +71,7 @@ impl Provider {
             Provider::PacketMonitor => 0x4d4f80d9_c8bd_4d73_bb5b_19c90402c5ac,
             Provider::SmbServer => 0xd48ce617_33a2_4bc3_a5c7_11aa4f29619e,
             Provider::SmbClient => 0x988c59c5_0a1c_45b6_a555_0c62276e327d,
+            Provider::ProcessorPower => 0x0f67e49f_fe51_4e9f_b490_6f2948cc6027,
         })
     }
 
@@ -84,6 +88,7 @@ impl Provider {
             Provider::PacketMonitor => "Microsoft-Windows-PktMon",
             Provider::SmbServer => "Microsoft-Windows-SMBServer",
             Provider::SmbClient => "Microsoft-Windows-SMBClient",
+            Provider::ProcessorPower => "Microsoft-Windows-Kernel-Processor-Power",
         }
     }
 }

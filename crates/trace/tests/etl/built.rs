@@ -1,9 +1,13 @@
 //! Logs of the builder: every layout, clock and compression gives the same events.
 
 use super::{duration_ns, interrupts, read, samples};
-use smbscope_testing::etl::{Buffer, Builder, Compression, START_FILETIME, START_NS, wide};
-use smbscope_trace::etl::{Origin, is_etl};
-use smbscope_trace::event::{Event, Image, Kind};
+use smbscope_testing::etl::{
+    Buffer, Builder, Compression, Manifest, START_FILETIME, START_NS, wide,
+};
+use smbscope_trace::etl::{Origin, Reader, is_etl};
+use smbscope_trace::event::{Event, EventReader as _, Image, Kind, PowerKind};
+use smbscope_trace::windows::Provider;
+use std::io::Cursor;
 
 const ISR_FIELDS: [u8; 4] = [1, 97, 0, 0];
 /// Ticks of the default clock since its start, 100 ns each.
@@ -445,6 +449,47 @@ fn the_time_in_the_idle_thread_has_its_last_idle_state() {
         })
         .collect();
     assert_eq!(found, [(1, START_NS + 200, 2, Some(500))]);
+}
+
+/// Events of Microsoft-Windows-Kernel-Processor-Power, with and without the events of SMB among what is wanted.
+#[test]
+fn frequencies_are_those_of_the_processor_power_provider() {
+    let provider = Manifest { guid: Provider::ProcessorPower.guid().0, ..Manifest::default() };
+    let change = |mhz: u32, number: u8| {
+        [&[1, 0, 0, 0], &mhz.to_le_bytes()[..], &[0, 0, number], &[0; 12]].concat()
+    };
+    let mut builder = Builder::default();
+    let mut buffer = builder.buffer(0);
+    buffer.manifest(&Manifest { id: 10, version: 3, ..provider }, T + 1, &change(1_200, 3));
+    // In another unit, and too short.
+    buffer.manifest(&Manifest { id: 18, version: 1, ..provider }, T + 2, &change(45, 1));
+    buffer.manifest(&Manifest { id: 10, version: 0, ..provider }, T + 3, &[0; 6]);
+    let delivered =
+        [&[0, 0, 2], &[0; 4][..], &2_u64.to_le_bytes(), &1_800_u32.to_le_bytes()].concat();
+    buffer.manifest(&Manifest { id: 111, version: 2, ..provider }, T + 50, &delivered);
+    buffer.manifest(&Manifest { id: 111, version: 1, ..provider }, T + 60, &delivered);
+    builder.add(buffer);
+    let log = builder.build();
+    let (events, coverage) = read(&log).unwrap();
+    let power = |events: &[Event]| -> Vec<_> {
+        let of = |event: &Event| match event {
+            Event::Power(it) => Some((it.cpu, it.time_ns, it.kind, it.value, it.duration_ns)),
+            _ => None,
+        };
+        events.iter().filter_map(of).collect()
+    };
+    let expected = [
+        (3, START_NS + 100, PowerKind::Frequency, 1_200_000, None),
+        (2, START_NS + 3_000, PowerKind::Frequency, 1_800_000, Some(2_000)),
+    ];
+    assert_eq!(power(&events), expected);
+    let coverage = coverage.coverage;
+    assert_eq!((coverage.events_other, coverage.damaged), (2, 1));
+    let reader = Reader::new(Cursor::new(&log)).unwrap();
+    let mut reader = reader.with_operations("r", smbscope_capture::Options::default());
+    let mut events = Vec::new();
+    while reader.step(&mut |event| events.push(event)).unwrap() {}
+    assert_eq!(power(&events), expected);
 }
 
 /// The record of microsoft/perfview#234, in its bytes.

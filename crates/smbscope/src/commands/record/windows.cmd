@@ -3,7 +3,7 @@ rem Records for {SECONDS} seconds what the processors of this machine do. smbsco
 rem     smbscope report cpu.etl
 rem Written by smbscope {VERSION} (record --print-windows-script). Run it in a console of an administrator. It needs
 rem xperf.exe of the Windows Performance Toolkit, in the PATH, next to this file, or where the Windows ADK puts it.
-rem It changes no setting. If it is interrupted, the recording continues until: xperf -stop
+rem It changes no setting. If it is interrupted, the recording continues until: xperf -stop -stop smbscope_power
 setlocal
 set "TO={TO}"
 set "NODE={NODE}"
@@ -58,14 +58,21 @@ rem shows idle time, PROFILE samples each processor a thousand times a second, w
 rem Memory is bounded: 256 to 1024 buffers of 1024 KB. The file is written as it goes, sequentially, and ends at its limit.
 xperf -on PROC_THREAD+LOADER+INTERRUPT+DPC+CSWITCH+PROFILE -stackwalk Profile -BufferSize 1024 -MinBuffers 256 -MaxBuffers 1024 -MaxFile %FILE_MB% -FileMode Sequential -f "%TO%\cpu-kernel.etl"
 if errorlevel 1 exit /b 1
+
+rem Frequencies of processors (keywords Perf and PerfDiag) are events of a provider, in a logger of their own. Without
+rem it the recording is the same but for them.
+set "POWER="
+xperf -start smbscope_power -on Microsoft-Windows-Kernel-Processor-Power:0x81:5 -BufferSize 256 -MaxFile 256 -FileMode Sequential -f "%TO%\cpu-power.etl" >nul 2>&1
+if not errorlevel 1 set "POWER=-stop smbscope_power"
 echo Recording for %SECONDS% seconds ...
 timeout /t %SECONDS% /nobreak >nul
 
-rem Ends the kernel logger, and merges the file with what names drivers and their symbols.
-xperf -d "%TO%\cpu.etl"
+rem Ends both loggers, and merges their files with what names drivers and their symbols.
+xperf -stop %POWER% -d "%TO%\cpu.etl"
 if errorlevel 1 (
     echo The recording was not merged; %TO%\cpu-kernel.etl can be read, too.
     exit /b 1
 )
 del "%TO%\cpu-kernel.etl"
+if defined POWER del "%TO%\cpu-power.etl"
 echo Written: %TO%\cpu.etl

@@ -3,7 +3,7 @@
 use super::Survey;
 use crate::etl::Log;
 use crate::etl::index::{BUFFERS_MAX, Buffer, Buffers, Entry};
-use crate::etl::kernel::{self, config, group, images, samples, stacks, threads};
+use crate::etl::kernel::{self, config, group, images, power, samples, stacks, threads};
 use crate::etl::log_header::LogHeader;
 use crate::etl::record::{Next, Origin, Position, Record};
 use crate::windows;
@@ -141,6 +141,9 @@ impl Reading {
             }
             origin => {
                 self.count(origin);
+                if power::is_event(origin, record.version) {
+                    return true;
+                }
                 if let Some(windows) = &mut self.windows
                     && windows.event(record, &self.buffers.log().clock)
                 {
