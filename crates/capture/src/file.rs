@@ -23,10 +23,12 @@ mod records;
 mod sniffer;
 mod snoop;
 mod source;
+mod standard_input;
 mod summary;
 
 pub use error::FileError;
 pub use link::LinkType;
+pub use standard_input::{look_at_standard_input, standard_input};
 pub use summary::{ByteOrder, Compression, FileSummary, Format, Interface};
 
 use source::{Cause, Source};

@@ -115,7 +115,7 @@ pub(super) fn recognise(head: &[u8]) -> Found {
     if is_etl(head) {
         return Found::Unsupported {
             what: "a Windows event trace (.etl) as a stream of packets",
-            advice: "save it to a file and give its name: an .etl is read at several places",
+            advice: "save it to a file and give its name, or pipe it into standard input with the input `-`",
         };
     }
     if is_erf(head) {

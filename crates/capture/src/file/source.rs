@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::magic::{self, Found, HEAD_BYTES, Kind};
-use super::{Compression, FileError};
+use super::{Compression, FileError, standard_input};
 
 /// A named stream of capture bytes.
 pub(super) struct Source {
@@ -42,7 +42,7 @@ pub(super) enum Cause {
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Source, FileError> {
         if path == Path::new("-") {
-            return standard_input();
+            return standard_input::source();
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(|source| match source.kind() {
@@ -218,22 +218,6 @@ fn label(compression: Compression) -> &'static str {
         Compression::Gzip => "gzip",
         Compression::Zstd => "zstd",
     }
-}
-
-#[cfg(unix)]
-fn standard_input() -> Result<Source, FileError> {
-    use std::os::fd::AsFd;
-    let name = "standard input".to_owned();
-    // The descriptor itself: no second buffer, and the size of a redirected file is known.
-    match io::stdin().as_fd().try_clone_to_owned() {
-        Ok(descriptor) => Source::of_file(File::from(descriptor), name),
-        Err(source) => Err(FileError::Open { name, source }),
-    }
-}
-
-#[cfg(not(unix))]
-fn standard_input() -> Result<Source, FileError> {
-    Ok(Source::new(Box::new(io::stdin()), "standard input".to_owned(), None))
 }
 
 /// What happened below the decompressor.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use smbscope_testing::etl::Builder;
 use smbscope_testing::flooded_server::{Recording, Stage};
 
-use super::{answer, capture, complaint, folder};
+use super::{answer, capture, complaint, folder, smbscope, stdout};
 
 /// A trace in tests/traces; record.py there made it.
 fn trace(name: &str) -> String {
@@ -69,6 +69,27 @@ fn a_dataset_of_a_trace_gives_the_same_report() {
     let said = answer(["report", &input, "--html", page.to_str().unwrap()]);
     assert_eq!(said, "");
     assert!(std::fs::read_to_string(page).unwrap().contains("NET_RX"));
+}
+
+/// Compressed or not, whatever comes first.
+#[test]
+fn a_trace_on_standard_input_gives_the_same_report() {
+    let report = |input: &str, bytes: &[u8]| -> serde_json::Value {
+        let assert = smbscope(["report", input, "--format", "json"]).write_stdin(bytes).assert();
+        let assert = assert.success();
+        let mut json: serde_json::Value = serde_json::from_str(&stdout(&assert)).unwrap();
+        json["inputs"] = serde_json::Value::Null;
+        json["traces"][0]["recording"] = serde_json::Value::Null;
+        json
+    };
+    for name in ["loopback.ftrace.txt", "loopback.perf.data", "loopback.v7.dat"] {
+        let input = trace(name);
+        let bytes = std::fs::read(&input).unwrap();
+        let expected = report(&input, &[]);
+        assert_eq!(report("-", &bytes), expected, "{name}");
+        let packed = std::process::Command::new("gzip").args(["-c", &input]).output().unwrap();
+        assert_eq!(report("-", &packed.stdout), expected, "{name}");
+    }
 }
 
 #[test]

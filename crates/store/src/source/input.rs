@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use smbscope_tables::manifest::InputFile;
 
-use super::packed_trace::{Unpacked, unpack};
+use super::packed_trace::{self, Unpacked};
 use crate::capture;
 use crate::capture::file::{Limits, Reader};
 use crate::dataset::Dataset;
@@ -34,12 +34,12 @@ pub enum Input {
         size_bytes: u64,
         /// Its format.
         format: trace::Format,
-        /// The same unpacked, if it is compressed.
+        /// The same unpacked in a temporary file, if it is compressed or on standard input.
         unpacked: Option<Unpacked>,
         /// What it is about.
         contents: trace::Contents,
     },
-    /// Standard input.
+    /// A capture on standard input.
     Stdin,
     /// A pipe or device, which can be read only once.
     Pipe(PathBuf),
@@ -73,10 +73,11 @@ impl Input {
 
     /// Recognises one input by content; `-` is standard input.
     pub fn recognise(name: &str) -> Result<Input> {
-        if name == "-" {
-            return Ok(Input::Stdin);
-        }
         let path = PathBuf::from(name);
+        if name == "-" {
+            let trace = packed_trace::of_standard_input()?;
+            return trace.map_or(Ok(Input::Stdin), |unpacked| Input::of_unpacked(path, unpacked));
+        }
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path))?;
         if metadata.is_dir() {
             if let Some((format, size_bytes)) = trace::recognise_folder(&path) {
@@ -98,15 +99,19 @@ impl Input {
             let contents = trace::contents(&path, format)?;
             return Ok(Input::Trace { path, size_bytes, format, unpacked: None, contents });
         }
-        if let Some(unpacked) = unpack(&path, &head)? {
-            let (size_bytes, format) = (unpacked.size_bytes, unpacked.format);
-            let contents = trace::contents(&unpacked.file, format)?;
-            let unpacked = Some(unpacked);
-            return Ok(Input::Trace { path, size_bytes, format, unpacked, contents });
+        if let Some(unpacked) = packed_trace::unpack(&path, &head)? {
+            return Input::of_unpacked(path, unpacked);
         }
         let reader = Reader::open(&path, Limits::default()).map_err(capture::Error::from)?;
         let format = reader.summary().description();
         Ok(Input::Capture { path, size_bytes: metadata.len(), format })
+    }
+
+    fn of_unpacked(path: PathBuf, unpacked: Unpacked) -> Result<Input> {
+        let (size_bytes, format) = (unpacked.size_bytes, unpacked.format);
+        let contents = trace::contents(&unpacked.file, format)?;
+        let unpacked = Some(unpacked);
+        Ok(Input::Trace { path, size_bytes, format, unpacked, contents })
     }
 
     /// Whether it can be read only once.

@@ -1,13 +1,15 @@
-//! Traces that are compressed with gzip or zstd: unpacked to a temporary file, because most formats must be read at
-//! several places.
+//! Traces that are compressed with gzip or zstd, or on standard input: written to a temporary file, because most formats
+//! must be read at several places.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write as _};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::{NamedTempFile, TempPath};
 
+use crate::capture;
+use crate::capture::file::{look_at_standard_input, standard_input};
 use crate::error::{Error, Result};
 use crate::trace::{self, Format};
 
@@ -17,7 +19,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const RATIO_MAX: u64 = 1_000;
 const UNPACKED_LEAST: u64 = 64 << 20;
 
-/// An unpacked trace. The file is deleted with the last clone.
+/// A trace in a temporary file, unpacked. The file is deleted with the last clone.
 #[derive(Clone, Debug)]
 pub struct Unpacked {
     pub file: Arc<TempPath>,
@@ -27,24 +29,57 @@ pub struct Unpacked {
 
 /// Unpacks a file that begins with `head`; `None` if it is not compressed, or not a trace.
 pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
-    if !head.starts_with(GZIP) && !head.starts_with(ZSTD) {
+    let file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let Some(mut input) = unpacker(head, file) else { return Ok(None) };
+    let packed = std::fs::metadata(path).map_err(Error::io(path))?.len();
+    let Some((first, format)) = trace_of(&mut input) else { return Ok(None) };
+    let most = packed.saturating_mul(RATIO_MAX).max(UNPACKED_LEAST);
+    let (file, size_bytes) = spool(&first, &mut input, most, path)?;
+    Ok(Some(Unpacked { file, size_bytes, format }))
+}
+
+/// A trace on standard input, which is compressed or not; `None` if it is something else, which stays there.
+pub fn of_standard_input() -> Result<Option<Unpacked>> {
+    let head = look_at_standard_input(trace::HEAD_BYTES).map_err(capture::Error::from)?;
+    let is_trace = match unpacker(&head, BufReader::new(&*head)) {
+        Some(mut input) => trace_of(&mut input).is_some(),
+        None => trace::recognise(&head).is_some(),
+    };
+    if !is_trace {
         return Ok(None);
     }
-    let Some(mut input) = open(path, head)? else { return Ok(None) };
+    let mut input = standard_input().map_err(capture::Error::from)?;
+    let (file, size_bytes) = spool(&[], &mut input, u64::MAX, Path::new("-"))?;
+    match trace::recognise(&head) {
+        Some(format) => Ok(Some(Unpacked { file, size_bytes, format })),
+        None => unpack(&file, &head),
+    }
+}
+
+/// What the first unpacked bytes say, and these.
+fn trace_of(input: &mut dyn Read) -> Option<(Vec<u8>, Format)> {
     let mut first = Vec::new();
     // What cannot be unpacked is reported by the reader of captures.
-    let _ = input.by_ref().take(trace::HEAD_BYTES as u64).read_to_end(&mut first);
-    let Some(format) = trace::recognise(&first) else { return Ok(None) };
+    let _ = input.take(trace::HEAD_BYTES as u64).read_to_end(&mut first);
+    let format = trace::recognise(&first)?;
+    Some((first, format))
+}
+
+/// Writes what was read and the rest to a temporary file; returns it and its size.
+fn spool(
+    first: &[u8],
+    rest: &mut dyn Read,
+    most: u64,
+    name: &Path,
+) -> Result<(Arc<TempPath>, u64)> {
     let temporary = std::env::temp_dir();
     let mut file = NamedTempFile::with_prefix("smbscope-").map_err(Error::io(&temporary))?;
-    file.write_all(&first).map_err(Error::io(&temporary))?;
-    let packed = std::fs::metadata(path).map_err(Error::io(path))?.len();
-    let most = packed.saturating_mul(RATIO_MAX).max(UNPACKED_LEAST);
+    file.write_all(first).map_err(Error::io(&temporary))?;
     let mut size_bytes = first.len() as u64;
     let mut piece = vec![0; 1 << 18];
     loop {
         // A file that was cut has as much as can be unpacked; its trace says that it is not whole.
-        let read = match input.read(&mut piece) {
+        let read = match rest.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -54,21 +89,18 @@ pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
         if size_bytes > most {
             let what =
                 format!("unpacks to more than {RATIO_MAX} times its size: this is not a trace");
-            return Err(Error::NotRecognised { path: path.to_owned(), what });
+            return Err(Error::NotRecognised { path: name.to_owned(), what });
         }
         file.write_all(piece.get(..read).unwrap_or_default()).map_err(Error::io(&temporary))?;
     }
-    let file = Arc::new(file.into_temp_path());
-    Ok(Some(Unpacked { file, size_bytes, format }))
+    Ok((Arc::new(file.into_temp_path()), size_bytes))
 }
 
-fn open(path: &Path, head: &[u8]) -> Result<Option<Box<dyn Read>>> {
-    let file = BufReader::new(File::open(path).map_err(Error::io(path))?);
-    Ok(match head.starts_with(GZIP) {
-        true => Some(Box::new(flate2::bufread::MultiGzDecoder::new(file))),
-        false => match zstd::stream::read::Decoder::with_buffer(file) {
-            Ok(decoder) => Some(Box::new(decoder)),
-            Err(_) => None,
-        },
-    })
+/// What unpacks bytes that begin with `head`; `None` if they are not compressed.
+fn unpacker<'a>(head: &[u8], input: impl BufRead + 'a) -> Option<Box<dyn Read + 'a>> {
+    if head.starts_with(GZIP) {
+        return Some(Box::new(flate2::bufread::MultiGzDecoder::new(input)));
+    }
+    let decoder = head.starts_with(ZSTD).then(|| zstd::stream::read::Decoder::with_buffer(input));
+    decoder?.ok().map(|decoder| Box::new(decoder) as Box<dyn Read>)
 }
