@@ -161,7 +161,7 @@ impl Clocks {
         self.read();
         self.period_ns = 1_000_000_000 / u64::from(self.hz.max(1)) * u64::from(every);
         for (_, sampler) in &self.samplers {
-            // A clock that refuses goes on as before.
+            // A clock that refuses continues as before.
             let _ = system::set_period(sampler, self.period_ns);
         }
     }
@@ -186,7 +186,7 @@ fn sampler(cpu: u32, period_ns: u64) -> io::Result<Sampler> {
         .sample_period(period_ns)
         .clockid(Clock::MONOTONIC)
         .sample(CONTENTS)
-        // The rings are read from time to time; nobody waits for them.
+        // The rings are read from time to time, without waiting.
         .wakeup_watermark(RING_BYTES);
     let mut sampler = builder.build()?.sampled(RING_BYTES)?;
     sampler.enable()?;
