@@ -95,7 +95,7 @@ def windows(args):
         print(f"bench: {pcap} is absent (bench/captures.sh makes it)", file=sys.stderr)
         return
     logs = {}
-    for name in ("netsh", "pktmon", "smbserver-26100"):
+    for name in ("netsh", "pktmon-nics", "pktmon", "smbserver-26100"):
         logs[name] = os.path.join(args.dir, f"{name}-synthetic.etl")
         if not os.path.exists(logs[name]):
             print(f"bench: making {logs[name]}", file=sys.stderr)

@@ -137,7 +137,18 @@ pub fn event_of(record: &Record<'_>) -> Option<(Provider, u16)> {
     Some((Provider::of(&guid)?, id))
 }
 
+/// Whether the first reading of a log needs only the number of such events.
+pub fn is_counted_only(origin: Origin) -> bool {
+    let Origin::Manifest { guid, id } = origin else { return false };
+    guid == Provider::PacketMonitor.guid().0 && packets::is_packet_monitor(id)
+}
+
 impl Survey {
+    /// Takes packets of the packet monitor.
+    pub fn packets(&mut self, count: u64) {
+        self.found.packets += count;
+    }
+
     /// Takes an event. Returns whether the second reading needs it.
     pub fn event(&mut self, record: &Record<'_>, clock: &Clock) -> bool {
         let Some((provider, id)) = event_of(record) else { return false };

@@ -1,4 +1,5 @@
-//! Writes synthetic logs of Windows from a pcap: those of `netsh trace`, of `pktmon` and of the SMB server, in both
+//! Writes synthetic logs of Windows from a pcap: those of `netsh trace`, of `pktmon` (each packet at one component, as with
+//! `--comp nics`, and at two), and of the SMB server, in both
 //! layouts, and the server's messages; or one of them.
 //! `cargo run -p smbscope-testing --bin windows_logs PCAP FOLDER [NAME]`
 
@@ -11,8 +12,8 @@ use smbscope_testing::windows_log::{
     Layers, Layout, conversation, frames_of_pcap, netsh, pktmon, server_events, server_messages,
 };
 
-const NAMES: [&str; 5] =
-    ["netsh", "pktmon", "smbserver-20348", "smbserver-26100", "smbserver-messages"];
+const NAMES: [&str; 6] =
+    ["netsh", "pktmon-nics", "pktmon", "smbserver-20348", "smbserver-26100", "smbserver-messages"];
 
 fn main() -> std::io::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -27,6 +28,7 @@ fn main() -> std::io::Result<()> {
         let exchanges = || conversation(&frames);
         let log = match *name {
             "netsh" => netsh(&frames, Layers::default()),
+            "pktmon-nics" => pktmon(&frames, 1),
             "pktmon" => pktmon(&frames, 2),
             "smbserver-20348" => server_events(&exchanges(), Layout::Cycles),
             "smbserver-26100" => server_events(&exchanges(), Layout::Times),

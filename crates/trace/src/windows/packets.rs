@@ -116,7 +116,7 @@ pub struct Packets {
     /// Adapter of the last packet, and its layer that counts.
     last: Option<(u32, Option<u32>)>,
     fragments: Fragments<(u32, u32)>,
-    /// The latest packets of the packet monitor, by a hash: appearances of a packet follow each other closely.
+    /// The latest packets of the packet monitor, by [`place`]: appearances of a packet follow each other closely.
     seen: Vec<(u64, u16)>,
     pub counts: Counts,
 }
@@ -200,8 +200,7 @@ impl Packets {
             return;
         }
         let packet = (event.group, event.number);
-        let mixed = (event.group ^ u64::from(event.number) << 48).wrapping_mul(ODD);
-        if let Some(seen) = self.seen.get_mut((mixed >> (u64::BITS - SEEN_BITS)) as usize) {
+        if let Some(seen) = self.seen.get_mut(place(event.group, event.number)) {
             if *seen == packet {
                 self.counts.repeated += 1;
                 return;
@@ -234,6 +233,13 @@ impl Counts {
         self.wire_bytes += u64::from(original_bytes);
         self.cut += u64::from((bytes.len() as u32) < original_bytes);
     }
+}
+
+/// Where a packet of the packet monitor is remembered. Numbers that follow each other have places that do, so that
+/// the processor's cache has the next one.
+fn place(group: u64, number: u16) -> usize {
+    let rest = (group >> SEEN_BITS ^ u64::from(number) << 48).wrapping_mul(ODD);
+    ((group ^ rest >> (u64::BITS - SEEN_BITS)) & ((1 << SEEN_BITS) - 1)) as usize
 }
 
 /// Adapter, layer and bytes of an event of NDIS.

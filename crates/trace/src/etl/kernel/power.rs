@@ -1,7 +1,7 @@
 //! Frequencies of processors: events of the provider Microsoft-Windows-Kernel-Processor-Power.
 //!
 //! Fields are those of its manifest (build 18990), which does not say units. `Speed` and `DeliveredFrequency` are taken
-//! for MHz, as the message of event 55 has it for the nominal frequency; a value that is not plausible beside the
+//! for MHz, as the message of event 55 has it for the nominal frequency; a value that is not plausible next to the
 //! frequency in the header of the log is left out.
 
 use crate::etl::record::{Origin, Record};

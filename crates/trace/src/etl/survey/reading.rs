@@ -15,6 +15,8 @@ const THREADS_MAX: usize = 1 << 20;
 const PROCESSES_MAX: usize = 1 << 18;
 const PROVIDERS_MAX: usize = 4_096;
 const CONFIG_MAX: usize = 4_096;
+/// Origins that are looked for before the others: a log has long stretches of few.
+const RECENT: usize = 4;
 
 /// The first reading of a log while it runs.
 #[derive(Debug)]
@@ -25,11 +27,22 @@ pub struct Reading {
     /// Number of events of the kernel, by group and opcode.
     kernel: Vec<u64>,
     providers: HashMap<Origin, u64>,
-    /// Events of one origin that follow each other and are not in `providers` yet.
-    run: Option<(Origin, u64)>,
+    /// Events of the latest origins that are not in `providers` yet.
+    recent: [Option<Recent>; RECENT],
+    /// Which of them is replaced next.
+    oldest: usize,
     ticks: Option<(i64, i64)>,
     /// What the log says about SMB, if operations are wanted.
     windows: Option<Box<windows::Survey>>,
+}
+
+/// Events of one origin.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    origin: Origin,
+    count: u64,
+    /// They are packets of which the first reading needs their number only.
+    is_counted_only: bool,
 }
 
 impl Reading {
@@ -42,7 +55,8 @@ impl Reading {
             survey: Survey::default(),
             kernel: vec![0; 1 << 16],
             providers: HashMap::new(),
-            run: None,
+            recent: [None; RECENT],
+            oldest: 0,
             ticks: None,
         }
     }
@@ -80,7 +94,9 @@ impl Reading {
             let [group, opcode] = number.to_be_bytes();
             (Origin::Kernel { group, opcode }, count)
         }));
-        self.end_run();
+        for place in 0..RECENT {
+            self.end(place);
+        }
         log.counts.extend(self.providers);
         let clock = self.buffers.log().clock;
         log.coverage.start_ns = self.ticks.map(|(first, _)| clock.time_ns(first));
@@ -140,7 +156,9 @@ impl Reading {
                 return is_event;
             }
             origin => {
-                self.count(origin);
+                if self.count(origin) {
+                    return true;
+                }
                 if power::is_event(origin, record.version) {
                     return true;
                 }
@@ -257,20 +275,32 @@ impl Reading {
         }
     }
 
-    /// Counts an event that is not the kernel's.
+    /// Counts an event that is not the kernel's. Returns whether nothing else of it is needed in this reading, but the
+    /// event in the second one.
     #[inline]
-    fn count(&mut self, origin: Origin) {
-        match &mut self.run {
-            Some((running, count)) if *running == origin => *count += 1,
-            _ => {
-                self.end_run();
-                self.run = Some((origin, 1));
+    fn count(&mut self, origin: Origin) -> bool {
+        for recent in self.recent.iter_mut().flatten() {
+            if recent.origin == origin {
+                recent.count += 1;
+                return recent.is_counted_only;
             }
         }
+        let is_counted_only = self.windows.is_some() && windows::is_counted_only(origin);
+        self.end(self.oldest);
+        if let Some(place) = self.recent.get_mut(self.oldest) {
+            *place = Some(Recent { origin, count: 1, is_counted_only });
+        }
+        self.oldest = (self.oldest + 1) % RECENT;
+        is_counted_only
     }
 
-    fn end_run(&mut self) {
-        let Some((origin, count)) = self.run.take() else { return };
+    /// Adds the events of one of the latest origins to the others.
+    fn end(&mut self, place: usize) {
+        let recent = self.recent.get_mut(place).and_then(Option::take);
+        let Some(Recent { origin, count, is_counted_only }) = recent else { return };
+        if let Some(windows) = self.windows.as_mut().filter(|_| is_counted_only) {
+            windows.packets(count);
+        }
         let providers = &mut self.providers;
         let is_room = providers.len() < PROVIDERS_MAX || providers.contains_key(&origin);
         *providers.entry(if is_room { origin } else { Origin::Further }).or_default() += count;
