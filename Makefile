@@ -98,11 +98,11 @@ test-servers:
 
 verify-predictions: build
 	scripts/setup.sh predictions
-	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE) --python $(SMBSCOPE_PYTHON)
+	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE)
 
 verify-findings: build
 	scripts/setup.sh predictions
-	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --python $(SMBSCOPE_PYTHON) --markdown
+	python3 tests/findings/lab.py --smbscope $(SMBSCOPE) --markdown
 
 verify-cpu: build
 	scripts/setup.sh bench

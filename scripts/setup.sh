@@ -6,7 +6,7 @@
 #   scripts/setup.sh demo    that, and what the demo uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip, QEMU
 #   scripts/setup.sh servers  what `make test-servers` uses: QEMU, tools to unpack a guest, tshark, Samba
-#   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, libfuse 3 and mfusepy
+#   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, a slow file system
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
 # On Debian and Ubuntu it uses apt-get (as root or by sudo); elsewhere it says what to install.
 set -euo pipefail
@@ -116,7 +116,8 @@ case $what in
   servers) servers ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
-    packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 python3=python3
+    packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 pkg-config=pkg-config python3=python3
+    pkg-config --exists fuse3 || packages no-such-program=libfuse3-dev
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv
     fuse

@@ -16,7 +16,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../samba"))
+sys.path.insert(0, os.path.join(HERE, "../predictions"))
 import lab as samba
+import slowfs
 from client import Client
 
 ENTERED = "SMBSCOPE_FINDINGS"
@@ -161,15 +163,14 @@ class Lab:
         os.chmod(behind, 0o777)
         if not folder:
             self.files = behind
-        script = os.path.join(HERE, "../predictions/slowfs.py")
         slow = subprocess.Popen(
-            [*WITH_ME, self.bench.args.python, script, behind, share, str(seconds),
+            [*WITH_ME, slowfs.program(), behind, share, str(seconds),
              *(f"{name}={value}" for name, value in options.items())], stderr=subprocess.DEVNULL)
         self.open.callback(end, slow)
         self.open.callback(subprocess.run, ["umount", "-l", share], check=False)
         while not os.path.ismount(share):
             if slow.poll() is not None:
-                raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
+                raise SystemExit("slowfs ended: is libfuse 3 there (scripts/setup.sh predictions)?")
             time.sleep(0.05)
 
     def client(self, kind=Client, **more):

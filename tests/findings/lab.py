@@ -6,7 +6,7 @@
 The cases are here and in waits.py. Each is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
 `smbscope explain` says of the capture is compared with what was done: the trouble comes first, with 5 % of the time
 or more, and no other that was not made has more than 10 %; the near miss does not show the trouble. Exit code 1 when
-something is wrong. Needs root. Python's standard library only (slowfs.py needs mfusepy: --python).
+something is wrong. Needs root. Python's standard library only (slowfs.c needs libfuse 3).
 """
 
 import argparse
@@ -593,7 +593,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smbscope", required=True)
     parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
-    parser.add_argument("--python", default=sys.executable, help="a Python that has mfusepy")
     parser.add_argument("--keep", help="keep captures and diagnoses in this folder")
     parser.add_argument("--markdown", action="store_true", help="print the confusion matrix as a table in Markdown")
     parser.add_argument("--record-fixtures", action="store_true", help="write captures to tests/fixtures/findings")

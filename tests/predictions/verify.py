@@ -2,7 +2,7 @@
 """Predictions against the truth: `make verify-predictions`.
 
     tests/predictions/verify.py --smbscope PATH [--case distance,...] [--users 20] [--seconds 90]
-                                [--out FILE]
+                                [--keep FOLDER]
 
 For each case: a baseline is recorded on a private Samba (`smbscope lab`); the predictions are written to a
 file, from that recording alone; then each change is really made, in a way that the model never reads, the
@@ -27,6 +27,7 @@ import threading
 import time
 
 import replica
+import slowfs
 
 CASES = {}
 
@@ -91,8 +92,8 @@ class Bench:
     def compare(self, name, what, change, predicted, measured, groups=("scenarios", "operations"), at="", same=True):
         """A line of the table for each group: what was, what was predicted, what came; means, or percentiles. It must be
         as many as before, unless they are not the same.
-        Emulated devices are Python's, and others take this machine for tens of milliseconds at times: of
-        those the medians are compared, of which that takes nothing. Of several commands together it is the mean of
+        Others take this machine for tens of milliseconds at times: of emulated devices the medians are compared, of which
+        that takes nothing. Of several commands together it is the mean of
         theirs, by how many there are."""
         def find(records, of):
             names = of if isinstance(of, tuple) else [of]
@@ -227,14 +228,13 @@ class Lab:
             os.rename(share, self.files_dir)
             os.mkdir(share, 0o700)
             os.chown(share, st.st_uid, st.st_gid)
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slowfs.py")
         inside = [f"--net=/run/netns/{namespace}"] if namespace else []
         self.slow = subprocess.Popen(
-            [*(["nsenter", *inside] if inside else []), self.bench.args.python, script, self.files_dir, share, str(seconds),
+            [*(["nsenter", *inside] if inside else []), slowfs.program(), self.files_dir, share, str(seconds),
              *(f"{name}={value}" for name, value in options.items())], stderr=subprocess.DEVNULL)
         while not os.path.ismount(share):
             if self.slow.poll() is not None:
-                raise SystemExit("slowfs.py ended: are libfuse 3 and mfusepy there (scripts/setup.sh predictions)?")
+                raise SystemExit("slowfs ended: is libfuse 3 there (scripts/setup.sh predictions)?")
             time.sleep(0.05)
         taken = []
         for _ in range(300):
@@ -396,8 +396,7 @@ jitter = 0.5
 class = "volatile"
 folders = ["Saved"]
 name = "{{word}}-{{n}}.bin"
-bytes = ["64 KiB", "256 KiB"]
-repeat = 4
+bytes = ["64 KiB", "96 KiB", "128 KiB", "160 KiB", "192 KiB", "224 KiB", "256 KiB"]
 [scenarios.Save]
 description = "a file is written from its beginning, and made stable"
 runs_per_hour = 3600
@@ -604,8 +603,7 @@ def behind(bench):
                 if line.poll() is not None or time.time() > until:
                     raise SystemExit("the line to the second server does not come up: smbscope wan --netns")
                 time.sleep(0.2)
-            script = os.path.abspath(replica.__file__)
-            second = subprocess.Popen([*enter("server"), sys.executable, script, *map(str, place), had])
+            second = subprocess.Popen([*enter("server"), slowfs.program(), "replica", *map(str, place), had])
             time.sleep(1)
             lab.slow_down(0.0, f"{space}-client", copy=f"{place[0]}:{place[1]}", sent_log=sent)
             run = lab.load("behind")
@@ -617,7 +615,7 @@ def behind(bench):
                 second.kill()
                 second.wait()
     bench.args.scale = scale
-    what = "files of 64 and 256 KiB are written"
+    what = "files of 64 to 256 KiB are written"
     bench.compare("behind", what, change, predicted, bench.measured(run))
     window = bench.objects("query", run, 'select started_at begin, ended_at "end" from steps')[0]
     truth = replica.lacks(sent, had, window["begin"], window["end"])
@@ -656,8 +654,7 @@ def second_server(bench, rtt, rate, space, had):
         for side in ("client", "server"):
             # Replication keeps its connection warm.
             subprocess.run([*enter(side), "sysctl", "-qw", "net.ipv4.tcp_slow_start_after_idle=0"], check=True)
-        script = os.path.abspath(replica.__file__)
-        second = subprocess.Popen([*enter("server"), sys.executable, script, *map(str, place), had])
+        second = subprocess.Popen([*enter("server"), slowfs.program(), "replica", *map(str, place), had])
         time.sleep(0.5)
     except BaseException:
         end()
@@ -669,8 +666,8 @@ def second_server(bench, rtt, rate, space, had):
 def replicas(bench):
     """The same writes and Flushes with a second server behind lines of several round trips: synchronous (each Flush waits
     for the bytes and the second log, over the line), then asynchronous (with one outage of 4 s). Predicted by `plan
-    replication` from a run recorded just before each, whose copies go to a second server on this machine and delay nothing
-    but the writes by what emulating them takes."""
+    replication` from a run recorded just before each, whose copies go over the same line and which waits for nothing, so that
+    it has what emulating the second server and the line takes of the processors."""
     rate, space, outage, log = "100mbit", "ssreplica", 4, 0.003
     trips = ["0.2ms", "1ms", "2ms", "5ms", "10ms", "20ms"]
     workload = bench.path("saves.toml")
@@ -686,14 +683,15 @@ def replicas(bench):
 
     try:
         with Lab(bench, load=["--workload", workload], folder="/dev/shm") as lab:
-            def made(name, trip, **options):
-                """A run with a second server; gives the run, the logs, the begin of the load, and the line's round trip."""
+            def made(name, trip, pause=True, **options):
+                """A run with a second server, which stops for a while; gives the run, the logs, when it stopped, and the
+                line's round trip."""
                 sent, had = bench.path(f"{name}-sent"), bench.path(f"{name}-had")
                 end, second, place, ping_s = second_server(bench, trip, rate, space, had)
                 try:
                     lab.slow_down(0.0, f"{space}-client", log=log, copy=place, sent_log=sent, **options)
                     stopped = []
-                    if not options:
+                    if pause:
                         def stop():
                             time.sleep(quiet_s)
                             stopped.append(time.time_ns())
@@ -704,7 +702,7 @@ def replicas(bench):
                         thread = threading.Thread(target=stop)
                         thread.start()
                     run = lab.load(name, **short)
-                    if not options:
+                    if pause:
                         thread.join()
                         time.sleep(1)
                 finally:
@@ -713,16 +711,8 @@ def replicas(bench):
                 return run, sent, had, stopped, ping_s
 
             for trip in trips:
-                near = [bench.path(f"replicas-{trip}-near-{end}") for end in ("sent", "had")]
-                here = "127.0.0.1", "4461"
-                second = subprocess.Popen([sys.executable, os.path.abspath(replica.__file__), *here, near[1]])
-                time.sleep(0.5)
-                lab.slow_down(0.0, log=log, copy=":".join(here), sent_log=near[0])
-                run = lab.load(f"replicas-{trip}-baseline", **short)
-                lab.speed_up()
-                second.kill()
-                second.wait()
-                sync_run, *_, sync_ping_s = made(f"replicas-{trip}-sync", trip, sync=1)
+                run, *_ = made(f"replicas-{trip}-baseline", trip, pause=False)
+                sync_run, *_, sync_ping_s = made(f"replicas-{trip}-sync", trip, pause=False, sync=1)
                 async_run, sent, had, stopped, ping_s = made(f"replicas-{trip}-async", trip)
                 # A link delays a little more than requested: what a ping takes is what is given.
                 given = f"{1e6 * sync_ping_s:.0f}us"
@@ -948,7 +938,6 @@ def main():
     parser.add_argument("--scale", default="0.05")
     parser.add_argument("--samba", default=os.path.expanduser("~/.cache/smbscope/samba-4.22"),
                         help="a Samba with directory leases (scripts/samba-4.22.sh)")
-    parser.add_argument("--python", default=sys.executable, help="a Python that has mfusepy")
     parser.add_argument("--keep", help="keep runs and predictions in this folder")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

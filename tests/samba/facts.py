@@ -103,7 +103,7 @@ start per file. This file is written by `tests/samba/facts.py`; do not edit it b
   not kept: `tests/samba/mutate.py` makes them at test time from a seed; see its `--list`.
 - `findings/NAME.pcap.gz` shows the finding NAME of `smbscope explain`, `NAME-not.pcap.gz` is a near miss.
   `sudo tests/findings/lab.py --smbscope PATH --record-fixtures [--case NAME]` records them, each from a
-  Samba of its own (`--python` names an interpreter with mfusepy). The function of each case describes it.
+  Samba of its own. The function of each case describes it.
 
 `a/b` counts requests/responses as tshark shows them (an interim STATUS_PENDING is a response of
 its own, a break notification is a response without a request); in an AndX chain every member

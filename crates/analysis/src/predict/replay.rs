@@ -26,6 +26,7 @@ mod data;
 mod depth;
 mod detail;
 mod durability;
+mod in_order;
 mod lookups;
 mod network;
 mod opens;
@@ -58,6 +59,7 @@ use depth::Depths;
 pub use detail::{Detail, Needs, Rate, Share, Sizes};
 use durability::Durability;
 pub use durability::{AtRisk, StableCosts};
+use in_order::InOrder;
 pub use network::CHANNELS_MAX;
 use network::{ConnectionFacts, TcpConnection};
 pub use opens::Opens;
@@ -102,6 +104,8 @@ pub struct Replay {
     lines: network::ClientLinks,
     /// Leads of compounds whose members may still follow, by connection.
     held: Map<u32, Request>,
+    /// What rows of load runs say, in the order of time.
+    turns: InOrder<Turn>,
     /// Whether it has no changes, and learns what requests cost.
     is_baseline: bool,
     baseline: Baseline,
@@ -122,6 +126,13 @@ pub struct Replay {
     replicas: Option<replicas::ReplicaCollector>,
 }
 
+/// What is done in the order of time.
+enum Turn {
+    Request(Box<Request>),
+    /// An open ended.
+    Closed((u32, u64)),
+}
+
 /// How much less time an operation takes, ns, and how long its connection was busy with it, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Saving {
@@ -137,6 +148,7 @@ impl Replay {
         Replay {
             is_baseline: plan == Plan::default(),
             held: Map::default(),
+            turns: InOrder::default(),
             learning: opens::OpenLearning::default(),
             blocks: Blocks::default(),
             depths: Depths::default(),
@@ -232,7 +244,36 @@ impl Replay {
         if !self.held.is_empty()
             && let Some(request) = self.held.remove(&link)
         {
-            self.replay(&request);
+            self.request_in_turn(request);
+        }
+    }
+
+    fn request_in_turn(&mut self, request: Request) {
+        match self.loads.is_empty() {
+            true => self.replay(&request),
+            false => {
+                let ended = request.start + request.elapsed_ns;
+                self.in_turn(ended, Turn::Request(Box::new(request)));
+            }
+        }
+    }
+
+    /// Takes what ended at that time in its turn: rows of captures come in the order in which their operations ended,
+    /// those of a load run by thread.
+    fn in_turn(&mut self, ended: i64, turn: Turn) {
+        if self.loads.is_empty() {
+            return self.take(turn);
+        }
+        self.turns.add(ended, turn);
+        while let Some((_, turn)) = self.turns.next(false) {
+            self.take(turn);
+        }
+    }
+
+    fn take(&mut self, turn: Turn) {
+        match turn {
+            Turn::Request(request) => self.replay(&request),
+            Turn::Closed(handle) => self.blocks.closed(handle),
         }
     }
 
@@ -250,7 +291,10 @@ impl Replay {
     pub fn finish(mut self) -> Prediction {
         let mut held: Vec<_> = self.held.drain().map(|(_, request)| request).collect();
         held.sort_unstable_by_key(|request| (request.start, request.link));
-        held.iter().for_each(|request| self.replay(request));
+        held.into_iter().for_each(|request| self.request_in_turn(request));
+        while let Some((_, turn)) = self.turns.next(true) {
+            self.take(turn);
+        }
         let mut spared_busy_ns = 0.0;
         for client in &mut self.clients {
             if let Some((ended, scenario)) = client.begin_scenario(None, None)
@@ -282,7 +326,7 @@ impl Replay {
         prediction.protected = self.protected;
         prediction.executions = self.executions.len() as u64;
         prediction.requests = self.requests;
-        prediction.at_risk = self.durable.at_risk();
+        prediction.at_risk = self.durable.at_risk(self.plan.replication.as_ref());
         prediction.baseline = match self.is_baseline {
             true => Baseline {
                 sizes: self.blocks.learnt(),

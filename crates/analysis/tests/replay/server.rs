@@ -10,8 +10,8 @@ use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::Tree;
 
 use crate::{
-    CLOSE, CREATE, FLUSH, MS, QUERY_DIRECTORY, WRITE, act, batch, chain, connection, learnt, mean,
-    operations, predict, replication,
+    CLOSE, CREATE, FLUSH, MS, QUERY_DIRECTORY, WRITE, act, batch, chain, connection, execution,
+    learnt, mean, operations, predict, replication,
 };
 
 #[test]
@@ -123,6 +123,56 @@ fn a_stable_write_takes_as_long_as_a_flush() {
     assert!((0..MS).contains(&risk.writing_ns) && risk.lasted_ns > 8 * MS, "{risk:?}");
     // Half a round trip, and both at the link's rate.
     assert!((6 * MS..11 * MS).contains(&risk.longest_ns), "{risk:?}");
+}
+
+/// The threads of a load run write down their operations a second's at once.
+#[test]
+fn the_order_in_which_threads_write_down_their_operations_changes_nothing() {
+    // Three users, each of whom writes and flushes 8 kB every 30 ms; a link of 1 MB/s needs 8 ms for that.
+    let mut users = Vec::new();
+    let mut scenarios = Vec::new();
+    for user in 0..3 {
+        let mut rows = Vec::new();
+        for turn in 0..10 {
+            let mut save = chain(&[CREATE, WRITE, FLUSH, CLOSE]);
+            let (number, later) = (3 * turn + user, 30 * MS * turn as i64 + 7 * MS * user as i64);
+            for row in &mut save {
+                row.set_operation(10 * number + row.operation().unwrap());
+                row.set_connection(1 + user);
+                row.set_session_id(7 + user);
+                row.set_handle(number);
+                row.set_scenario_run(number);
+                row.set_transferred_bytes(8_000);
+                for (at, set) in [
+                    (row.request_start(), Operation::set_request_start as fn(&mut Operation, i64)),
+                    (row.request_end(), Operation::set_request_end),
+                    (row.response_start(), Operation::set_response_start),
+                    (row.response_end(), Operation::set_response_end),
+                ] {
+                    set(row, at.unwrap() + later);
+                }
+            }
+            scenarios.push(execution(&save, number));
+            rows.extend(save);
+        }
+        users.push(rows);
+    }
+    let by_thread = users.concat();
+    let mut by_time = by_thread.clone();
+    by_time.sort_by_key(Operation::response_end);
+    for is_sync in [true, false] {
+        let change = [Change::Replication(replication(is_sync))];
+        let [one, other] = [&by_thread, &by_time].map(|rows| predict(rows, &scenarios, &change));
+        assert_eq!(one.at_risk, other.at_risk);
+        assert_eq!(one.operations.after, other.operations.after);
+        let waits = other.operations.after.mean_ns() > other.operations.before.mean_ns();
+        assert_eq!(waits, is_sync);
+        if let Some(risk) = other.at_risk {
+            // Three writes one after the other, 7 ms apart, and half a round trip.
+            let longest = 3 * 8_600_000 - 14 * MS + 5 * MS / 2;
+            assert!((risk.longest_ns - longest).abs() < MS, "{risk:?}");
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use smbscope_tables::slice::Kind;
 use super::Map;
 use super::behind::Behind;
 use super::blocks::{Fit, STREAMS_MAX};
+use super::in_order::InOrder;
 use super::network::{Calendar, SEGMENT_BYTES};
 use super::request::{Request, duration, times};
 use super::role::Role;
@@ -94,6 +95,12 @@ fn record(into: &mut Option<Latency>, ns: i64) {
     into.get_or_insert_with(|| Latency::new(Grain::Fine)).record(&Sample::new(ns));
 }
 
+/// How long the link carries these bytes.
+fn transfer_ns(to: &Replication, bytes: u64) -> i64 {
+    let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
+    to.bandwidth_bits.map_or(0, |bits| ((bytes as f64 + headers) * 8e9 / bits) as i64)
+}
+
 /// All opens.
 #[derive(Default)]
 pub(super) struct Durability {
@@ -109,6 +116,9 @@ pub(super) struct Durability {
     has_slices: bool,
     /// The link between the servers.
     line: Calendar,
+    /// Writes on their way to an asynchronous second server, and when the link is free after them.
+    sent: InOrder<u64>,
+    free_at: Option<i64>,
     behind: Behind,
     byte_ns: f64,
     first: Option<i64>,
@@ -233,10 +243,7 @@ impl Durability {
         is_stable: bool,
         dirty: u64,
     ) -> i64 {
-        let ns = |bytes: u64| {
-            let headers = (bytes as f64 / SEGMENT_BYTES).ceil() * HEADERS_BYTES;
-            to.bandwidth_bits.map_or(0, |bits| ((bytes as f64 + headers) * 8e9 / bits) as i64)
-        };
+        let ns = |bytes: u64| transfer_ns(to, bytes);
         if to.is_sync {
             // Data that need not be stable is sent too, and occupies the link.
             let waited = self.line.take(then, ns(bytes));
@@ -252,8 +259,23 @@ impl Durability {
         if bytes == 0 {
             return 0;
         }
-        let took = self.line.take(then, ns(bytes)) + ns(bytes) + to.rtt_ns / 2;
-        let arrives = then.saturating_add(took);
+        self.sent.add(then, bytes);
+        self.arrive(to, false);
+        0
+    }
+
+    /// Brings what was sent to the second server, one write after the other, as far as no earlier one can come.
+    fn arrive(&mut self, to: &Replication, is_end: bool) {
+        while let Some((then, bytes)) = self.sent.next(is_end) {
+            let begin = self.free_at.map_or(then, |free| free.max(then));
+            let end = begin.saturating_add(transfer_ns(to, bytes));
+            self.free_at = Some(end);
+            self.arrived(then, end.saturating_add(to.rtt_ns / 2), bytes);
+        }
+    }
+
+    fn arrived(&mut self, then: i64, arrives: i64, bytes: u64) {
+        let took = arrives.saturating_sub(then);
         self.behind.add(then, arrives, bytes);
         let risk = &mut self.at_risk;
         risk.written = risk.written.saturating_add(bytes);
@@ -263,7 +285,6 @@ impl Durability {
         self.first = Some(first);
         risk.writing_ns = risk.writing_ns.max(then.saturating_sub(first));
         self.last = self.last.max(arrives);
-        0
     }
 
     /// The learnt costs.
@@ -285,8 +306,9 @@ impl Durability {
         StableCosts { n, median_ns, line, hand_over_ns, nothing_ns: nothing_ns.min(median_ns) }
     }
 
-    /// What was in transit to an asynchronous second server.
-    pub(super) fn at_risk(&self) -> Option<AtRisk> {
+    /// What was in transit to an asynchronous second server, after the last operation.
+    pub(super) fn at_risk(&mut self, to: Option<&Replication>) -> Option<AtRisk> {
+        self.arrive(to?, true);
         let first = self.first?;
         let lasted_ns = self.last.saturating_sub(first);
         let mean = if lasted_ns > 0 { self.byte_ns / lasted_ns as f64 } else { 0.0 };

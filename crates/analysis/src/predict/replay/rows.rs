@@ -19,7 +19,7 @@ use super::network::TcpConnection;
 use super::replicas::{self, ReplicaColumns};
 use super::request::{MESSAGE_MAX_BYTES, Request, duration, point};
 use super::role::Role;
-use super::{Replay, Saving};
+use super::{Replay, Saving, Turn};
 use crate::predict::plan::Plan;
 use crate::rows::columns::{Numbers, Resolved, numbers};
 
@@ -157,7 +157,9 @@ impl Replay {
         if role == Role::Close
             && let Some(handle) = handle
         {
-            self.blocks.closed(handle);
+            let start = point(columns.request_start.get(row).unwrap_or(0));
+            let elapsed_ns = duration(columns.elapsed_ns.get(row).unwrap_or(0));
+            self.in_turn(start + elapsed_ns, Turn::Closed(handle));
         }
         if self.is_baseline {
             self.learning.add(role, handle);
@@ -241,7 +243,7 @@ impl Replay {
         if compound.is_some() && (has_slices || self.caches.is_some()) {
             self.held.insert(link, request);
         } else {
-            self.replay(&request);
+            self.request_in_turn(request);
         }
     }
 
