@@ -9,7 +9,7 @@ seconds=${1:-10}
 [ $# -gt 0 ] && shift
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
-targets=${*:-"keys secrets compression decrypt protect auth smb1 smb2 frame links file containers stream quic rdma probe split trace etl perf trace_dat ctf symbols xperf windows evtx machine net html_tables journal baseline policies_container namespace namespace_collected"}
+targets=${*:-"keys secrets compression decrypt protect auth smb1 smb2 frame links file containers stream quic rdma probe split trace etl perf trace_dat ctf symbols xperf windows evtx counter_log machine net html_tables journal baseline policies_container namespace namespace_collected"}
 export CARGO_TARGET_DIR="${FUZZ_TARGET_DIR:-$here/target}"
 
 cd "$here"

@@ -91,6 +91,14 @@ impl Timeline {
         if paths_most < 2 && self.interfaces.is_empty() {
             return None;
         }
+        let mut spans: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        for ((recording, _), tally) in &self.sessions {
+            if let Some((first, last)) = tally.span() {
+                let span = spans.entry(recording.clone()).or_insert((first, last));
+                *span = (span.0.min(first), span.1.max(last));
+            }
+        }
+        self.machines.join(&spans);
         let mut sessions: Vec<_> = (self.sessions.iter())
             .filter_map(|(key, tally)| {
                 let offered = offered(key);

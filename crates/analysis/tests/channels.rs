@@ -307,6 +307,18 @@ fn rdma_takes_over_from_tcp() {
     assert_eq!(one.rdma_bytes_per_second.len(), one.channels[0].bytes_per_second.len());
     assert!(near(one.rdma_bytes_per_second[(70 * S / width) as usize], 1e10));
     assert_eq!(one.plateau_bytes_per_second, tcp.plateau_bytes_per_second);
+    // A counter log of the same time is a recording of its own; one of another day says nothing.
+    let other = |day: i64| {
+        let day_ns = day * 86_400 * S;
+        let of = |row: &Counter| Counter {
+            recording: format!("counters {day}.csv"),
+            time: row.time + day_ns,
+            ..row.clone()
+        };
+        session(&rows.iter().map(of).collect::<Vec<_>>())
+    };
+    assert_eq!(other(0), one);
+    assert_eq!(other(1), tcp);
 }
 
 #[test]

@@ -315,6 +315,7 @@ What Windows records, and what smbscope makes of it:
   netsh trace start capture=yes, pktmon (.etl)           operations, as from a packet capture
   xperf, WPR (.etl)                                      which drivers hold the processors
   Microsoft-Windows-SMBServer/Operational (.evtx)        slow operations, refused and lost connections
+  typeperf, logman, relog -f csv (.csv)                  counters: processors, disks, network, RDMA
 `smbscope record --print-windows-script` prints what records them.")]
 pub struct Doctor {
     /// Instead, show the shape of an event trace log (.etl): which events of which provider it has, how many, and how

@@ -23,6 +23,7 @@
 //! ```
 
 mod bytes;
+pub mod counter_log;
 pub mod ctf;
 pub mod etl;
 pub mod event;

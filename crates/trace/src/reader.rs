@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow::error::ArrowError;
 use smbscope_tables::{Part, Table};
 
+use crate::counter_log;
 use crate::ctf;
 use crate::etl::{self, Contents};
 use crate::event::EventReader;
@@ -36,8 +37,8 @@ pub const TABLES: [Table; 10] = [
     Table::Traces,
 ];
 
-/// The tables that a trace with packets or events of SMB has.
-pub const OPERATION_TABLES: [Table; 11] = [
+/// The tables that a trace with packets or events of SMB, or with counters, has.
+pub const OPERATION_TABLES: [Table; 12] = [
     Table::Operations,
     Table::Slices,
     Table::Connections,
@@ -48,6 +49,7 @@ pub const OPERATION_TABLES: [Table; 11] = [
     Table::Interfaces,
     Table::Referrals,
     Table::ServerEvents,
+    Table::Counters,
     Table::Coverage,
 ];
 
@@ -82,6 +84,8 @@ pub enum Format {
     XperfText,
     /// Event log of Windows.
     Evtx,
+    /// Counter log of Windows, as text.
+    CounterLog,
 }
 
 impl Format {
@@ -95,6 +99,7 @@ impl Format {
             Format::Etl => "Windows event trace log",
             Format::XperfText => "sums of xperf",
             Format::Evtx => "Windows event log",
+            Format::CounterLog => "Windows counter log",
         }
     }
 }
@@ -147,6 +152,9 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     }
     // The head can end within a character.
     let head = String::from_utf8_lossy(head);
+    if counter_log::is_counter_log(&head) {
+        return Some(Format::CounterLog);
+    }
     if xperf::is_text(&head) {
         return Some(Format::XperfText);
     }
@@ -176,7 +184,7 @@ pub fn event_logs(folder: &Path) -> Vec<PathBuf> {
 ///
 /// Those of the operating system.
 pub fn contents(path: &Path, format: Format) -> Result<Contents, Error> {
-    if format == Format::Evtx {
+    if matches!(format, Format::Evtx | Format::CounterLog) {
         return Ok(Contents { processors: false, operations: true });
     }
     if format != Format::Etl {
@@ -304,6 +312,10 @@ fn open(
         Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
         Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
         Format::Evtx => Box::new(evtx::Reader::new(path, recording)?),
+        Format::CounterLog => {
+            let source = BufReader::with_capacity(1 << 16, file()?);
+            Box::new(counter_log::Reader::new(source, recording))
+        }
         Format::XperfText => Box::new(xperf::Text::new(BufReader::with_capacity(1 << 16, file()?))),
         Format::Etl => {
             let reader = etl::Reader::new(file()?)?;

@@ -21,7 +21,7 @@ fn this_machine_is_recorded_by_tracefs() {
     let instances = Path::new("/sys/kernel/tracing/instances");
     let left = instances.join("smbscope-4194305");
     let has_left = std::fs::create_dir(&left).is_ok();
-    if !recorded(Tracer::Tracefs, &[Table::Switches]) {
+    if !recorded(Tracer::Tracefs, &[Table::Samples, Table::Stacks, Table::Switches]) {
         return;
     }
     let own = instances.join(format!("smbscope-{}", std::process::id()));

@@ -3,7 +3,7 @@
 //! A counter's value is the mean since the sample before, so its integral over a time is the sum of
 //! value times time. Names of counters: docs/method/counters.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smbscope_tables::tables::Counter;
 
@@ -42,6 +42,8 @@ pub(super) struct Machines {
     series: BTreeMap<SeriesKey, Vec<(i64, f64)>>,
     /// Processors of recording and source.
     cpus: BTreeMap<(String, String), u64>,
+    /// Recordings with channels, and those with counters only of the same time: a capture, and a counter log.
+    concurrent: BTreeMap<String, BTreeSet<String>>,
 }
 
 fn known(name: &str) -> Option<&'static str> {
@@ -76,13 +78,36 @@ impl Machines {
         }
     }
 
+    /// Uses counters of recordings that have no channels for those of the same time that do, given with first and last
+    /// time.
+    pub(super) fn join(&mut self, spans: &BTreeMap<String, (i64, i64)>) {
+        for (key, samples) in &self.series {
+            let (Some((first, _)), Some((last, _))) = (samples.first(), samples.last()) else {
+                continue;
+            };
+            if spans.contains_key(&key.recording) {
+                continue;
+            }
+            for (recording, (begin, end)) in spans {
+                if first <= end && begin <= last {
+                    let concurrent = self.concurrent.entry(recording.clone()).or_default();
+                    concurrent.insert(key.recording.clone());
+                }
+            }
+        }
+    }
+
     /// Series of a recording with one of these names.
     fn of<'a>(
         &'a self,
         recording: &'a str,
         names: &'a [&str],
     ) -> impl Iterator<Item = (&'a SeriesKey, &'a [(i64, f64)])> {
-        let is_of = move |key: &&SeriesKey| key.recording == recording && names.contains(&key.name);
+        let concurrent = self.concurrent.get(recording);
+        let is_its = move |other: &str| {
+            other == recording || concurrent.is_some_and(|concurrent| concurrent.contains(other))
+        };
+        let is_of = move |key: &&SeriesKey| names.contains(&key.name) && is_its(&key.recording);
         let all = self.series.iter().map(|(key, samples)| (key, samples.as_slice()));
         all.filter(move |(key, _)| is_of(key))
     }

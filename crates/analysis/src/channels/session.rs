@@ -51,6 +51,14 @@ impl SessionTally {
         !self.channels.is_empty()
     }
 
+    /// Beginning and end of its rows.
+    pub(super) fn span(&self) -> Option<(i64, i64)> {
+        let first = self.channels.values().map(|one| one.first_seen).min()?;
+        let ends = self.channels.values().filter_map(|one| one.bins.last_key_value());
+        let last = ends.map(|(place, _)| place.saturating_add(1)).max()?;
+        Some((first, last.saturating_mul(self.bin_ns)))
+    }
+
     pub(super) fn connections(&self) -> usize {
         self.channels.len()
     }

@@ -6,8 +6,9 @@
 //! what editcap writes. Only version 2.3 has times in UTC; older files have the local time of the
 //! recording machine, which is read as UTC.
 
-use super::records::{Container, Frame, Record, days, interface, le16, le32, le64};
+use super::records::{Container, Frame, Record, interface, le16, le32, le64};
 use super::{FileSummary, LinkType};
+use smbscope_tables::date::days;
 
 const HEADER_BYTES: usize = 128;
 /// 100 ns units from 1601-01-01 to 1970-01-01.

@@ -197,28 +197,3 @@ pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
 pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
-
-/// Days from 1970-01-01 to a day of the Gregorian calendar, with the year beginning in March.
-pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year_of_march = if month > 2 { year } else { year - 1 };
-    let (era, year_of_era) = (year_of_march.div_euclid(400), year_of_march.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn days_agree_with_the_calendar() {
-        for (date, days) in [
-            ((1970, 1, 1), 0),
-            ((1969, 12, 31), -1),
-            ((2000, 2, 29), 11_016),
-            ((2000, 3, 1), 11_017),
-            ((2022, 6, 6), 19_149),
-        ] {
-            assert_eq!(super::days(date.0, date.1, date.2), days, "{date:?}");
-        }
-    }
-}

@@ -5,8 +5,9 @@
 //! Times are the local time of the recording machine, read as UTC. Compressed files are refused
 //! (`magic`).
 
-use super::records::{Container, Frame, Record, days, interface, le16};
+use super::records::{Container, Frame, Record, interface, le16};
 use super::{FileSummary, LinkType};
+use smbscope_tables::date::days;
 
 /// Bytes of the text at the beginning.
 const MAGIC_BYTES: usize = 17;

@@ -92,6 +92,26 @@ fn a_trace_on_standard_input_gives_the_same_report() {
     }
 }
 
+/// What typeperf writes, alone and next to a capture.
+#[test]
+fn a_counter_log_of_windows_gives_counters() {
+    let (_guard, dir) = folder();
+    let log = dir.join("counters.csv");
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\FS1\\Processor(_Total)\\% DPC Time\",\"\\\\FS1\\RDMA Activity(NIC 1)\\RDMA Inbound Bytes/sec\",\"\\\\FS1\\SMB Server\\Read Bytes/sec\"\r\n\
+        \"11/27/2026 04:00:01.000\",\"12.5\",\"1000000\",\" \"\r\n\"11/27/2026 04:00:02.000\",\"37.5\",\"3000000\",\"7\"\r\n";
+    std::fs::write(&log, text).unwrap();
+    let log = log.to_str().unwrap();
+    let question =
+        "select name, instance, avg(value) as mean from counters group by 1, 2 order by 1";
+    let rows = answer(["query", log, question, "--format", "csv"]);
+    let expected = "name,instance,mean\ncpu_softirq_percent,,25.0\nrdma_receive_bytes_per_second,NIC 1,2000000.0\nwindows_smb_server_read_bytes_per_second,,7.0\n";
+    assert_eq!(rows.replace("\r\n", "\n"), expected);
+    let report = answer(["report", log]);
+    assert!(report.contains("Windows counter log"), "{report}");
+    let both = answer(["report", log, &capture()]);
+    assert!(both.contains("Latency"), "{both}");
+}
+
 #[test]
 fn commands_about_operations_say_what_a_trace_is() {
     let input = trace("loopback.ftrace.txt");

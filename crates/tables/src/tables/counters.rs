@@ -7,7 +7,7 @@ table! {
     Counter, "counters" {
         recording: String, None, Machine, "The recording: one machine's part of the run.";
         time: i64, Time, Public, "Time of the sample on the run's clock.";
-        source: String, None, Public, "Where it was read: client, server, or metrics (an endpoint).";
+        source: String, None, Public, "Where it was read: client, server, or metrics (an endpoint, or a counter log that does not say).";
         name: String, None, Public, "Name of the counter: cpu_percent, disk_queue, network_receive_bytes_per_second ...";
         instance: Option<String>, None, Machine, "The processor, disk or interface, if there are several.";
         unit: String, None, Public, "Unit of the value.";

@@ -46,6 +46,9 @@ rem Packets, the first 256 bytes of each: headers and names, not what files cont
 netsh trace start capture=yes protocol=6 packettruncatebytes=256 report=disabled maxsize=%FILE_MB% filemode=circular overwrite=yes tracefile="%TO%\packets.etl"
 if errorlevel 1 echo Packets are not recorded; the events of the server are.
 
+rem Counters, once a second: bytes that RDMA moves past the packets, processors, disks, adapters, shares.
+rem Those that this machine does not have are left out.
+start "" /b typeperf "\RDMA Activity(*)\*" "\SMB Direct Connection(*)\*" "\Processor Information(*)\*" "\Network Interface(*)\*" "\PhysicalDisk(*)\*" "\SMB Server Shares(*)\*" -si 1 -sc %SECONDS% -f CSV -y -o "%TO%\counters.csv" >nul 2>&1
 echo Recording for %SECONDS% seconds ...
 timeout /t %SECONDS% /nobreak >nul
 
@@ -55,4 +58,4 @@ rem What the server and the client of this machine wrote to their event logs on 
 rem and lost connections.
 wevtutil epl Microsoft-Windows-SMBServer/Operational "%TO%\SMBServer-Operational.evtx" /ow:true
 wevtutil epl Microsoft-Windows-SMBClient/Connectivity "%TO%\SMBClient-Connectivity.evtx" /ow:true
-echo Written to %TO%: server.etl, packets.etl, SMBServer-Operational.evtx, SMBClient-Connectivity.evtx
+echo Written to %TO%: server.etl, packets.etl, counters.csv, SMBServer-Operational.evtx, SMBClient-Connectivity.evtx
