@@ -4,8 +4,8 @@
  *     slowfs FOLDER MOUNTPOINT SECONDS [OPTION=VALUE...]
  *     slowfs replica ADDRESS PORT LOG
  *
- * In C, because an emulation in Python takes so much time of the processors (and its threads wait for each other) that it is
- * seen in what is measured. Nothing is cached, so that every call of the server comes here. Needs libfuse 3.
+ * In C: an emulation in Python takes time of the processors, and its threads wait for each other; both were
+ * seen in what was measured. Nothing is cached, so that every call of the server comes here. Needs libfuse 3.
  *
  * Copies go over TCP in the order of the writes. A frame is a length (4 bytes, big endian) and that many bytes of data; a
  * length with the highest bit set is a flush instead: the rest of it is the time in microseconds that the second server's log

@@ -667,7 +667,7 @@ def replicas(bench):
     """The same writes and Flushes with a second server behind lines of several round trips: synchronous (each Flush waits
     for the bytes and the second log, over the line), then asynchronous (with one outage of 4 s). Predicted by `plan
     replication` from a run recorded just before each, whose copies go over the same line and which waits for nothing, so that
-    it has what emulating the second server and the line takes of the processors."""
+    it includes the processor time of the emulated second server and link."""
     rate, space, outage, log = "100mbit", "ssreplica", 4, 0.003
     trips = ["0.2ms", "1ms", "2ms", "5ms", "10ms", "20ms"]
     workload = bench.path("saves.toml")

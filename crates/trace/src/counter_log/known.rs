@@ -151,8 +151,8 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The counters of a log by the paths of its columns, and what they give together. A column is `None` if its path is
-/// none, or says what another one says.
+/// The counters of a log by the paths of its columns, and what they give together. A column is `None` if it has no path,
+/// or says what another one says.
 pub fn columns(paths: &[&str]) -> (Vec<Option<Column>>, Vec<Derived>) {
     let parsed: Vec<_> = paths.iter().map(|path| Path::parse(path)).collect();
     let has = |object: &str| parsed.iter().flatten().any(|path| path.object == object);
