@@ -115,7 +115,7 @@ const RDMA_IN: &str = "rdma_receive_bytes_per_second";
 const RDMA_OUT: &str = "rdma_transmit_bytes_per_second";
 /// All instances together.
 const TOTAL: &str = "_Total";
-/// Names of others have at most N characters.
+/// A name has at most N characters.
 const NAME_MAX: usize = 120;
 
 /// A path, taken apart.
