@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A row is at most so much later than one of a later time.
+/// A row comes at most this long after one of a later time.
 const LATE_NS: i64 = 2_000_000_000;
 /// Most items that wait.
 const WAITING_MAX: usize = 1 << 18;
