@@ -143,6 +143,7 @@ bench-bulk: build
 	scripts/setup.sh bench
 	cargo build --release --locked -p smbscope-load --example bulk_sink
 	python3 bench/bulk.py --smbscope $(SMBSCOPE) --sink $(CARGO_TARGET_DIR)/release/examples/bulk_sink
+	[ "$$(id -u)" != 0 ] || python3 bench/bulk.py --smbscope $(SMBSCOPE) --sink $(CARGO_TARGET_DIR)/release/examples/bulk_sink --reno --only 'to a server'
 
 bench-net: build
 	scripts/setup.sh bench

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Bulk data on the loopback interface: SMB next to the network without SMB, and next to other programs.
 
-    bench/bulk.py [--smbscope FILE] [--samba FOLDER] [--size MIB] [--pairs N] [--only WORD] > tables
+    bench/bulk.py [--smbscope FILE] [--samba FOLDER] [--size MIB] [--pairs N] [--only WORD] [--reno] > tables
 
 Prints the tables of docs/measurements/bulk.md. `smbscope net` and iperf3 move TCP data; `smbscope load --workload migrate`
 and smbclient move the same amount to and from a private Samba whose share is in memory (/dev/shm). The order of the
-programs alternates. Processor time is that of both sides for each GB (10^9 bytes). Needs Samba, smbclient and iperf3.
+programs alternates. Processor time is that of both sides for each GB (10^9 bytes). Needs Samba, smbclient and iperf3; with
+--reno root, for a network namespace with that congestion control: BBR, which many systems have, paces the loopback, too.
 """
 
 import argparse
@@ -16,9 +17,21 @@ import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
+if "--reno" in sys.argv:
+    space = "smbscope-bulk-%d" % os.getpid()
+    inside = ["ip", "netns", "exec", space]
+    subprocess.run(["ip", "netns", "add", space], check=True)
+    try:
+        subprocess.run([*inside, "ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run([*inside, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"], check=True)
+        words = [word for word in sys.argv if word != "--reno"]
+        sys.exit(subprocess.run([*inside, sys.executable, *words], check=False).returncode)
+    finally:
+        subprocess.run(["ip", "netns", "delete", space], check=False)
 folder = tempfile.mkdtemp(prefix="smbscope-bulk", dir="/dev/shm")
 lab = os.path.join(folder, "lab")
 GIGA = 1e9
@@ -101,14 +114,21 @@ def migrate(channels, reverse, *more):
     return found["bytes_per_second"] / 1e6, client, server
 
 
-def nothing(reverse):
-    """The client against a server that has no work."""
-    server = subprocess.Popen([arguments.sink], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def nothing(reverse, channels=1, signed=False):
+    """The client against a server that has no work but to verify and to sign, if that is wanted."""
+    password = os.path.join(lab, "password")
+    server = subprocess.Popen([arguments.sink, *([password] if signed else [])], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
     number = server.stdout.readline().split()[1]
+    several = "127.0.0.1x%d" % channels if channels > 1 else "1"
     text = run(binary, "load", "//127.0.0.1:%s/sink" % number, "--user", "user00001", "--password-file",
-               os.path.join(lab, "password"), "--workload", "migrate", "--channels", "1", "--size",
-               "%dMiB" % (4 * arguments.size), "--direction", "in" if reverse else "out", "--format", "json", "-q")
+               password, "--workload", "migrate", "--channels", several, "--size",
+               "%dMiB" % (4 * arguments.size), "--direction", "in" if reverse else "out", "--format", "json", "-q",
+               *(["--signing", "aes-gmac"] if signed else []))
     found = json.loads(text)
+    carried = [one for one in found["channels"] if one["moved_bytes"]]
+    if len(carried) != channels:
+        raise SystemExit("%d of %d channels carried data" % (len(carried), channels))
     with open("/proc/%d/stat" % server.pid) as file:
         fields = file.read().rsplit(")", 1)[1].split()
     cpu = sum(int(value) for value in fields[11:13]) / os.sysconf("SC_CLK_TCK")
@@ -151,6 +171,8 @@ def main():
         "migrate, 1 channel, AES-GMAC": lambda reverse: migrate(1, reverse, "--signing", "aes-gmac"),
         "migrate, 4 channels, AES-GMAC": lambda reverse: migrate(4, reverse, "--signing", "aes-gmac"),
         "migrate, 1 channel, to a server without work": nothing,
+        "migrate, 1 channel, AES-GMAC, to a server without other work": lambda reverse: nothing(reverse, 1, True),
+        "migrate, 4 channels, AES-GMAC, to a server without other work": lambda reverse: nothing(reverse, 4, True),
         "smbclient": lambda reverse: smbclient(reverse, "--client-protection=off"),
         "smbclient, signed": lambda reverse: smbclient(reverse, "--client-protection=sign"),
     }
@@ -181,6 +203,7 @@ parser.add_argument("--samba", help="folder of another Samba (with sbin/smbd), f
 parser.add_argument("--size", type=int, default=2048, help="MiB that are moved")
 parser.add_argument("--pairs", type=int, default=5)
 parser.add_argument("--only", default="", metavar="WORD", help="programs whose name has this word, and net")
+parser.add_argument("--reno", action="store_true", help="in a network namespace with Reno")
 arguments = parser.parse_args()
 binary = arguments.smbscope
 os.chmod(folder, 0o755)

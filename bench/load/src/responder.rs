@@ -87,6 +87,7 @@ fn answer(frame: &mut Frame, request: &Header) -> Option<()> {
                 max_bytes: 1 << 20,
                 blob: &[],
                 salt: &[3; 32],
+                signing: None,
             },
         ),
         Command::SESSION_SETUP => {

@@ -201,6 +201,15 @@ fn without_operations(report: &Report) -> String {
             (count, what) => format!("{} {what}", format::count(*count)),
         })
         .collect();
+    let counters = report.load.as_ref().map_or(0, |load| load.counters.len());
+    if words.is_empty() && counters > 0 {
+        let counters = format::count(counters as u64);
+        return format!(
+            "The input holds samples of {counters} counters. Give it together with a capture of the same time (smbscope report \
+             packets.etl counters.csv), or ask about it: smbscope query INPUT \"select name, instance, avg(value) from counters \
+             group by 1, 2\"."
+        );
+    }
     let held = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
     format!(
         "The input holds {held}. Record the server's port 445 while clients use it: tcpdump -i INTERFACE -s 512 -w \

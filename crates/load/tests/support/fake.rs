@@ -163,6 +163,7 @@ impl Fake {
                 max_bytes: 1 << 16,
                 blob: &[],
                 salt: &[],
+                signing: None,
             }),
             Command::SESSION_SETUP => {
                 put.body(&SessionSetupReply { flags: SessionFlags::IS_GUEST, blob: &[] });

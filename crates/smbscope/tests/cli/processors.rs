@@ -106,10 +106,11 @@ fn a_counter_log_of_windows_gives_counters() {
     let rows = answer(["query", log, question, "--format", "csv"]);
     let expected = "name,instance,mean\ncpu_softirq_percent,,25.0\nrdma_receive_bytes_per_second,NIC 1,2000000.0\nwindows_smb_server_read_bytes_per_second,,7.0\n";
     assert_eq!(rows.replace("\r\n", "\n"), expected);
-    let report = answer(["report", log]);
+    let report = answer(["report", log, "--all"]);
+    assert!(report.contains("The input holds samples of 3 counters."), "{report}");
     assert!(report.contains("Windows counter log"), "{report}");
-    let both = answer(["report", log, &capture()]);
-    assert!(both.contains("Latency"), "{both}");
+    let both = answer(["report", log, &capture(), "--all"]);
+    assert!(both.contains("Windows counter log") && both.contains("Create"), "{both}");
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Counter logs: what typeperf and logman write, time zones, and damage.
+
 use super::*;
 
 fn read(text: &str) -> (Vec<Counter>, Coverages, Coverage) {

@@ -9,6 +9,7 @@ use super::{Body, Writer};
 use crate::smb2::create::OplockLevel;
 use crate::smb2::fsctl::Fsctl;
 use crate::smb2::negotiate::{Capabilities, SecurityMode};
+use crate::smb2::negotiate_context::{NegotiateContextType, SigningId};
 use crate::smb2::session::SessionFlags;
 use crate::smb2::{Command, Dialect, FileId};
 
@@ -74,6 +75,8 @@ pub struct NegotiateReply<'a> {
     pub blob: &'a [u8],
     /// The salt of the preauthentication integrity, in 3.1.1.
     pub salt: &'a [u8],
+    /// The signing algorithm chosen, in 3.1.1.
+    pub signing: Option<SigningId>,
 }
 
 impl Body for NegotiateReply<'_> {
@@ -84,7 +87,7 @@ impl Body for NegotiateReply<'_> {
         out.u16(65);
         out.u16(self.security_mode.0);
         out.u16(self.dialect.0);
-        out.u16(u16::from(contexts));
+        out.u16(if contexts { 1 + u16::from(self.signing.is_some()) } else { 0 });
         out.bytes(&[0x53; 16]);
         out.u32(self.capabilities.0);
         (0..3).for_each(|_| out.u32(self.max_bytes));
@@ -104,6 +107,14 @@ impl Body for NegotiateReply<'_> {
             out.u16(self.salt.len() as u16);
             out.u16(1);
             out.bytes(self.salt);
+            if let Some(signing) = self.signing {
+                out.align(8);
+                out.u16(NegotiateContextType::SIGNING_CAPABILITIES.0);
+                out.u16(4);
+                out.u32(0);
+                out.u16(1);
+                out.u16(signing.0);
+            }
         }
     }
 }
@@ -284,11 +295,15 @@ mod tests {
             max_bytes: 1 << 20,
             blob: b"blob",
             salt: &[3; 32],
+            signing: None,
         };
         let bytes = message(&reply);
         let view = NegotiateResponse(&bytes);
         assert_eq!(view.security_blob(), Some(&b"blob"[..]));
         assert_eq!(view.contexts().count(), 1);
+        let reply = NegotiateReply { signing: Some(SigningId::AES_GMAC), ..reply };
+        let bytes = message(&reply);
+        assert_eq!(NegotiateResponse(&bytes).contexts().count(), 2);
         let bytes = message(&SessionSetupReply { flags: SessionFlags(0), blob: b"xy" });
         assert_eq!(SessionSetupResponse(&bytes).security_blob(), Some(&b"xy"[..]));
         let file_id = FileId { persistent: 1, volatile: 2 };
