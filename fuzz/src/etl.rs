@@ -78,8 +78,8 @@ pub fn buffer() -> Vec<u8> {
 pub fn event_buffer(mut bytes: &[u8]) -> Vec<u8> {
     use smbscope_trace::windows::Provider;
     const NUMBERS: [u16; 32] = [
-        1, 2, 4, 8, 11, 12, 14, 15, 16, 18, 21, 102, 104, 108, 111, 120, 122, 500, 552, 1_001, 1_003, 160, 40_000,
-        2_000, 32_004, 32_006, 30_105, 30_106, 32_028, 32_048, 32_050, 32_053,
+        1, 2, 4, 8, 11, 12, 14, 15, 16, 18, 21, 102, 104, 108, 111, 120, 122, 500, 552, 1_001,
+        1_003, 160, 40_000, 2_000, 32_004, 32_006, 30_105, 30_106, 32_028, 32_048, 32_050, 32_053,
     ];
     let mut records = Vec::new();
     let mut ticks = 1_000_000_i64;
@@ -101,7 +101,9 @@ pub fn event_buffer(mut bytes: &[u8]) -> Vec<u8> {
         record[24..40].copy_from_slice(&Provider::ALL[usize::from(provider & 3)].guid().0);
         record[40..42].copy_from_slice(&id.to_le_bytes());
         record[42] = version;
-        let keyword = u64::from(keyword & 3) << 30 | u64::from(keyword & 4) << 14 | u64::from(keyword & 8) << 6;
+        let keyword = u64::from(keyword & 3) << 30
+            | u64::from(keyword & 4) << 14
+            | u64::from(keyword & 8) << 6;
         record[48..56].copy_from_slice(&keyword.to_le_bytes());
         record.extend_from_slice(fields);
         record.resize(record.len().next_multiple_of(8), 0);

@@ -10,7 +10,8 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let _ = is_collected(&text);
     let all = read(&text, |inner| {
-        let target = |line: &str| CachedTarget { server: line.to_owned(), ..CachedTarget::default() };
+        let target =
+            |line: &str| CachedTarget { server: line.to_owned(), ..CachedTarget::default() };
         let referral = |line: &str| CachedReferral {
             entry: line.to_owned(),
             targets: line.split(' ').map(target).collect(),
@@ -19,7 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
         if inner.len() % 7 == 0 {
             return Err(inner.to_owned());
         }
-        Ok(ClientCache { referrals: inner.lines().map(referral).collect(), ..ClientCache::default() })
+        Ok(ClientCache {
+            referrals: inner.lines().map(referral).collect(),
+            ..ClientCache::default()
+        })
     });
     assert!(all.caches.len() <= text.lines().count());
 });

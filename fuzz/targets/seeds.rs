@@ -262,6 +262,7 @@ fn make() {
         "quic",
         "windows",
         "evtx",
+        "counter_log",
         "machine",
         "net",
         "html_tables",
@@ -305,6 +306,14 @@ fn make() {
         &[],
         b"[{\"Name\":\"A\",\"IndirectionTable\":[{\"Group\":0,\"Number\":2}]}]",
     );
+    let counters: [&[u8]; 3] = [
+        b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Processor(_Total)\\% C2 Time\",\"\\\\A\\RDMA Activity(x)\\RDMA Inbound Bytes/sec\"\n\"11/27/2026 04:00:01.5\",\"1\",\"2.5\"\n",
+        b"\"(PDH-TSV 4.0) (W. Europe Standard Time)(-60)\"\t\"\\\\A\\X(y (z))\\% Z\"\n\"1/2/2026 4:0:1\"\t\" \"\nExiting\n",
+        b"1e300\",\"-0.0\"\n\"11/27/2026 04:00:02.5\",\"nan\",\"inf\"\n",
+    ];
+    for log in counters {
+        seeds.add("counter_log", &[], log);
+    }
     seeds.add("journal", &[], &[2; 176]);
     for (choice, file) in smbscope_fuzz::policies::files() {
         seeds.add("baseline", &[choice], &file);
@@ -361,8 +370,13 @@ fn make() {
     );
     seeds.add("symbols", &[], b"ffffffff81000000 T _stext\nffffffffc0300000 t one\t[module]\n");
     let object = smbscope_fuzz::elf::object();
-    let functions = smbscope_trace::symbols::elf_functions(std::io::Cursor::new(&object), smbscope_fuzz::elf::BUILD_ID);
-    assert!(functions.is_ok_and(|functions| functions.is_some_and(|it| it.find(20) == Some("outer"))));
+    let functions = smbscope_trace::symbols::elf_functions(
+        std::io::Cursor::new(&object),
+        smbscope_fuzz::elf::BUILD_ID,
+    );
+    assert!(
+        functions.is_ok_and(|functions| functions.is_some_and(|it| it.find(20) == Some("outer")))
+    );
     seeds.add("symbols", &[], &object);
     for choice in 0..24 {
         let buffer = smbscope_fuzz::etl::buffer();

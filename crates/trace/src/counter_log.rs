@@ -159,6 +159,10 @@ impl<R: BufRead> Reader<R> {
             |place: usize| texts.get(place)?.parse::<f64>().ok().filter(|it| it.is_finite());
         let (mut events, mut missing) = (0, 0);
         let mut row = |name: &str, instance: &Option<String>, unit: &str, value: f64| {
+            // In another unit it can be too large.
+            if !value.is_finite() {
+                return;
+            }
             events += 1;
             self.rows.push(Counter {
                 recording: self.recording.clone(),

@@ -69,5 +69,9 @@ fn damaged_lines_are_counted_and_others_stay() {
         let (rows, ..) = read(none);
         assert!(rows.is_empty());
     }
+    // Seconds that are too many nanoseconds.
+    let head = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\PhysicalDisk(0)\\Avg. Disk sec/Read\"\n";
+    let (rows, ..) = read(&format!("{head}\"03/01/2024 00:30:01.5\",\"1e305\"\n"));
+    assert!(rows.is_empty());
     assert!(read("nothing\n").1.cut_off.unwrap().contains("no names of counters"));
 }
