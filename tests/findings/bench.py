@@ -154,6 +154,8 @@ class Lab:
 
     def slow_down(self, seconds, folder=None, **options):
         """From now on each call on the share's files, or on those of a folder, takes so long; options of slowfs.py."""
+        # No device takes the same time again and again, as a timer does.
+        options.setdefault("jitter", 0.3)
         share = os.path.join(self.share, folder) if folder else self.share
         behind = os.path.join(self.dir, "behind")
         os.makedirs(share, exist_ok=True)

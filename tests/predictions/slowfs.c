@@ -39,7 +39,7 @@
 #define LATE_NS 20000
 
 static const char *folder;
-static double call_s, disk_s, misses;
+static double call_s, disk_s, misses, jitter;
 static double log_s = -1;
 static int is_sync, copy_socket = -1;
 static FILE *sent_log;
@@ -247,7 +247,7 @@ static const char *at(const char *path) {
 static int after(int64_t begin, double seconds, long result) {
     int given = result < 0 ? -errno : (int)result;
     if (seconds > 0)
-        wait_until(begin + (int64_t)(seconds * 1e9));
+        wait_until(begin + (int64_t)(seconds * (1 + jitter * (2 * chance() - 1)) * 1e9));
     return given;
 }
 
@@ -597,6 +597,8 @@ int main(int count, char **words) {
             disk_s = atof(value);
         else if (!strcmp(name, "misses"))
             misses = atof(value);
+        else if (!strcmp(name, "jitter"))
+            jitter = atof(value);
         else if (!strcmp(name, "sync"))
             is_sync = atoi(value);
         else if (!strcmp(name, "copy"))

@@ -2,13 +2,13 @@
 """A folder mounted over itself, each of whose calls takes a given time: storage as slow as is wanted.
 
     slowfs.py FOLDER MOUNTPOINT SECONDS [log=SECONDS] [distance=SECONDS] [disk=SECONDS] [misses=SHARE]
-              [copy=ADDRESS:PORT sent_log=FILE [sync=1]]
+              [jitter=SHARE] [copy=ADDRESS:PORT sent_log=FILE [sync=1]]
     slowfs.py replica ADDRESS PORT LOG
 
-Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a
-flush of what was written takes its time instead, one of nothing none, and with a distance it is over when a second
-device, so far away (both ways), has done the same. With a disk, the given share of reads takes its time. With
-a copy, what is written is sent to a second server later, and noted (replica.py); with sync=1 a flush of what was
+Calls go to FOLDER; one that is done sooner sleeps until the time is over. With a log, a flush of what was written takes its
+time instead, one of nothing none, and with a distance it is over when a second device, so far away (both ways), has done
+the same. With a disk, the given share of reads takes its time. With jitter each time is up to that share longer or shorter.
+With a copy, what is written is sent to a second server later, and noted (replica.py); with sync=1 a flush of what was
 written waits until that server's log has it, too. `replica` is that second server: it notes in LOG what it has and when.
 
 It compiles slowfs.c, which does the work, into the cache when that changed, and becomes that program. Needs a C compiler,
