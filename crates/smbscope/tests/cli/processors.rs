@@ -82,13 +82,24 @@ fn a_trace_on_standard_input_gives_the_same_report() {
         json["traces"][0]["recording"] = serde_json::Value::Null;
         json
     };
-    for name in ["loopback.ftrace.txt", "loopback.perf.data", "loopback.v7.dat"] {
-        let input = trace(name);
+    let (_guard, dir) = folder();
+    // One of its blocks is longer than what a trace is recognised by.
+    let long = dir.join("flood.etl");
+    let mut out = BufWriter::new(File::create(&long).unwrap());
+    Recording::of(Stage::WithoutBoth).write(&mut out).unwrap();
+    drop(out);
+    let short = ["loopback.ftrace.txt", "loopback.perf.data", "loopback.v7.dat"].map(trace);
+    for input in short.into_iter().chain([long.to_str().unwrap().to_owned()]) {
+        let name = &input;
         let bytes = std::fs::read(&input).unwrap();
         let expected = report(&input, &[]);
         assert_eq!(report("-", &bytes), expected, "{name}");
         let packed = std::process::Command::new("gzip").args(["-c", &input]).output().unwrap();
         assert_eq!(report("-", &packed.stdout), expected, "{name}");
+        let packed = std::process::Command::new("zstd").args(["-qc", &input]).output();
+        if let Ok(packed) = packed {
+            assert_eq!(report("-", &packed.stdout), expected, "{name}");
+        }
     }
 }
 

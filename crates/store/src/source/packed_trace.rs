@@ -18,6 +18,8 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A file that unpacks to more than this many times its size, and more than this many bytes, is not a trace.
 const RATIO_MAX: u64 = 1_000;
 const UNPACKED_LEAST: u64 = 64 << 20;
+/// Compressed bytes that give the first unpacked ones: a block of Zstandard has at most 128 KiB.
+const PACKED_HEAD_BYTES: usize = 256 << 10;
 
 /// A trace in a temporary file, unpacked. The file is deleted with the last clone.
 #[derive(Clone, Debug)]
@@ -40,7 +42,10 @@ pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
 
 /// A trace on standard input, which is compressed or not; `None` if it is something else, which stays there.
 pub fn of_standard_input() -> Result<Option<Unpacked>> {
-    let head = look_at_standard_input(trace::HEAD_BYTES).map_err(capture::Error::from)?;
+    let mut head = look_at_standard_input(trace::HEAD_BYTES).map_err(capture::Error::from)?;
+    if head.starts_with(GZIP) || head.starts_with(ZSTD) {
+        head = look_at_standard_input(PACKED_HEAD_BYTES).map_err(capture::Error::from)?;
+    }
     let is_trace = match unpacker(&head, BufReader::new(&*head)) {
         Some(mut input) => trace_of(&mut input).is_some(),
         None => trace::recognise(&head).is_some(),
