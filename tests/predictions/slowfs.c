@@ -246,8 +246,10 @@ static const char *at(const char *path) {
 /* The end of a call: what it gives, after its time. */
 static int after(int64_t begin, double seconds, long result) {
     int given = result < 0 ? -errno : (int)result;
+    if (jitter > 0)
+        seconds *= 1 + jitter * (2 * chance() - 1);
     if (seconds > 0)
-        wait_until(begin + (int64_t)(seconds * (1 + jitter * (2 * chance() - 1)) * 1e9));
+        wait_until(begin + (int64_t)(seconds * 1e9));
     return given;
 }
 

@@ -126,7 +126,7 @@ impl<R: BufRead> Reader<R> {
         let line = line.trim_start_matches('\u{feff}');
         let Some(delimiter) = delimiter(line) else { return self.damaged("no names of counters") };
         let fields = fields(line, delimiter);
-        let mut paths = fields.iter().map(String::as_str);
+        let mut paths = fields.iter();
         let form = paths.next().unwrap_or_default();
         let all: Vec<_> = paths.collect();
         self.coverage.limited += all.len().saturating_sub(COLUMNS_MAX) as u64;
@@ -154,7 +154,7 @@ impl<R: BufRead> Reader<R> {
             }
             return;
         };
-        let texts: Vec<_> = fields.map(|text| text.trim()).collect();
+        let texts: Vec<_> = fields.map(str::trim).collect();
         let value =
             |place: usize| texts.get(place)?.parse::<f64>().ok().filter(|it| it.is_finite());
         let (mut events, mut missing) = (0, 0);
@@ -191,8 +191,7 @@ impl<R: BufRead> Reader<R> {
         self.missing += missing;
         let coverage = &mut self.coverage;
         coverage.events += events;
-        coverage.start_ns = Some(coverage.start_ns.map_or(time, |start| start.min(time)));
-        coverage.end_ns = Some(coverage.end_ns.map_or(time, |end| end.max(time)));
+        coverage.at(time);
         if self.rows.len() >= ROWS {
             self.parts.push(Part::Counters(std::mem::take(&mut self.rows)));
         }
@@ -257,17 +256,16 @@ impl<R: BufRead> EventReader for Reader<R> {
 }
 
 /// The fields of a line. A quotation mark within quotation marks is written twice.
-fn fields(line: &str, delimiter: u8) -> Vec<String> {
+fn fields(line: &str, delimiter: u8) -> csv::StringRecord {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
         .from_reader(line.as_bytes());
     let mut record = csv::StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(true) => record.iter().map(str::to_owned).collect(),
-        _ => Vec::new(),
-    }
+    // It is text in memory: there is nothing that could fail.
+    let _ = reader.read_record(&mut record);
+    record
 }
 
 /// Minutes from local time to UTC: the last number in parentheses.
@@ -295,9 +293,9 @@ fn time_ns(text: &str) -> Option<i64> {
         && (0..60).contains(&minute)
         && (0..=60).contains(&second)
         && (1..=9).contains(&part.len());
-    let part: i64 = part.parse().ok().filter(|part| is_time && *part >= 0)?;
-    let digits = u32::try_from(text.trim().rsplit_once('.').map_or(1, |(_, part)| part.len()));
-    let part_ns = part * 10_i64.checked_pow(9_u32.checked_sub(digits.ok()?)?)?;
+    let digits = u32::try_from(part.len()).ok().filter(|_| is_time)?;
+    let part: i64 = part.parse().ok().filter(|part| *part >= 0)?;
+    let part_ns = part * 10_i64.checked_pow(9_u32.checked_sub(digits)?)?;
     let seconds = ((date::days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
     seconds.checked_mul(SECOND_NS)?.checked_add(part_ns)
 }

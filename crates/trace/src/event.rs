@@ -297,3 +297,11 @@ pub struct Coverage {
     /// What the recorder says about itself.
     pub notes: Option<String>,
 }
+
+impl Coverage {
+    /// The trace has something of that time.
+    pub fn at(&mut self, time_ns: i64) {
+        self.start_ns = Some(self.start_ns.map_or(time_ns, |start| start.min(time_ns)));
+        self.end_ns = Some(self.end_ns.map_or(time_ns, |end| end.max(time_ns)));
+    }
+}

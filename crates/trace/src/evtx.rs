@@ -89,8 +89,7 @@ impl EventReader for Reader {
             };
             coverage.events += 1;
             let time_ns = i64::try_from(record.timestamp.as_nanosecond()).unwrap_or(0);
-            coverage.start_ns = Some(coverage.start_ns.map_or(time_ns, |start| start.min(time_ns)));
-            coverage.end_ns = Some(coverage.end_ns.map_or(time_ns, |end| end.max(time_ns)));
+            coverage.at(time_ns);
             match row(&record.data, time_ns, &self.recording) {
                 Some(row) => rows.push(row),
                 None => coverage.events_other += 1,

@@ -107,8 +107,7 @@ impl State {
     pub fn count(&mut self, cpu: u32, time_ns: i64, sink: &mut dyn FnMut(Event)) {
         let coverage = &mut self.coverage;
         coverage.events += 1;
-        coverage.start_ns = Some(coverage.start_ns.map_or(time_ns, |start| start.min(time_ns)));
-        coverage.end_ns = Some(coverage.end_ns.map_or(time_ns, |end| end.max(time_ns)));
+        coverage.at(time_ns);
         if self.cpus.len() < CPUS_MAX && self.cpus.insert(cpu) {
             sink(Event::Cpu(Cpu { cpu, ..Cpu::default() }));
         }

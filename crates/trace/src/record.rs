@@ -18,7 +18,8 @@ pub mod system;
 mod topology;
 mod tracefs;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use smbscope_tables::Part;
 
 use crate::event::{Coverage, Cpu, Event};
 use crate::rows::Rows;
+use crate::symbols::KernelFunctions;
 
 use cost::{Cost, Less, Spent};
 use ebpf::Ebpf;
@@ -339,6 +341,13 @@ fn open(cpus: &[u32], options: Options, offset_ns: i64) -> Result<(Source, Optio
             Err(other) => Err(Error::Both(error, other)),
         },
     }
+}
+
+/// The functions of this kernel; none if it hides them.
+fn functions() -> KernelFunctions {
+    let functions = File::open("/proc/kallsyms")
+        .and_then(|file| KernelFunctions::read(BufReader::with_capacity(1 << 16, file)));
+    functions.unwrap_or_default()
 }
 
 /// `CLOCK_MONOTONIC`, which the BPF programs read.

@@ -3,8 +3,7 @@
 //! As with eBPF the clock ticks in idle processors, too, and stacks are those of the kernel only.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
@@ -54,13 +53,11 @@ struct Taken {
 impl Clocks {
     /// Starts clocks with `hz` ticks each second; what does not work is added to `missing`.
     pub fn start(cpus: &[u32], hz: u32, missing: &mut Vec<String>) -> Clocks {
-        let functions = File::open("/proc/kallsyms")
-            .and_then(|file| KernelFunctions::read(BufReader::with_capacity(1 << 16, file)));
         let mut clocks = Clocks {
             samplers: Vec::new(),
             taken: HashMap::new(),
             lost: HashMap::new(),
-            functions: functions.unwrap_or_default(),
+            functions: if hz == 0 { KernelFunctions::default() } else { super::functions() },
             hz,
             period_ns: 1_000_000_000 / u64::from(hz.max(1)),
         };
@@ -96,18 +93,14 @@ impl Clocks {
         self.lost.get(&cpu).copied().unwrap_or(0)
     }
 
-    /// Reads what is in the rings; returns how many samples.
-    pub fn read(&mut self) -> u64 {
-        let mut read = 0;
+    /// Reads what is in the rings.
+    pub fn read(&mut self) {
         for (cpu, sampler) in &mut self.samplers {
             let taken = self.taken.entry(*cpu).or_default();
             while let Some(record) = sampler.next_record() {
                 let body = record.to_contiguous();
                 match record.ty() {
-                    SAMPLE => {
-                        read += 1;
-                        taken.extend(of(&body, self.period_ns));
-                    }
+                    SAMPLE => taken.extend(of(&body, self.period_ns)),
                     LOST => {
                         let lost = Order::NATIVE.u64(&body, size_of::<u64>()).unwrap_or(0);
                         let all = self.lost.entry(*cpu).or_default();
@@ -117,7 +110,6 @@ impl Clocks {
                 }
             }
         }
-        read
     }
 
     /// Gives the samples of a processor, or of all, up to a time to the sink.

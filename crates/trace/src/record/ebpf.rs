@@ -1,11 +1,9 @@
 //! Events by eBPF: the programs of [`super::loader`], and their events as those of a trace.
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::Path;
 
 use crate::event::{Coverage, Cpu, Event};
-use crate::symbols::KernelFunctions;
 
 use super::Options;
 use super::convert::{self, Convert};
@@ -31,11 +29,10 @@ impl Ebpf {
         let Options { buffer_bytes, hz, switches, .. } = options;
         let programs = Programs::attach(cpus, What { buffer_bytes, hz, switches })?;
         // After the programs were loaded, which are functions, too.
-        let functions = File::open("/proc/kallsyms")
-            .and_then(|file| KernelFunctions::read(BufReader::with_capacity(1 << 16, file)));
+        let functions = super::functions();
         let interrupts = fs::read_to_string("/proc/interrupts").unwrap_or_default();
         let devices = Devices::read(&interrupts, Path::new("/sys/class"));
-        let convert = Convert::new(offset_ns, hz, devices, functions.unwrap_or_default());
+        let convert = Convert::new(offset_ns, hz, devices, functions);
         Ok(Ebpf { programs, convert, hz, pending: Vec::new() })
     }
 
