@@ -46,7 +46,7 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $features
 step "tests"
 # shellcheck disable=SC2086
-cargo test --locked --workspace $features
+cargo test --locked --workspace $features --no-fail-fast
 step "servers in QEMU"
 SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection capacity client_of_ksmbd client_of_samba
 step "fuzzing"
