@@ -208,13 +208,16 @@ fn binary_traces(seeds: &mut Seeds) {
     let perf = include_bytes!("../../tests/traces/loopback.perf.data");
     seeds.add("ctf", &[0], metadata);
     seeds.add("ctf", &[1], stream);
-    seeds.add("ctf", &[4], stream);
+    for choice in [6, 7] {
+        seeds.add("ctf", &[choice], stream);
+    }
+    seeds.add("ctf", &[0], include_bytes!("../../tests/traces/loopback.ctf2.metadata"));
     seeds.add("trace_dat", &[2], pages);
     seeds.add("perf", &[], perf);
     // Records begin behind the attributes and their numbers.
     let at = u64::from_le_bytes(perf[40..48].try_into().expect("eight bytes")) as usize;
     seeds.add("perf", &[2], perf.get(at..).unwrap_or_default());
-    for choice in 0..5 {
+    for choice in 0..6 {
         for place in [0_u8, 24, 72, 200] {
             for target in ["perf", "trace_dat", "ctf"] {
                 seeds.add(target, &[choice], &[place, 1, 0, 0xff, place, 0, 0, 1]);

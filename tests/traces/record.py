@@ -9,6 +9,7 @@ loopback.perf.data: `perf record` of the same load, without records and sections
 loopback.v6.dat, loopback.v7.dat: pages of the ring buffers of the same load, which `trace-cmd restore`
 puts into a file, and `trace-cmd convert` into files of version 6, and of version 7 (zstd).
 loopback.ctf: the events of loopback.ftrace.txt as LTTng 2.13 would write them, by this script.
+loopback.ctf2.metadata: metadata of the same streams as LTTng 2.16 writes it (CTF 2), by this script.
 truth.json: counts and totals of them, by this script, which pairs lines by itself. The lines of
 binary files are those of `perf script`, `trace-cmd report` and `babeltrace2`.
 """
@@ -255,6 +256,87 @@ struct event_header_compact {
 stream { id = 0; event.header := struct event_header_compact; packet.context := struct packet_context; };
 """
 CTF_PACKET_BYTES = 4096
+
+
+def ctf2_integer(bits, role=None, alignment=8, signed=False, base=10, **more):
+    """An integer as LTTng 2.16 describes it."""
+    one = {"alignment": alignment, "byte-order": "little-endian", "length": bits, "preferred-display-base": base, **more}
+    if role:
+        one["roles"] = [role]
+    return one | {"type": f"fixed-length-{'signed' if signed else 'unsigned'}-integer"}
+
+
+def ctf2_structure(**members):
+    classes = [{"field-class": member, "name": name} for name, member in members.items()]
+    return {"member-classes": classes, "type": "structure"}
+
+
+CTF2_TYPES = {
+    "I": ctf2_integer(32), "i": ctf2_integer(32, signed=True), "Q": ctf2_integer(64, base=16),
+    "q": ctf2_integer(64, signed=True), "s": {"type": "null-terminated-string"},
+    "c": {"length": 16, "type": "static-length-string"},
+}
+CTF2_TIME = "default-clock-timestamp"
+CTF2_FRAGMENTS = [
+    {"type": "preamble", "version": 2},
+    {
+        "environment": {"domain": "kernel", "kernel_release": "6.18.0", "tracer_name": "lttng-modules"},
+        "namespace": "lttng.org,2009",
+        "packet-header-field-class": ctf2_structure(
+            magic=ctf2_integer(32, "packet-magic-number", base=16), stream_id=ctf2_integer(32, "data-stream-class-id"),
+        ),
+        "type": "trace-class",
+    },
+    {
+        "frequency": 10**9, "id": "monotonic", "name": "monotonic",
+        "offset-from-origin": {"cycles": 0, "seconds": 1_700_000_000}, "origin": "unix-epoch", "type": "clock-class",
+    },
+    {
+        "default-clock-class-id": "monotonic", "id": 0,
+        "event-record-header-field-class": ctf2_structure(
+            id=ctf2_integer(5, "event-record-class-id", 1, mappings={"compact": [[0, 30]], "extended": [[31, 31]]}),
+            v={
+                "options": [
+                    {
+                        "field-class": ctf2_structure(timestamp=ctf2_integer(27, CTF2_TIME, 1)),
+                        "name": "compact", "selector-field-ranges": [[0, 30]],
+                    },
+                    {
+                        "field-class": ctf2_structure(
+                            id=ctf2_integer(32, "event-record-class-id"), timestamp=ctf2_integer(64, CTF2_TIME),
+                        ),
+                        "name": "extended", "selector-field-ranges": [[31, 31]],
+                    },
+                ],
+                "selector-field-location": {"origin": "event-record-header", "path": ["id"]}, "type": "variant",
+            },
+        ) | {"minimum-alignment": 8},
+        "packet-context-field-class": ctf2_structure(
+            timestamp_begin=ctf2_integer(64, CTF2_TIME),
+            timestamp_end=ctf2_integer(64, "packet-end-default-clock-timestamp"),
+            content_size=ctf2_integer(64, "packet-content-length"),
+            packet_size=ctf2_integer(64, "packet-total-length"),
+            packet_seq_num=ctf2_integer(64, "packet-sequence-number"),
+            events_discarded=ctf2_integer(64, "discarded-event-record-counter-snapshot"),
+            cpu_id=ctf2_integer(32),
+        ),
+        "type": "data-stream-class",
+    },
+]
+
+
+def ctf2():
+    fragments = list(CTF2_FRAGMENTS)
+    for name, (number, fields) in CTF_EVENTS.items():
+        members = {field: CTF2_TYPES[kind] for kind, field in (one.split(":") for one in fields.split())}
+        fragments.append({
+            "data-stream-class-id": 0, "id": number, "name": name,
+            "payload-field-class": ctf2_structure(**members), "type": "event-record-class",
+        })
+    text = "".join("\x1e" + json.dumps(fragment, indent=1) + "\n" for fragment in fragments)
+    (HERE / "loopback.ctf2.metadata").write_text(text)
+
+
 SOFTIRQS = "HI TIMER NET_TX NET_RX BLOCK IRQ_POLL TASKLET SCHED HRTIMER RCU".split()
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128, "R+": 256}
 
@@ -379,6 +461,7 @@ def main():
         perf_data()
         trace_dat()
         ctf()
+        ctf2()
     files = sorted(path for path in HERE.iterdir() if path.suffix in (".txt", ".data", ".dat", ".ctf"))
     (HERE / "truth.json").write_text(json.dumps({path.name: truth(path) for path in files}, indent=1) + "\n")
 

@@ -1,13 +1,12 @@
-//! Traces of LTTng: a folder in the Common Trace Format 1.8.
+//! Traces of LTTng: a folder in the Common Trace Format, 1.8 or 2.
 //!
-//! [`metadata`] and [`tsdl`] read the description of the trace, [`types`] and [`decode`] values by it,
-//! [`stream`] the events of a processor; [`folder`] gives the bytes. Events of all streams are read
-//! in the order of their times; what they mean is in [`crate::linux`].
-//!
-//! Version 2 (metadata in JSON) is not read.
+//! [`metadata`] is the description of the trace, which [`tsdl`] (1.8) or [`json`] (2) reads, [`types`] and
+//! [`decode`] read values by it, [`stream`] the events of a processor; [`folder`] gives the bytes. Events of
+//! all streams are read in the order of their times; what they mean is in [`crate::linux`].
 
 mod decode;
 mod folder;
+mod json;
 mod lexer;
 mod metadata;
 mod stream;
@@ -25,8 +24,8 @@ use crate::linux::action::Action;
 use crate::linux::{Fields, Head, State};
 use decode::Decoded;
 pub use folder::{Files, Folder, Memory};
+use metadata::{Clock, Metadata};
 use stream::Stream;
-use tsdl::{Clock, Metadata};
 
 /// Largest metadata that is read; LTTng's has less than one MiB.
 const METADATA_BYTES_MAX: u64 = 32 << 20;
@@ -69,15 +68,11 @@ impl<F: Files> Reader<F> {
     ///
     /// Those of the operating system.
     pub fn new(mut files: F) -> io::Result<Reader<F>> {
-        let (text, is_damaged) = metadata::text(&files.metadata(METADATA_BYTES_MAX)?);
-        let metadata = Metadata::parse(&text);
+        let (metadata, version) = Metadata::read(&files.metadata(METADATA_BYTES_MAX)?);
         let mut linux = State::default();
-        "CTF 1.8".clone_into(&mut linux.coverage.format);
-        if is_damaged {
-            linux.damaged(|| "a packet of the metadata".to_owned());
-        }
-        if let Some(line) = metadata.damaged_line {
-            linux.damaged(|| format!("metadata, line {line}"));
+        version.clone_into(&mut linux.coverage.format);
+        for place in &metadata.damaged {
+            linux.damaged(|| format!("metadata: {place}"));
         }
         let uses = metadata.events.iter().filter_map(|(&class, event)| {
             let used = match Action::of(&event.name) {

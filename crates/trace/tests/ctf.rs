@@ -57,6 +57,47 @@ fn a_folder_has_the_switches_of_the_text_it_was_made_from() {
     assert_eq!(switches(found, 1_700_000_000_000_000_000), switches(text, 0));
 }
 
+/// The same streams with the metadata of CTF 2.
+fn fixture_2() -> Memory {
+    let metadata = std::fs::read(workspace().join("tests/traces/loopback.ctf2.metadata")).unwrap();
+    Memory { metadata, ..fixture() }
+}
+
+#[test]
+fn metadata_in_json_gives_the_events_of_metadata_in_tsdl() {
+    let (expected, of_tsdl) = read(&fixture());
+    let (found, coverage) = read(&fixture_2());
+    assert_eq!(found, expected);
+    assert_eq!(coverage, Coverage { format: "CTF 2".to_owned(), ..of_tsdl });
+    let folder = tempfile::tempdir().unwrap();
+    let files = fixture_2();
+    std::fs::write(folder.path().join("metadata"), &files.metadata).unwrap();
+    for (number, stream) in files.streams.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("channel0_{number}")), stream).unwrap();
+    }
+    assert_eq!(recognise_folder(folder.path()), Some((Format::Ctf, 16_384)));
+    let files = Folder::open(folder.path()).unwrap();
+    assert_eq!(events(Reader::new(files).unwrap()).0, expected);
+}
+
+#[test]
+fn damaged_metadata_in_json_is_counted() {
+    let files = fixture_2();
+    for length in (0..files.metadata.len()).step_by(101) {
+        let mut cut = files.clone();
+        cut.metadata.truncate(length);
+        let (_, coverage) = read(&cut);
+        assert!(coverage.damaged > 0, "{length}");
+    }
+    for at in (0..files.metadata.len()).step_by(47) {
+        for value in [b'{', b'"', b'9', 0x1e, 0xff] {
+            let mut changed = files.clone();
+            changed.metadata[at] = value;
+            read(&changed);
+        }
+    }
+}
+
 /// The place of a counter in a packet's context, behind magic number and stream.
 fn counter(packet: usize, number: usize) -> std::ops::Range<usize> {
     let at = 4096 * packet + 8 + 8 * number;

@@ -1,9 +1,9 @@
-//! Values of a type in the bits of a packet (CTF 1.8.3, sections 4 and 6).
+//! Values of a type in the bits of a packet (CTF 1.8.3, sections 4 and 6; CTF 2, section 6).
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::types::{Integer, NameId, Type, TypeId, Types};
+use super::types::{Integer, Length, NameId, Type, TypeId, Types};
 use crate::bytes::{Order, until_zero};
 use crate::linux::{Fields, TASK_STATES_BEFORE_4_14, task_state};
 
@@ -175,12 +175,28 @@ impl Cursor<'_> {
     ) -> Option<()> {
         let mut id = id;
         // The chosen field of a variant can be a variant; types contain earlier ones only.
-        while let Type::Variant { tag, fields } = types.get(id)? {
-            let label = values.labels.iter().rev().find(|(field, _)| field == tag)?.1;
-            id = fields.iter().find(|(field, _)| *field == label)?.1;
+        loop {
+            match types.get(id)? {
+                Type::Variant { tag, fields } => {
+                    let label = values.labels.iter().rev().find(|(field, _)| field == tag)?.1;
+                    id = fields.iter().find(|(field, _)| *field == label)?.1;
+                }
+                Type::Choice { selector, signed_bits, options, is_optional } => {
+                    let value = values.value(*selector)?;
+                    let value = signed_bits.map_or(value.into(), |bits| signed(value, bits));
+                    let is_in = |&(first, last): &(i128, i128)| (first..=last).contains(&value);
+                    let mut options = options.iter();
+                    match options.find(|(ranges, _)| ranges.iter().any(is_in)) {
+                        Some(&(_, chosen)) => id = chosen,
+                        None => return is_optional.then_some(()),
+                    }
+                }
+                _ => break,
+            }
         }
         match types.get(id)? {
             Type::Integer(integer) => self.number(*integer, name, values).map(drop),
+            Type::Variable(integer) => self.variable(*integer, name, values),
             Type::Enum(integer, ranges) => {
                 let value = self.number(*integer, name, values)?;
                 let value = match integer.is_signed {
@@ -211,24 +227,58 @@ impl Cursor<'_> {
                 frames.push(Frame::Fields(id, 0));
                 Some(())
             }
-            Type::Array(element, length) => {
-                self.elements(types, *element, name, *length, values, frames)
-            }
-            Type::Sequence(element, length) => {
-                let length = values.value(*length)?;
+            Type::Array { element, length, .. } => {
+                let length = match *length {
+                    Length::Fixed(length) => length,
+                    Length::Field(length) => values.value(length)?,
+                };
+                self.align(types.align_bits(id))?;
                 self.elements(types, *element, name, length, values, frames)
             }
-            Type::Variant { .. } => None,
+            Type::Variant { .. } | Type::Choice { .. } => None,
         }
     }
 
     fn number(&mut self, integer: Integer, name: NameId, values: &mut Values) -> Option<u64> {
         let value = self.integer(integer)?;
+        self.keep(integer, name, value, values)?;
+        Some(value)
+    }
+
+    /// An integer of seven bits in each byte, the lowest first.
+    fn variable(&mut self, integer: Integer, name: NameId, values: &mut Values) -> Option<()> {
+        self.align(8)?;
+        let (mut value, mut bits) = (0_u64, 0);
+        loop {
+            let byte = *self.bytes.get(self.at_bits / 8)?;
+            self.skip(8)?;
+            value |= u64::from(byte & 0x7f).checked_shl(bits)?;
+            bits += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        if integer.is_signed && bits < u64::BITS {
+            value = signed(value, bits) as u64;
+            bits = u64::BITS;
+        }
+        self.keep(Integer { bits, ..integer }, name, value, values)
+    }
+
+    fn keep(
+        &mut self,
+        integer: Integer,
+        name: NameId,
+        value: u64,
+        values: &mut Values,
+    ) -> Option<()> {
         if integer.is_clock {
             self.time = continued(self.time, value, integer.bits);
         }
-        values.keep(name, value)?;
-        Some(value)
+        for name in integer.alias.into_iter().chain([name]) {
+            values.keep(name, value)?;
+        }
+        Some(())
     }
 
     fn elements(
@@ -240,7 +290,6 @@ impl Cursor<'_> {
         values: &mut Values,
         frames: &mut Vec<Frame>,
     ) -> Option<()> {
-        self.align(types.align_bits(element))?;
         match types.get(element)? {
             Type::Integer(integer) if integer.is_character => {
                 let start = self.at_bits / 8;
@@ -275,13 +324,14 @@ fn continued(time: u64, value: u64, bits: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tsdl::Metadata;
+    use super::super::metadata::Metadata;
+    use super::super::tsdl::parse;
     use super::*;
 
     fn read(text: &str, bytes: &[u8]) -> Option<(Metadata, Values, u64)> {
         let text = format!("{text} event {{ fields := struct s; }};");
-        let metadata = Metadata::parse(&text);
-        assert_eq!(metadata.damaged_line, None);
+        let metadata = parse(&text);
+        assert_eq!(metadata.damaged, [""; 0]);
         let root = metadata.events[&(0, 0)].fields.unwrap();
         let end_bits = 8 * bytes.len();
         let mut cursor = Cursor { bytes, at_bits: 0, end_bits, time: 100 };

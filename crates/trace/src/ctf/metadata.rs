@@ -1,48 +1,98 @@
-//! The file `metadata`: text, or packets with text (CTF 1.8.3, section 7.1).
+//! What the metadata of a trace says: the layout of packets and events, clock and kernel.
+//!
+//! [`super::tsdl`] reads it of CTF 1.8, [`super::json`] of CTF 2.
 
+mod packets;
+
+use foldhash::HashMap;
+
+use super::types::{TypeId, Types};
+use super::{json, tsdl};
 use crate::bytes::Order;
 
-/// First bytes of text, and of a packet in either byte order.
-const TEXT: &[u8] = b"/* CTF 1.8";
-const PACKET: u32 = 0x75d1_1d57;
-const HEADER_BYTES: usize = 37;
+/// First bytes of TSDL.
+const TSDL: &[u8] = b"/* CTF 1.8";
 
 /// Whether a file begins like metadata.
 pub fn is_metadata(head: &[u8]) -> bool {
-    head.starts_with(TEXT) || order_of(head).is_some()
+    head.starts_with(TSDL) || json::is_json(head) || packets::order_of(head).is_some()
 }
 
-fn order_of(head: &[u8]) -> Option<Order> {
-    [Order::Little, Order::Big].into_iter().find(|order| order.u32(head, 0) == Some(PACKET))
+/// What packets and events of a stream have before their fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamClass {
+    pub packet_context: Option<TypeId>,
+    pub event_header: Option<TypeId>,
+    pub event_context: Option<TypeId>,
 }
 
-/// The text, and whether a packet could not be read.
-pub fn text(bytes: &[u8]) -> (String, bool) {
-    if order_of(bytes).is_none() {
-        return (String::from_utf8_lossy(bytes).into_owned(), false);
+/// An event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventClass {
+    pub name: String,
+    pub context: Option<TypeId>,
+    pub fields: Option<TypeId>,
+}
+
+/// The clock of the times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clock {
+    pub name: String,
+    pub frequency: i128,
+    pub offset: i128,
+    pub offset_seconds: i128,
+}
+
+impl Clock {
+    /// A value in nanoseconds since 1970; `None` if it cannot be one.
+    pub fn nanoseconds(&self, value: u64) -> Option<i64> {
+        let ticks = self.offset.checked_add(i128::from(value))?;
+        let time = ticks.checked_mul(1_000_000_000)?.checked_div(self.frequency)?;
+        let time = time.checked_add(self.offset_seconds.checked_mul(1_000_000_000)?)?;
+        i64::try_from(time).ok().filter(|&time| time >= 0)
     }
-    let (mut text, mut rest) = (Vec::new(), bytes);
-    while !rest.is_empty() {
-        let Some(packet) = packet(rest) else {
-            return (String::from_utf8_lossy(&text).into_owned(), true);
+}
+
+/// The metadata.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    pub types: Types,
+    pub order: Order,
+    pub packet_header: Option<TypeId>,
+    pub clock: Option<Clock>,
+    /// Version of the kernel, by the environment.
+    pub kernel: Option<(u32, u32)>,
+    pub streams: HashMap<u64, StreamClass>,
+    /// Events by the numbers of their stream and their own.
+    pub events: HashMap<(u64, u64), EventClass>,
+    /// Places that could not be read.
+    pub damaged: Vec<String>,
+}
+
+impl Metadata {
+    /// Reads a file of either version, and the version.
+    pub fn read(bytes: &[u8]) -> (Metadata, &'static str) {
+        let (text, is_cut) = packets::text(bytes);
+        let (mut metadata, version) = match json::is_json(text.as_bytes()) {
+            true => (json::parse(&text), "CTF 2"),
+            false => (tsdl::parse(&text), "CTF 1.8"),
         };
-        text.extend_from_slice(packet.0);
-        rest = packet.1;
+        if is_cut {
+            metadata.damaged.insert(0, "a packet".to_owned());
+        }
+        (metadata, version)
     }
-    (String::from_utf8_lossy(&text).into_owned(), false)
+
+    /// Takes the release of the kernel.
+    pub fn set_kernel(&mut self, release: &str) {
+        self.kernel = version(release);
+    }
 }
 
-/// Text of the first packet, and what follows it. It is not compressed or encrypted.
-fn packet(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let order = order_of(bytes)?;
-    // Magic number, UUID, checksum; lengths in bits; compression, encryption, kind of checksum, version.
-    let content_bytes = order.u32(bytes, 24)? as usize / 8;
-    let packet_bytes = order.u32(bytes, 28)? as usize / 8;
-    if bytes.get(32..34)? != [0, 0] || packet_bytes < HEADER_BYTES {
-        return None;
-    }
-    let text = bytes.get(HEADER_BYTES..content_bytes)?;
-    Some((text, bytes.get(packet_bytes..).unwrap_or_default()))
+/// The first two numbers of `4.4.3-1-ARCH`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -50,26 +100,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_taken_out_of_packets() {
-        let packet = |part: &str, padding: usize| {
-            let content = 8 * (HEADER_BYTES + part.len()) as u32;
-            let whole = content + 8 * padding as u32;
-            let mut bytes = [&PACKET.to_be_bytes()[..], &[7; 20]].concat();
-            bytes.extend_from_slice(&content.to_be_bytes());
-            bytes.extend_from_slice(&whole.to_be_bytes());
-            bytes.extend_from_slice(&[0, 0, 0, 1, 8]);
-            bytes.extend_from_slice(part.as_bytes());
-            bytes.resize(bytes.len() + padding, 0);
-            bytes
-        };
-        let bytes = [packet("trace {", 9), packet("};", 0)].concat();
-        assert!(is_metadata(&bytes) && is_metadata(b"/* CTF 1.8 */ trace"));
-        assert!(!is_metadata(b"/* CTF 2 */") && !is_metadata(b""));
-        assert_eq!(text(&bytes), ("trace {};".to_owned(), false));
-        assert_eq!(text(&bytes[..60]), ("trace {".to_owned(), true));
-        assert_eq!(text(b"/* CTF 1.8 */"), ("/* CTF 1.8 */".to_owned(), false));
-        let mut packed = bytes;
-        packed[32] = 1;
-        assert_eq!(text(&packed), (String::new(), true));
+    fn metadata_is_recognised() {
+        assert!(is_metadata(b"/* CTF 1.8 */ trace") && is_metadata(&[0x57, 0x1d, 0xd1, 0x75]));
+        assert!(is_metadata(b"\x1e{\n  \"type\": \"preamble\""));
+        assert!(!is_metadata(b"/* CTF 2 */") && !is_metadata(b"") && !is_metadata(b"\x1e"));
+        assert!(!is_metadata(b"{\"type\": \"preamble\"}"));
+        assert_eq!(version("4.4.3-1-ARCH"), Some((4, 4)));
     }
 }

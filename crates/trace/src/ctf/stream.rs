@@ -1,10 +1,10 @@
-//! Events of one stream, packet after packet (CTF 1.8.3, sections 5 and 6).
+//! Events of one stream, packet after packet (CTF 1.8.3, sections 5 and 6; CTF 2, section 6).
 
 use std::io;
 
 use super::decode::{Cursor, Values};
 use super::folder::Files;
-use super::tsdl::{Metadata, StreamClass};
+use super::metadata::{Metadata, StreamClass};
 use super::types::ALIGN_BITS_MAX;
 use crate::linux::State;
 

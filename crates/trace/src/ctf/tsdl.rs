@@ -8,81 +8,26 @@ mod field_type;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::lexer::{Lexer, Token};
-use super::types::{TypeId, Types};
+use super::metadata::{Clock, EventClass, Metadata, StreamClass};
+use super::types::TypeId;
 use crate::bytes::Order;
 
 /// Most entries of a block, fields of a structure, and names of an enumeration.
 const FIELDS_MAX: usize = 4096;
 
-/// What packets and events of a stream have before their fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamClass {
-    pub packet_context: Option<TypeId>,
-    pub event_header: Option<TypeId>,
-    pub event_context: Option<TypeId>,
-}
-
-/// An event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EventClass {
-    pub name: String,
-    pub context: Option<TypeId>,
-    pub fields: Option<TypeId>,
-}
-
-/// The clock of the times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clock {
-    pub name: String,
-    pub frequency: i128,
-    pub offset: i128,
-    pub offset_seconds: i128,
-}
-
-impl Clock {
-    /// A value in nanoseconds since 1970; `None` if it cannot be one.
-    pub fn nanoseconds(&self, value: u64) -> Option<i64> {
-        let ticks = self.offset.checked_add(i128::from(value))?;
-        let time = ticks.checked_mul(1_000_000_000)?.checked_div(self.frequency)?;
-        let time = time.checked_add(self.offset_seconds.checked_mul(1_000_000_000)?)?;
-        i64::try_from(time).ok().filter(|&time| time >= 0)
-    }
-}
-
-/// The metadata.
-#[derive(Clone, Debug, Default)]
-pub struct Metadata {
-    pub types: Types,
-    pub order: Order,
-    pub packet_header: Option<TypeId>,
-    pub clock: Option<Clock>,
-    /// Version of the kernel, by the environment.
-    pub kernel: Option<(u32, u32)>,
-    pub streams: HashMap<u64, StreamClass>,
-    /// Events by the numbers of their stream and their own.
-    pub events: HashMap<(u64, u64), EventClass>,
-    /// Line of the first word that could not be read.
-    pub damaged_line: Option<usize>,
-}
-
-impl Metadata {
-    /// Reads the text.
-    pub fn parse(text: &str) -> Metadata {
-        let mut parser = Parser {
-            lexer: Lexer::new(text),
-            known: HashMap::new(),
-            metadata: Metadata::default(),
-        };
-        // Integers take the byte order of the trace, which can follow them.
-        parser.metadata.order = order_of(text);
-        while parser.lexer.peek().is_some() {
-            if parser.declaration().is_none() {
-                parser.metadata.damaged_line = Some(parser.lexer.line);
-                break;
-            }
+/// Reads the text.
+pub fn parse(text: &str) -> Metadata {
+    let mut parser =
+        Parser { lexer: Lexer::new(text), known: HashMap::new(), metadata: Metadata::default() };
+    // Integers take the byte order of the trace, which can follow them.
+    parser.metadata.order = order_of(text);
+    while parser.lexer.peek().is_some() {
+        if parser.declaration().is_none() {
+            parser.metadata.damaged.push(format!("line {}", parser.lexer.line));
+            break;
         }
-        parser.metadata
     }
+    parser.metadata
 }
 
 /// `byte_order = be` in the block `trace`.
@@ -273,7 +218,7 @@ impl<'a> Parser<'a> {
             }
             "env" => {
                 if let Some(Value::Text(release)) = entries.get("kernel_release") {
-                    metadata.kernel = version(release);
+                    metadata.set_kernel(release);
                 }
             }
             "clock" if metadata.clock.is_none() => {
@@ -293,12 +238,6 @@ impl<'a> Parser<'a> {
             _ => {}
         }
     }
-}
-
-/// The first two numbers of `4.4.3-1-ARCH`.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Types of CTF's fields (CTF 1.8.3, section 4), each with its alignment, by number.
+//! Types of CTF's fields (CTF 1.8.3, section 4; CTF 2, section 5.3), each with its alignment, by number.
 
 use std::collections::HashMap;
 
@@ -25,12 +25,27 @@ pub struct Integer {
     pub is_character: bool,
     /// It is a time of the clock, or the lower bits of one.
     pub is_clock: bool,
+    /// A second name, by its role.
+    pub alias: Option<NameId>,
 }
+
+/// How many elements an array has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    Fixed(u64),
+    /// As many as a field says.
+    Field(NameId),
+}
+
+/// Ranges of a number, both ends included.
+pub type Ranges = Vec<(i128, i128)>;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     Integer(Integer),
+    /// An integer of as many bytes as it needs, seven bits in each (LEB128).
+    Variable(Integer),
     /// An integer whose ranges have names.
     Enum(Integer, Vec<(NameId, i128, i128)>),
     Float {
@@ -47,9 +62,20 @@ pub enum Type {
         tag: NameId,
         fields: Vec<(NameId, TypeId)>,
     },
-    Array(TypeId, u64),
-    /// As many as another field says.
-    Sequence(TypeId, NameId),
+    /// The first of the fields in whose ranges the number of another field is.
+    Choice {
+        selector: NameId,
+        /// Bits of that number, if it is signed.
+        signed_bits: Option<u32>,
+        options: Vec<(Ranges, TypeId)>,
+        /// There can be none.
+        is_optional: bool,
+    },
+    Array {
+        element: TypeId,
+        length: Length,
+        align_bits: u32,
+    },
 }
 
 /// All types, and the names of fields.
@@ -67,15 +93,17 @@ impl Types {
             return None;
         }
         let align_bits = match &one {
-            Type::Integer(integer) | Type::Enum(integer, _) => integer.align_bits,
+            Type::Integer(integer) | Type::Variable(integer) | Type::Enum(integer, _) => {
+                integer.align_bits
+            }
             Type::Float { align_bits, .. } => *align_bits,
             Type::Text => 8,
             Type::Struct { fields, align_bits } => fields
                 .iter()
                 .fold(*align_bits, |align, &(_, field)| align.max(self.align_bits(field))),
             // Only its chosen field is aligned.
-            Type::Variant { .. } => 1,
-            Type::Array(element, _) | Type::Sequence(element, _) => self.align_bits(*element),
+            Type::Variant { .. } | Type::Choice { .. } => 1,
+            Type::Array { element, align_bits, .. } => self.align_bits(*element).max(*align_bits),
         };
         self.all.push((one, align_bits));
         Some(self.all.len() - 1)

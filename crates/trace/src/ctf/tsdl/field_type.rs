@@ -1,7 +1,7 @@
 //! Types of fields (CTF 1.8.3, section 4 and appendix C).
 
 use super::super::lexer::Token;
-use super::super::types::{ALIGN_BITS_MAX, Integer, NameId, Type, TypeId};
+use super::super::types::{ALIGN_BITS_MAX, Integer, Length, NameId, Type, TypeId};
 use super::{FIELDS_MAX, Parser, Value};
 use crate::bytes::Order;
 
@@ -56,13 +56,13 @@ impl<'a> Parser<'a> {
     /// `[16]`, `[ length ]`
     pub fn lengths(&mut self, mut element: TypeId) -> Option<TypeId> {
         while self.accept("[") {
-            let array = match self.lexer.next()? {
-                Token::Number(length) => Type::Array(element, u64::try_from(length).ok()?),
-                Token::Name(name) => Type::Sequence(element, self.last_of(name)?),
+            let length = match self.lexer.next()? {
+                Token::Number(length) => Length::Fixed(u64::try_from(length).ok()?),
+                Token::Name(name) => Length::Field(self.last_of(name)?),
                 _ => return None,
             };
             self.expect("]")?;
-            element = self.metadata.types.add(array)?;
+            element = self.metadata.types.add(Type::Array { element, length, align_bits: 1 })?;
         }
         Some(element)
     }
@@ -251,6 +251,7 @@ impl<'a> Parser<'a> {
             is_character: bits == 8
                 && matches!(text("encoding"), Some("UTF8" | "utf8" | "ASCII" | "ascii")),
             is_clock: text("map").is_some(),
+            alias: None,
         })
     }
 }

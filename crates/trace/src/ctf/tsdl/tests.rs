@@ -1,6 +1,6 @@
 //! Metadata as LTTng writes it, and damaged.
 
-use super::super::types::Type;
+use super::super::types::{Length, Type};
 use super::*;
 
 const TEXT: &str = r#"/* CTF 1.8 */
@@ -34,8 +34,8 @@ event {
 
 #[test]
 fn metadata_of_lttng_is_read() {
-    let metadata = Metadata::parse(TEXT);
-    assert_eq!((metadata.damaged_line, metadata.order), (None, Order::Big));
+    let metadata = parse(TEXT);
+    assert_eq!((metadata.damaged.len(), metadata.order), (0, Order::Big));
     assert_eq!(metadata.kernel, Some((4, 4)));
     let clock = metadata.clock.unwrap();
     assert_eq!((clock.name.as_str(), clock.nanoseconds(1)), ("monotonic", Some(7_000_000_006)));
@@ -51,7 +51,7 @@ fn metadata_of_lttng_is_read() {
     let Some(Type::Struct { fields, .. }) = types.get(event.fields.unwrap()) else { panic!() };
     let names: Vec<_> = fields.iter().map(|&(name, _)| types.name(name)).collect();
     assert_eq!(names, ["_prev_comm", "__length", "_many", "_name", "_f"]);
-    assert!(matches!(types.get(fields[0].1), Some(Type::Array(_, 16))));
+    assert!(matches!(types.get(fields[0].1), Some(Type::Array { length: Length::Fixed(16), .. })));
     let Some(Type::Integer(length)) = types.get(fields[1].1) else { panic!() };
     assert_eq!((length.order, length.is_signed, length.align_bits), (Order::Little, true, 8));
 }
@@ -59,9 +59,9 @@ fn metadata_of_lttng_is_read() {
 #[test]
 fn what_precedes_damage_is_kept() {
     let cut = &TEXT[..TEXT.find("_many").unwrap()];
-    let metadata = Metadata::parse(cut);
+    let metadata = parse(cut);
     assert_eq!((metadata.streams.len(), metadata.events.len()), (1, 0));
-    assert_eq!(metadata.damaged_line, Some(23));
+    assert_eq!(metadata.damaged, ["line 23"]);
     for text in [
         "enum { a };",
         "typealias integer { size = 65; } := x;",
@@ -73,10 +73,10 @@ fn what_precedes_damage_is_kept() {
         "trace { a = ; };",
         "@",
     ] {
-        assert_eq!(Metadata::parse(text).damaged_line, Some(1), "{text}");
+        assert_eq!(parse(text).damaged, ["line 1"], "{text}");
     }
     let deep = "struct a { struct { ".repeat(1_000_000);
-    assert_eq!(Metadata::parse(&deep).damaged_line, Some(1));
+    assert_eq!(parse(&deep).damaged, ["line 1"]);
     let clock = Clock { name: String::new(), frequency: 1, offset: i128::MAX, offset_seconds: 0 };
     assert_eq!(clock.nanoseconds(1), None);
 }
