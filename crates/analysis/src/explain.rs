@@ -95,6 +95,8 @@ const WINDOWS_MAX: usize = 4_096;
 #[derive(Default)]
 pub struct Explain {
     recordings: HashMap<String, u32, foldhash::fast::RandomState>,
+    /// Whether all recordings are events of Windows' server: remedies for Samba do not help there.
+    is_windows: Option<bool>,
     servers: HashMap<String, u32, foldhash::fast::RandomState>,
     whole: Whole,
     span: Option<(i64, i64)>,
@@ -198,6 +200,11 @@ impl Explain {
     /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
+        for row in rows.iter().filter(|row| row.operations > 0) {
+            // The names of the events are in the format's.
+            let is_windows = row.format.contains("SMBServer");
+            self.is_windows = Some(self.is_windows.unwrap_or(true) && is_windows);
+        }
     }
 
     /// Adds steps of load runs, before their operations: the measured windows.
@@ -431,6 +438,12 @@ impl Explain {
         findings.sort_by_key(|finding| (std::cmp::Reverse(finding.saved_ns), finding.trouble));
         if let Some(sample) = &mut self.sample {
             sample.judge(&mut findings)?;
+        }
+        let is_windows = self.is_windows == Some(true);
+        for finding in findings.iter_mut().filter(|_| is_windows) {
+            if finding.remedies.iter().any(|remedy| remedy.at != "Samba") {
+                finding.remedies.retain(|remedy| remedy.at != "Samba");
+            }
         }
         let change = self.change.finish();
         let logged = self.logged.finish();

@@ -342,10 +342,15 @@ impl Resolver {
         let client = connection.client_name.in_pool(names, |names| &mut names.client);
         let server = connection.server_name.in_pool(names, |names| &mut names.server);
         row.set_connection(connection.number);
-        row.set_client(client);
-        row.set_client_port(connection.client_port);
-        row.set_server(server);
-        row.set_server_port(connection.server_port);
+        // Events of a server do not have all addresses.
+        if !connection.client.is_unspecified() {
+            row.set_client(client);
+            row.set_client_port(connection.client_port);
+        }
+        if !connection.server.is_unspecified() {
+            row.set_server(server);
+            row.set_server_port(connection.server_port);
+        }
         if done.chain != 0 {
             // Unique in the recording without a table: each connection numbers its own compounds.
             row.set_compound(connection.number << 32 | done.chain & 0xffff_ffff);

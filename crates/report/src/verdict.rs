@@ -210,6 +210,15 @@ fn without_operations(report: &Report) -> String {
              group by 1, 2\"."
         );
     }
+    let is_log = |row: &Coverage| row.format.starts_with("Windows event");
+    if words.is_empty() && !report.coverage.is_empty() && report.coverage.iter().all(is_log) {
+        let notes: Vec<_> = report.coverage.iter().filter_map(|row| row.notes.as_deref()).collect();
+        return format!(
+            "The logs hold no events of SMB's server or client ({}). The script of `smbscope record --print-windows-script --what \
+             smb` records and exports those that smbscope reads.",
+            notes.join(" ").trim_end_matches('.')
+        );
+    }
     let held = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
     format!(
         "The input holds {held}. Record the server's port 445 while clients use it: tcpdump -i INTERFACE -s 512 -w \

@@ -84,7 +84,9 @@ impl Source {
     /// Recognises `inputs`: paths, or `-` for standard input.
     pub fn open(inputs: &[String], options: OpenOptions) -> Result<Source> {
         let inputs = inputs.iter().map(|input| Input::recognise_all(input));
-        let inputs = inputs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect::<Vec<_>>();
+        let mut inputs: Vec<_> =
+            inputs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        Input::join_logs(&mut inputs);
         if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
             return Err(Error::Streams);
         }
@@ -122,7 +124,7 @@ impl Source {
 
     /// Names, sizes and formats, for a manifest.
     pub fn describe(&self) -> Vec<InputFile> {
-        self.inputs.iter().map(Input::describe).collect()
+        self.inputs.iter().flat_map(Input::describe).collect()
     }
 
     /// The load runs in the inputs as their manifests describe them, and whether each folder is
@@ -305,7 +307,7 @@ impl std::fmt::Debug for Source {
 }
 
 fn import(parts: Parts, dir: &Path, inputs: &[&Input]) -> Result<()> {
-    let inputs = inputs.iter().map(|input| input.describe()).collect();
+    let inputs = inputs.iter().flat_map(|input| input.describe()).collect();
     let seed = ManifestSeed::now(Kind::Import, inputs);
     let mut writer = DatasetWriter::create(dir, seed, WriteOptions::default())?;
     for part in parts {

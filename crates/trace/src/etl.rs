@@ -32,13 +32,14 @@ pub use record::Origin;
 use crate::event::{Coverage, Event, EventReader};
 use crate::windows::{self, Machine, Operations};
 use convert::Converter;
+use index::Entry;
 use log_header::LogHeader;
 use merge::Merge;
 use smbscope_capture::Options;
 use smbscope_tables::Part;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek};
-use survey::Reading;
+use survey::{Reading, Survey};
 
 /// Why a file cannot be read at all. Everything else is in the coverage.
 #[derive(Debug)]
@@ -122,11 +123,46 @@ pub struct Contents {
     pub processors: bool,
     /// It has packets, or messages or events of SMB.
     pub operations: bool,
+    /// Which of them, and of which machine and time.
+    pub log: Option<LogContents>,
+}
+
+/// Packets or events of SMB in a log, and of which machine and time they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogContents {
+    found: windows::Found,
+    /// When the machine was started, ns since 1970.
+    boot_ns: Option<i64>,
+    /// Processors, and frequency of the performance counter.
+    machine: (u32, i64),
+    /// Times of the first and the last record, ns since 1970.
+    start_ns: i64,
+    end_ns: i64,
+}
+
+impl LogContents {
+    /// Whether this log has events of the server, and `other` the packets of the same machine and time: both show the
+    /// same operations.
+    pub fn has_packets_in(&self, other: &LogContents) -> bool {
+        // Windows corrects the time of its start with its clock.
+        const TOLERANCE_NS: u64 = 10_000_000_000;
+        let starts = self.boot_ns.zip(other.boot_ns);
+        let is_same = starts.is_some_and(|(a, b)| a.abs_diff(b) <= TOLERANCE_NS);
+        let is_of_packets = |found: &windows::Found| found.packets > 0 && found.responses == 0;
+        self.found.responses > 0
+            && self.found.packets == 0
+            && self.found.messages == 0
+            && is_of_packets(&other.found)
+            && other.found.messages == 0
+            && is_same
+            && self.machine == other.machine
+            && self.start_ns.max(other.start_ns) <= self.end_ns.min(other.end_ns)
+    }
 }
 
 impl Contents {
     /// What traces of Linux are about.
-    pub const PROCESSORS: Contents = Contents { processors: true, operations: false };
+    pub const PROCESSORS: Contents = Contents { processors: true, operations: false, log: None };
 }
 
 /// Finds out what a log is about. Reads until both are known, at most the whole log.
@@ -139,6 +175,7 @@ pub fn contents<R: Read + Seek>(mut source: R) -> Result<Contents, Error> {
     let mut buffers = index::Buffers::new(header);
     let mut contents = Contents::default();
     let mut found = windows::Found::default();
+    let mut times: Option<(i64, i64)> = None;
     while let Some(buffer) = buffers.next(&mut source)? {
         let mut position = record::Position::default();
         while let record::Next::Record(record) = position.next(&buffers.records, buffer.header.cpu)
@@ -153,12 +190,23 @@ pub fn contents<R: Read + Seek>(mut source: R) -> Result<Contents, Error> {
                 }
                 _ => {}
             }
+            if record.ticks != 0 {
+                let (first, last) = times.unwrap_or((record.ticks, record.ticks));
+                times = Some((first.min(record.ticks), last.max(record.ticks)));
+            }
         }
         if contents.processors && contents.operations {
             break;
         }
     }
-    Ok(contents)
+    let log = times.map(|(first, last)| LogContents {
+        found,
+        boot_ns: header.boot_ns,
+        machine: (header.cpus, header.ticks_per_second),
+        start_ns: header.clock.time_ns(first),
+        end_ns: header.clock.time_ns(last),
+    });
+    Ok(Contents { log: log.filter(|_| contents.operations), ..contents })
 }
 
 /// Reads a log, calls `sink` with each event, and says what else is in the log.
@@ -182,14 +230,34 @@ pub struct Reader<R> {
     /// Name of the recording and how to decode, if operations are wanted.
     wanted: Option<(String, Options)>,
     operations: Option<Box<Operations>>,
+    companion: Option<Companion<R>>,
     parts: Vec<Part>,
+}
+
+/// Another log of the same machine and time, of which only packets and events of SMB are wanted.
+#[derive(Debug)]
+struct Companion<R> {
+    name: String,
+    source: R,
+    header: LogHeader,
+    log: Log,
 }
 
 #[derive(Debug)]
 enum State {
     First(Box<Reading>),
-    Second(Box<(Merge, Converter)>),
+    /// The first reading of the companion, and what that of the log itself found.
+    Companion(Box<(Reading, Vec<Entry>, Survey)>),
+    Second(Box<Second>),
     Ended,
+}
+
+/// The second reading while it runs.
+#[derive(Debug)]
+struct Second {
+    merge: Merge,
+    converter: Converter,
+    of_companion: Option<Merge>,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -209,17 +277,71 @@ impl<R: Read + Seek> Reader<R> {
         };
         let (clock, cpus) = (header.clock_kind, header.cpus);
         let log = Log { coverage, clock, cpus, ..Log::default() };
-        let state = State::First(Box::new(Reading::new(header, false)));
+        let state = State::First(Box::new(Reading::new(header, None)));
         let (wanted, operations, parts) = (None, None, Vec::new());
-        Ok(Reader { source, header, log, state, wanted, operations, parts })
+        Ok(Reader { source, header, log, state, wanted, operations, companion: None, parts })
     }
 
     /// Makes rows of operations, too, if the log has packets or events of SMB.
     #[must_use]
     pub fn with_operations(mut self, recording: &str, options: Options) -> Reader<R> {
-        self.state = State::First(Box::new(Reading::new(self.header, true)));
+        self.state = State::First(Box::new(Reading::new(self.header, Some(Box::default()))));
         self.wanted = Some((recording.to_owned(), options));
         self
+    }
+
+    /// Joins another log of the same machine and time ([`LogContents::has_packets_in`]), named `name`: the packets of one
+    /// and the events of the other become the same rows. Nothing else of it is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::new`].
+    pub fn with_companion(mut self, name: &str, source: R) -> Result<Reader<R>, Error> {
+        let Reader { source, header, log, .. } = Reader::new(source)?;
+        self.companion = Some(Companion { name: name.to_owned(), source, header, log });
+        Ok(self)
+    }
+
+    /// What both logs contained.
+    fn coverage_of_both(&self) -> Coverage {
+        let mut coverage = self.log.coverage.clone();
+        let Some(Companion { name, log, .. }) = &self.companion else { return coverage };
+        let other = &log.coverage;
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b?)).or(a);
+        coverage.read_bytes = coverage.read_bytes.saturating_add(other.read_bytes);
+        coverage.events_lost = sum(coverage.events_lost, other.events_lost);
+        coverage.buffers_lost = sum(coverage.buffers_lost, other.buffers_lost);
+        coverage.damaged = coverage.damaged.saturating_add(other.damaged);
+        let first = other.first_damaged.as_ref().map(|first| format!("{first} of {name}"));
+        coverage.first_damaged = coverage.first_damaged.or(first);
+        coverage
+    }
+
+    /// Begins the second reading.
+    fn second(
+        &mut self,
+        (entries, survey): (Vec<Entry>, Survey),
+        windows: Option<Box<windows::Survey>>,
+        of_companion: Option<Vec<Entry>>,
+        sink: &mut dyn FnMut(Event),
+    ) -> io::Result<()> {
+        if let Some(((recording, options), windows)) = self.wanted.take().zip(windows) {
+            let machine = Machine {
+                build: self.header.build,
+                cpu_mhz: survey.mhz.unwrap_or(self.header.cpu_mhz),
+                ticks_per_second: self.header.ticks_per_second,
+            };
+            let made = Operations::new(&recording, *windows, machine, &options);
+            self.operations = made.map_err(failed)?.map(Box::new);
+        }
+        let mut converter = Converter::new(&self.header, survey, &mut self.log);
+        converter.before_events(&self.header, sink);
+        let merge = Merge::new(self.header, entries);
+        let companion = self.companion.as_ref().zip(of_companion);
+        let of_companion =
+            companion.map(|(companion, entries)| Merge::new(companion.header, entries));
+        self.state = State::Second(Box::new(Second { merge, converter, of_companion }));
+        Ok(())
     }
 }
 
@@ -229,55 +351,84 @@ fn failed(error: smbscope_capture::Error) -> io::Error {
 
 impl<R: Read + Seek> EventReader for Reader<R> {
     fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool> {
-        let (source, log) = (&mut self.source, &mut self.log);
         match &mut self.state {
             State::First(reading) => {
-                if reading.step(source, log)? {
+                if reading.step(&mut self.source, &mut self.log)? {
                     return Ok(true);
                 }
                 let State::First(reading) = std::mem::replace(&mut self.state, State::Ended) else {
                     return Ok(false);
                 };
-                let (entries, survey, windows) = reading.finish(log);
-                if let Some(((recording, options), windows)) = self.wanted.take().zip(windows) {
-                    let machine = Machine {
-                        build: self.header.build,
-                        cpu_mhz: survey.mhz.unwrap_or(self.header.cpu_mhz),
-                        ticks_per_second: self.header.ticks_per_second,
-                    };
-                    let clock = self.header.clock;
-                    let made = Operations::new(&recording, *windows, clock, machine, &options);
-                    self.operations = made.map_err(failed)?.map(Box::new);
+                let (entries, survey, windows) = reading.finish(&mut self.log);
+                match &self.companion {
+                    Some(companion) => {
+                        let reading = Reading::new(companion.header, windows);
+                        self.state = State::Companion(Box::new((reading, entries, survey)));
+                    }
+                    None => self.second((entries, survey), windows, None, sink)?,
                 }
-                let mut converter = Converter::new(&self.header, survey, log);
-                converter.before_events(&self.header, sink);
-                let merge = Merge::new(self.header, entries);
-                self.state = State::Second(Box::new((merge, converter)));
+            }
+            State::Companion(state) => {
+                let Some(companion) = &mut self.companion else { return Ok(false) };
+                if state.0.step(&mut companion.source, &mut companion.log)? {
+                    return Ok(true);
+                }
+                let state = std::mem::replace(&mut self.state, State::Ended);
+                let State::Companion(state) = state else { return Ok(false) };
+                let (reading, entries, survey) = *state;
+                let (others, _, windows) = reading.finish(&mut companion.log);
+                self.second((entries, survey), windows, Some(others), sink)?;
             }
             State::Second(second) => {
-                let (merge, converter) = &mut **second;
-                let operations = &mut self.operations;
-                let has_more =
-                    merge.step(source, |record| match (record.origin, &mut *operations) {
-                        (Origin::Manifest { guid, .. }, Some(operations))
-                            if guid != kernel::power::PROVIDER.0 =>
-                        {
-                            operations.event(record);
+                let Second { merge, converter, of_companion } = &mut **second;
+                let (log, operations) = (&mut self.log, &mut self.operations);
+                let clock = &self.header.clock;
+                let mut other = self.companion.as_mut().zip(of_companion.as_mut());
+                let mut failure = Ok(());
+                let has_more = merge.step(&mut self.source, |record| {
+                    let (origin, Some(operations)) = (record.origin, &mut *operations) else {
+                        return converter.record(record, log, sink);
+                    };
+                    let time_ns = clock.time_ns(record.ticks);
+                    if let Some((companion, merge)) = &mut other {
+                        let clock = &companion.header.clock;
+                        let until = clock.ticks(time_ns);
+                        let result = merge.until(&mut companion.source, until, |record| {
+                            operations.event(record, clock.time_ns(record.ticks));
+                        });
+                        failure = std::mem::replace(&mut failure, Ok(())).and(result);
+                    }
+                    match origin {
+                        Origin::Manifest { guid, .. } if guid != kernel::power::PROVIDER.0 => {
+                            operations.event(record, time_ns);
                         }
                         _ => converter.record(record, log, sink),
-                    })?;
+                    }
+                })?;
+                failure?;
                 log.out_of_order = merge.out_of_order;
+                let mut others_left = false;
+                if let Some((companion, merge)) = other.filter(|_| !has_more)
+                    && let Some(operations) = operations
+                {
+                    let clock = &companion.header.clock;
+                    others_left = merge.step(&mut companion.source, |record| {
+                        operations.event(record, clock.time_ns(record.ticks));
+                    })?;
+                }
                 if let Some(operations) = operations
                     && operations.wants_out()
                 {
                     self.parts.extend(operations.parts().map_err(failed)?);
                 }
-                if !has_more {
+                if !has_more && !others_left {
                     converter.finish(log, sink);
                     self.state = State::Ended;
                     if let Some(operations) = self.operations.take() {
-                        let file_bytes = self.log.coverage.read_bytes;
-                        self.parts.extend(operations.end(file_bytes).map_err(failed)?);
+                        let joined = self.companion.as_ref().map(|other| other.name.clone());
+                        let coverage = self.coverage_of_both();
+                        let parts = operations.end(&coverage, joined.as_deref()).map_err(failed)?;
+                        self.parts.extend(parts);
                     }
                 }
             }
@@ -296,11 +447,12 @@ impl<R: Read + Seek> EventReader for Reader<R> {
 
     /// The log is read twice: each reading is half of the progress.
     fn read_bytes(&self) -> u64 {
-        let read_bytes = self.log.coverage.read_bytes;
+        let of_companion = self.companion.as_ref().map_or(0, |other| other.log.coverage.read_bytes);
+        let read_bytes = self.log.coverage.read_bytes.saturating_add(of_companion);
         match &self.state {
-            State::First(_) => read_bytes / 2,
+            State::First(_) | State::Companion(_) => read_bytes / 2,
             State::Second(second) => {
-                (read_bytes as f64 * (1.0 + second.0.share_read()) / 2.0) as u64
+                (read_bytes as f64 * (1.0 + second.merge.share_read()) / 2.0) as u64
             }
             State::Ended => read_bytes,
         }

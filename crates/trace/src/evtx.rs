@@ -9,6 +9,7 @@ use evtx::{EvtxParser, ParserSettings};
 use serde_json::Value as Json;
 use smbscope_tables::Part;
 use smbscope_tables::tables::{Coverage as Coverages, ServerEvent};
+use smbscope_wire::read::u16_at;
 
 use crate::event::{Coverage, Event, EventReader};
 use crate::windows::log_events::{self, Value};
@@ -16,6 +17,11 @@ use crate::windows::{Provider, socket_address};
 
 /// The first bytes of a log.
 const MAGIC: &[u8] = b"ElfFile\0";
+/// Bytes of the file's header, the place in it where the number of chunks is, and bytes of a chunk.
+const HEADER_BYTES: usize = 4_096;
+const CHUNKS_AT: usize = 42;
+const CHUNK_BYTES: usize = 65_536;
+const CHUNK_MAGIC: &[u8] = b"ElfChnk\0";
 /// A log is kept in memory while it is read; Windows' own are at most 4 GiB, and usually 8 MiB.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Rows of a part.
@@ -62,16 +68,47 @@ impl Reader {
     /// A header that is damaged.
     pub fn from_bytes(bytes: Vec<u8>, recording: &str) -> io::Result<Reader> {
         let file_bytes = bytes.len() as u64;
-        let parser = EvtxParser::from_buffer(bytes).map_err(io::Error::other)?;
+        let (damaged, first_damaged) = missing_chunks(&bytes);
+        let refused = |error| {
+            let what = format!("an event log whose header is cut or damaged ({error})");
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        };
+        let parser = match bytes.len() {
+            0..HEADER_BYTES => {
+                let what =
+                    format!("an event log that is cut within its header ({file_bytes} bytes)");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            _ => EvtxParser::from_buffer(bytes).map_err(refused)?,
+        };
         let settings = ParserSettings::default().num_threads(1);
         Ok(Reader {
             recording: recording.to_owned(),
             file_bytes,
             parser: Some(parser.with_configuration(settings)),
-            coverage: Coverage { format: "Windows event log".to_owned(), ..Coverage::default() },
+            coverage: Coverage {
+                format: "Windows event log".to_owned(),
+                damaged,
+                first_damaged,
+                ..Coverage::default()
+            },
             parts: Vec::new(),
         })
     }
+}
+
+/// How many of the chunks that the header counts are not there, and the first of them. A log that is written to has a
+/// header that is older than its last chunks, and empty chunks behind them.
+fn missing_chunks(bytes: &[u8]) -> (u64, Option<String>) {
+    let counted = u16_at(bytes, CHUNKS_AT).unwrap_or(0);
+    let is_there = |chunk: &u16| {
+        let at = HEADER_BYTES + usize::from(*chunk) * CHUNK_BYTES;
+        bytes.get(at..at + CHUNK_BYTES).is_some_and(|chunk| chunk.starts_with(CHUNK_MAGIC))
+    };
+    let mut missing = (0..counted.max(1)).filter(|chunk| !is_there(chunk));
+    let Some(first) = missing.next() else { return (0, None) };
+    let what = format!("chunk {} of {counted}", first + 1);
+    (1 + missing.count() as u64, Some(what))
 }
 
 impl EventReader for Reader {
@@ -82,9 +119,10 @@ impl EventReader for Reader {
         for record in parser.records_json_value() {
             let Ok(record) = record else {
                 coverage.damaged += 1;
+                let after = coverage.events;
                 coverage
                     .first_damaged
-                    .get_or_insert_with(|| format!("the record after {} others", coverage.events));
+                    .get_or_insert_with(|| format!("the record after {after} records"));
                 continue;
             };
             coverage.events += 1;
@@ -111,8 +149,8 @@ impl EventReader for Reader {
             start: coverage.start_ns,
             end: coverage.end_ns,
             file_bytes: self.file_bytes,
-            messages_malformed: coverage.damaged,
-            cut_off: coverage.first_damaged.clone(),
+            records_damaged: coverage.damaged,
+            cut_off: coverage.first_damaged.as_ref().map(|first| format!("damaged at {first}")),
             notes: Some(notes),
             ..Coverages::default()
         })));
@@ -223,10 +261,32 @@ mod tests {
     }
 
     #[test]
+    fn chunks_that_are_missing_are_counted() {
+        let mut log = vec![0; HEADER_BYTES];
+        log[..8].copy_from_slice(MAGIC);
+        log[CHUNKS_AT] = 3;
+        for _ in 0..3 {
+            log.extend_from_slice(CHUNK_MAGIC);
+            log.resize(log.len() + CHUNK_BYTES - CHUNK_MAGIC.len(), 0);
+        }
+        assert_eq!(missing_chunks(&log), (0, None));
+        let second = HEADER_BYTES + CHUNK_BYTES;
+        let cut = &log[..second + 1_000];
+        assert_eq!(missing_chunks(cut), (2, Some("chunk 2 of 3".to_owned())));
+        log[second..second + 8].fill(0);
+        assert_eq!(missing_chunks(&log), (1, Some("chunk 2 of 3".to_owned())));
+        // A log without any chunk is not an empty one.
+        log[CHUNKS_AT] = 0;
+        assert_eq!(missing_chunks(&log[..HEADER_BYTES]), (1, Some("chunk 1 of 0".to_owned())));
+    }
+
+    #[test]
     fn what_is_no_event_log_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"ElfFile\0 and nothing else").unwrap();
-        assert!(Reader::new(file.path(), "x").is_err());
+        let refused = Reader::new(file.path(), "x").err().map(|error| error.to_string());
+        let expected = "an event log that is cut within its header (25 bytes)";
+        assert_eq!(refused.as_deref(), Some(expected));
         assert!(is_evtx(b"ElfFile\0") && !is_evtx(b"ElfFile"));
     }
 }

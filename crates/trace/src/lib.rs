@@ -41,9 +41,9 @@ pub mod trace_dat;
 pub mod windows;
 pub mod xperf;
 
-pub use etl::Contents;
+pub use etl::{Contents, LogContents};
 pub use reader::{
-    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, contents, event_logs,
-    recognise, recognise_folder,
+    Error, Format, HEAD_BYTES, OPERATION_TABLES, Reader, TABLES, Wanted, contents, recognise,
+    recognise_folder,
 };
 pub use symbols::Symbols;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use arrow::error::ArrowError;
@@ -60,11 +60,13 @@ pub struct Wanted {
     pub processors: bool,
     /// Those of operations, and how packets are decoded.
     pub operations: Option<smbscope_capture::Options>,
+    /// Another log of the same machine and time whose packets are about the same operations.
+    pub companion: Option<PathBuf>,
 }
 
 impl Wanted {
     /// Processors only.
-    pub const PROCESSORS: Wanted = Wanted { processors: true, operations: None };
+    pub const PROCESSORS: Wanted = Wanted { processors: true, operations: None, companion: None };
 }
 
 /// A format of traces.
@@ -161,23 +163,6 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     ftrace::is_trace(&head).then_some(Format::LinuxText)
 }
 
-/// Windows' event logs in a folder, by name; none if the folder is something else. They are at most a thousand, as
-/// many as Windows has.
-pub fn event_logs(folder: &Path) -> Vec<PathBuf> {
-    const LOGS_MAX: usize = 1_000;
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let is_log = |path: &PathBuf| {
-        let mut head = [0; 8];
-        path.is_file()
-            && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-            && evtx::is_evtx(&head)
-    };
-    let mut logs: Vec<_> = paths.filter(is_log).take(LOGS_MAX).collect();
-    logs.sort();
-    logs
-}
-
 /// What a trace is about; an event trace log is read for that.
 ///
 /// # Errors
@@ -185,7 +170,7 @@ pub fn event_logs(folder: &Path) -> Vec<PathBuf> {
 /// Those of the operating system.
 pub fn contents(path: &Path, format: Format) -> Result<Contents, Error> {
     if matches!(format, Format::Evtx | Format::CounterLog) {
-        return Ok(Contents { processors: false, operations: true });
+        return Ok(Contents { operations: true, ..Contents::default() });
     }
     if format != Format::Etl {
         return Ok(Contents::PROCESSORS);
@@ -240,8 +225,8 @@ impl Reader {
         batch_rows: usize,
         wanted: Wanted,
     ) -> Result<Reader, Error> {
-        let Wanted { processors, operations } = wanted;
-        let events = open(path, recording, format, operations);
+        let processors = wanted.processors;
+        let events = open(path, recording, format, wanted);
         let events = events.map_err(|error| Error::Io(path.to_owned(), error))?;
         let mut reader = Reader::new(events, recording, batch_rows);
         reader.is_about_processors = processors;
@@ -303,7 +288,7 @@ fn open(
     path: &Path,
     recording: &str,
     format: Format,
-    operations: Option<smbscope_capture::Options>,
+    Wanted { operations, companion, .. }: Wanted,
 ) -> io::Result<Box<dyn EventReader + Send>> {
     let file = || File::open(path);
     Ok(match format {
@@ -318,11 +303,15 @@ fn open(
         }
         Format::XperfText => Box::new(xperf::Text::new(BufReader::with_capacity(1 << 16, file()?))),
         Format::Etl => {
-            let reader = etl::Reader::new(file()?)?;
-            match operations {
-                Some(options) => Box::new(reader.with_operations(recording, options)),
-                None => Box::new(reader),
+            let mut reader = etl::Reader::new(file()?)?;
+            if let Some(options) = operations {
+                reader = reader.with_operations(recording, options);
+                if let Some(other) = companion {
+                    let name = other.file_name().unwrap_or_default().to_string_lossy();
+                    reader = reader.with_companion(&name, File::open(&other)?)?;
+                }
             }
+            Box::new(reader)
         }
     })
 }

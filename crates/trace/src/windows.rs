@@ -33,6 +33,7 @@ pub use server::{Calibration, Machine, socket_address};
 
 use crate::etl::clock::Clock;
 use crate::etl::record::{Origin, Record};
+use crate::event;
 use client::ClientEvents;
 use delay::{Delay, What};
 use messages::{Connections, Messages};
@@ -168,7 +169,6 @@ impl Survey {
 /// Makes rows of operations, in the second reading of a log.
 pub struct Operations {
     recording: Arc<str>,
-    clock: Clock,
     build: u32,
     rows: Rows,
     found: Found,
@@ -198,7 +198,6 @@ impl Operations {
     pub fn new(
         recording: &str,
         survey: Survey,
-        clock: Clock,
         machine: Machine,
         options: &Options,
     ) -> Result<Option<Operations>, Error> {
@@ -212,7 +211,6 @@ impl Operations {
         };
         Ok(Some(Operations {
             recording: recording.into(),
-            clock,
             build: machine.build,
             rows,
             found: survey.found,
@@ -228,10 +226,9 @@ impl Operations {
         }))
     }
 
-    /// Takes an event; events in the order of time.
-    pub fn event(&mut self, record: &Record<'_>) {
+    /// Takes an event and its time, ns since 1970; events in the order of time.
+    pub fn event(&mut self, record: &Record<'_>, time_ns: i64) {
         let Some((provider, id)) = event_of(record) else { return };
-        let time_ns = self.clock.time_ns(record.ticks);
         if !(0..=TIME_MAX_NS).contains(&time_ns) {
             self.server.counts.unknown += 1;
             return;
@@ -321,12 +318,13 @@ impl Operations {
         Ok(parts)
     }
 
-    /// The last parts, the coverage the last of them.
+    /// The last parts, the coverage the last of them. `log` is what the whole log contained, `joined` the name of another
+    /// log whose events were taken, too.
     ///
     /// # Errors
     ///
     /// Arrow's.
-    pub fn end(mut self, file_bytes: u64) -> Result<Vec<Part>, Error> {
+    pub fn end(mut self, log: &event::Coverage, joined: Option<&str>) -> Result<Vec<Part>, Error> {
         self.feed_until(i64::MAX);
         let Operations { feed, mut server, rows, recording, mut packets, mut messages, .. } = self;
         let not_messages = self.connections.discarded;
@@ -335,20 +333,16 @@ impl Operations {
         let packets = packets.end();
         let discarded = messages.end() + not_messages;
         let mut parts = feed.end(&mut |row, ends| server.amend(row, ends, rows), |coverage| {
-            coverage.file_bytes = file_bytes;
+            coverage.file_bytes = log.read_bytes;
+            (coverage.events_lost, coverage.buffers_lost) = (log.events_lost, log.buffers_lost);
+            coverage.records_damaged = log.damaged;
+            coverage.cut_off =
+                log.first_damaged.as_ref().map(|first| format!("damaged at {first}"));
+            // Events of the server alone have no packets.
+            coverage.start = coverage.start.or(log.start_ns);
+            coverage.end = coverage.end.or(log.end_ns);
             coverage.format = format(rows, &found, build);
             coverage.resolution_ns = Some(100);
-            match rows {
-                Rows::Packets => {}
-                Rows::Client => {
-                    coverage.vantage = Some(Vantage::Client.name().to_owned());
-                    "recorded by the client".clone_into(&mut coverage.vantage_reason);
-                }
-                _ => {
-                    coverage.vantage = Some(Vantage::Inside.name().to_owned());
-                    server::REASON.clone_into(&mut coverage.vantage_reason);
-                }
-            }
             match rows {
                 Rows::Packets => cover_packets(coverage, packets),
                 Rows::Messages => {
@@ -371,6 +365,18 @@ impl Operations {
         }
         parts.iter_mut().for_each(|part| server.complete(part, rows));
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
+            let inside = match rows {
+                Rows::Packets => None,
+                Rows::Client => Some((Vantage::Client, "recorded by the client")),
+                Rows::Messages | Rows::Events => Some((Vantage::Inside, server::REASON)),
+            };
+            if let Some((vantage, reason)) = inside {
+                coverage.vantage = Some(vantage.name().to_owned());
+                reason.clone_into(&mut coverage.vantage_reason);
+            }
+            if rows == Rows::Events {
+                coverage.connections_mid_stream = server.begun_before();
+            }
             let counts = &server.counts;
             coverage.messages_unknown += counts.unknown;
             coverage.operations_discarded += counts.limited;
@@ -379,7 +385,14 @@ impl Operations {
                 coverage.messages_unknown += client.unknown;
                 coverage.operations_discarded += client.limited;
             }
-            coverage.notes = notes(&found, rows, &server, client.as_ref(), packets);
+            let joined = joined.map(|name| {
+                format!(
+                    "Joined with {name}, a log of the same machine and time: packets and events of the server are the same operations."
+                )
+            });
+            let notes = notes(&found, rows, &server, client.as_ref(), packets);
+            let notes: Vec<_> = joined.into_iter().chain(notes).collect();
+            coverage.notes = (!notes.is_empty()).then(|| notes.join(" "));
         }
         Ok(parts)
     }

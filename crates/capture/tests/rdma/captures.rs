@@ -147,34 +147,56 @@ fn rows_of_roce_agree_with_tshark() {
     }
 }
 
+/// The capture as pcap, with as many copies of each frame as `copies` says, each 1 µs after the one before.
+fn rewritten(path: &Path, mut copies: impl FnMut(&[u8]) -> usize) -> Vec<u8> {
+    let mut reader = Reader::open(path, Limits::default()).unwrap();
+    let mut out = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    while let Some(chunk) = reader.next_chunk(None).unwrap() {
+        for frame in &chunk.frames {
+            let bytes = chunk.frame(frame);
+            for copy in 0..copies(bytes) {
+                let time_ns = frame.time_ns + 1_000 * copy as i64;
+                let (seconds, rest) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
+                let length = bytes.len() as u32;
+                for word in [seconds as u32, rest as u32, length, length] {
+                    out.extend(word.to_le_bytes());
+                }
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+    out
+}
+
+/// A mirror port shows each packet twice; repeated requests have copies, too.
+#[test]
+fn copies_of_roce_packets_count_once() {
+    let Some(path) = capture("smbdirect-roce-write.pcapng.gz") else { return };
+    let (once, twice) = (decode(path.clone()), decode_bytes(&rewritten(&path, |_| 2), &single()));
+    let columns = [TRANSPORT, &["recording", "capture_file", "operation"]].concat();
+    let rows = |decoded: &Decoded| decoded.rows_without(&columns);
+    assert_same(&rows(&once), &rows(&twice), "each packet twice");
+    assert_eq!(once.coverage[0].retransmissions, 19);
+    assert_eq!(twice.coverage[0].retransmissions, 19);
+    assert!(twice.coverage[0].frames_repeated > 0);
+}
+
 /// Mid-stream: without the connection manager's packets, the queue pairs are found by their
 /// acknowledgements.
 #[test]
 fn rows_of_roce_do_not_need_the_connection_manager() {
     const PORTS: &[&str] = &["client_port", "server_port"];
     let Some(path) = capture("smbdirect-roce-write.pcapng.gz") else { return };
-    let mut reader = Reader::open(&path, Limits::default()).unwrap();
-    let mut out = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
-        out.extend(word.to_le_bytes());
-    }
     let mut left_out = 0;
-    while let Some(chunk) = reader.next_chunk(None).unwrap() {
-        for frame in &chunk.frames {
-            let bytes = chunk.frame(frame);
-            // Datagrams to queue pair 1, behind 42 bytes of Ethernet, IPv4 and UDP.
-            if bytes.get(36..38) == Some(&[0x12, 0xb7]) && bytes.get(42) == Some(&0x64) {
-                left_out += 1;
-                continue;
-            }
-            let (seconds, rest) = (frame.time_ns / 1_000_000_000, frame.time_ns % 1_000_000_000);
-            let length = bytes.len() as u32;
-            for word in [seconds as u32, rest as u32, length, length] {
-                out.extend(word.to_le_bytes());
-            }
-            out.extend_from_slice(bytes);
-        }
-    }
+    let out = rewritten(&path, |bytes| {
+        // Datagrams to queue pair 1, behind 42 bytes of Ethernet, IPv4 and UDP.
+        let is_managed = bytes.get(36..38) == Some(&[0x12, 0xb7]) && bytes.get(42) == Some(&0x64);
+        left_out += usize::from(is_managed);
+        usize::from(!is_managed)
+    });
     assert_eq!(left_out, 18);
     let whole = decode(path);
     let alone = decode_bytes(&out, &single());

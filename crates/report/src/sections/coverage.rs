@@ -43,6 +43,9 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
     }
     let parts = [
         (row.frames_dropped.unwrap_or(0), "packets dropped by the recorder"),
+        (row.events_lost.unwrap_or(0), "events lost by the recorder"),
+        (row.buffers_lost.unwrap_or(0), "buffers lost by the recorder, each with many events"),
+        (row.records_damaged, "damaged records or buffers of a log"),
         (row.gaps, "gaps in TCP streams"),
         (row.decryption_failed, "messages that could not be decrypted"),
     ];
@@ -57,6 +60,7 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
             parts.join(", ")
         ));
     }
+    said.extend(counted_twice(&report.coverage));
     let encrypted = row.messages_encrypted.saturating_sub(row.messages_decrypted);
     if encrypted > 0 {
         said.push(format!(
@@ -66,6 +70,33 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
         ));
     }
     said.into_iter().map(Block::Warn).collect()
+}
+
+/// Two inputs of the same time, one from inside a server and one of its packets, may show the same operations. A client's
+/// recording is another side of them, and joined.
+fn counted_twice(rows: &[Coverage]) -> Option<String> {
+    let client = Vantage::Client.name();
+    let inside = Vantage::Inside.name();
+    let is_inside = |row: &&Coverage| row.vantage.as_deref() == Some(inside) && row.operations > 0;
+    let is_wire = |row: &&Coverage| {
+        let vantage = row.vantage.as_deref();
+        row.frames > 0 && row.operations > 0 && vantage != Some(inside) && vantage != Some(client)
+    };
+    let is_same_time = |a: &Coverage, b: &Coverage| {
+        let begin = a.start.zip(b.start).map(|(a, b)| a.max(b));
+        let end = a.end.zip(b.end).map(|(a, b)| a.min(b));
+        begin.zip(end).is_some_and(|(begin, end)| begin < end)
+    };
+    let mut pairs = rows.iter().filter(is_inside).flat_map(|row| {
+        rows.iter().filter(is_wire).filter(|other| is_same_time(row, other)).map(move |b| (row, b))
+    });
+    let (row, other) = pairs.next()?;
+    Some(format!(
+        "{} was recorded inside a server, and {} on the network at the same time: operations that both show count twice. \
+         Give one of them.",
+        name(row),
+        name(other)
+    ))
 }
 
 /// Why sessions could not be decrypted, or what to do about it.
@@ -197,6 +228,10 @@ fn cut_to_nothing(row: &Coverage) -> &'static str {
 }
 
 fn drops(row: &Coverage) -> Fact {
+    if let Some(lost) = row.events_lost {
+        return fact("coverage", "events_lost", Cell::Count(lost))
+            .titled("Events lost by recorder");
+    }
     match row.frames_dropped {
         Some(dropped) => fact("coverage", "frames_dropped", Cell::Count(dropped)),
         None => fact("coverage", "frames_dropped", Cell::Text("not known".to_owned()))
@@ -208,7 +243,8 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 44] = [
+const LOST: [Counter; 45] = [
+    ("records_damaged", |row| &mut row.records_damaged),
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
     ("frames_tunnelled", |row| &mut row.frames_tunnelled),
@@ -261,8 +297,15 @@ fn lost(row: &Coverage) -> Block {
     if let Some(how) = &row.cut_off {
         rows.push(fact("coverage", "cut_off", Cell::Text(how.clone())));
     }
-    if let Some(dropped @ 1..) = row.frames_dropped {
-        rows.push(fact("coverage", "frames_dropped", Cell::Count(dropped)));
+    let by_recorder = [
+        ("frames_dropped", row.frames_dropped),
+        ("events_lost", row.events_lost),
+        ("buffers_lost", row.buffers_lost),
+    ];
+    for (name, lost) in by_recorder {
+        if let Some(lost @ 1..) = lost {
+            rows.push(fact("coverage", name, Cell::Count(lost)));
+        }
     }
     let (decrypted, unlocked) = (row.messages_decrypted, row.sessions_unlocked);
     for (name, counter) in LOST {
@@ -314,9 +357,14 @@ fn sum(rows: &[Coverage]) -> Coverage {
         }
         sum.messages_decrypted = sum.messages_decrypted.saturating_add(row.messages_decrypted);
         sum.sessions_unlocked = sum.sessions_unlocked.saturating_add(row.sessions_unlocked);
-        if let Some(dropped) = row.frames_dropped {
-            sum.frames_dropped = Some(sum.frames_dropped.unwrap_or(0).saturating_add(dropped));
-        }
+        let add = |sum: &mut Option<u64>, lost: Option<u64>| {
+            if let Some(lost) = lost {
+                *sum = Some(sum.unwrap_or(0).saturating_add(lost));
+            }
+        };
+        add(&mut sum.frames_dropped, row.frames_dropped);
+        add(&mut sum.events_lost, row.events_lost);
+        add(&mut sum.buffers_lost, row.buffers_lost);
         let cut = row.cut_off.as_ref().map(|how| format!("{}: {how}", name(&row)));
         sum.cut_off = sum.cut_off.or(cut);
     }
@@ -336,6 +384,7 @@ fn table(rows: &[Coverage]) -> Table {
         .titled("Packets"),
         column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))
             .titled("Dropped"),
+        column(of, "events_lost", 2, |row: &Coverage| Cell::count(row.events_lost)),
         column(of, "gaps", 2, |row: &Coverage| Cell::some(row.gaps)),
         column(of, "connections", 1, |row: &Coverage| Cell::Count(row.connections)),
         column(of, "operations", 0, |row: &Coverage| Cell::Count(row.operations)),
@@ -355,6 +404,33 @@ fn table(rows: &[Coverage]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_inside_and_the_network_of_one_server_are_a_warning() {
+        let row = |name: &str, vantage: Option<Vantage>, frames, start| Coverage {
+            recording: name.to_owned(),
+            vantage: vantage.map(|vantage| vantage.name().to_owned()),
+            frames,
+            operations: 9,
+            start: Some(start),
+            end: Some(start + 10),
+            ..Coverage::default()
+        };
+        let inside = row("server.etl", Some(Vantage::Inside), 0, 100);
+        let said = counted_twice(&[row("a.pcap", None, 50, 109), inside.clone()]).unwrap();
+        assert!(
+            said.starts_with("server.etl was recorded inside a server, and a.pcap on"),
+            "{said}"
+        );
+        for other in [
+            row("later.pcap", None, 50, 110),
+            row("client.pcap", Some(Vantage::Client), 50, 100),
+            row("server2.etl", Some(Vantage::Inside), 0, 100),
+            row("load", None, 0, 100),
+        ] {
+            assert_eq!(counted_twice(&[other, inside.clone()]), None);
+        }
+    }
 
     #[test]
     fn encrypted_messages_have_a_reason_or_a_remedy() {

@@ -61,7 +61,7 @@ impl Dataset {
             let first = parts.values().flatten().next();
             let first = first.ok_or_else(|| Error::NotRecognised {
                 path: dir.to_owned(),
-                what: "the folder contains no dataset (no manifest.json and no Parquet files of smbscope)".into(),
+                what: "the folder contains no dataset (no manifest.json and no Parquet files of smbscope), and no captures or traces".into(),
             })?;
             FileInfo::of(first)?;
         }

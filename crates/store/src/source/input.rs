@@ -38,6 +38,9 @@ pub enum Input {
         unpacked: Option<Unpacked>,
         /// What it is about.
         contents: trace::Contents,
+        /// A log of the same machine and time whose packets are about the same operations. It is read together with
+        /// this one.
+        companion: Option<Box<Input>>,
     },
     /// A capture on standard input.
     Stdin,
@@ -58,17 +61,44 @@ pub enum Input {
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 impl Input {
-    /// The same for a name that may be that of a folder of Windows' event logs: each of them is an input.
+    /// The same for a name that may be that of a folder with captures and traces: each of them is an input.
     pub fn recognise_all(name: &str) -> Result<Vec<Input>> {
         let folder = Path::new(name);
-        if name != "-" && folder.is_dir() {
-            let logs = trace::event_logs(folder);
-            if !logs.is_empty() {
-                let names = logs.iter().map(|path| path.to_string_lossy());
-                return names.map(|name| Input::recognise(&name)).collect();
-            }
+        let is_folder = name != "-" && folder.is_dir() && trace::recognise_folder(folder).is_none();
+        if !is_folder {
+            return Input::recognise(name).map(|input| vec![input]);
         }
-        Input::recognise(name).map(|input| vec![input])
+        match Dataset::open(folder) {
+            Ok(dataset) => Ok(vec![Input::Dataset(dataset)]),
+            Err(error @ Error::NotRecognised { .. }) => match recordings(folder)? {
+                found if found.is_empty() => Err(error),
+                found => Ok(found),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Logs of Windows that show the same operations, one as events of the server and one as packets, become one input.
+    pub fn join_logs(inputs: &mut Vec<Input>) {
+        let log = |input: &Input| match input {
+            Input::Trace { contents, companion: None, .. } => contents.log,
+            _ => None,
+        };
+        let mut place = 0;
+        while let Some(input) = inputs.get(place) {
+            let events = log(input);
+            let is_other = |other: &Input| {
+                events.zip(log(other)).is_some_and(|(events, other)| events.has_packets_in(&other))
+            };
+            if let Some(found) = inputs.iter().position(is_other) {
+                let packets = inputs.remove(found);
+                place -= usize::from(found < place);
+                if let Some(Input::Trace { companion, .. }) = inputs.get_mut(place) {
+                    *companion = Some(Box::new(packets));
+                }
+            }
+            place += 1;
+        }
     }
 
     /// Recognises one input by content; `-` is standard input.
@@ -82,7 +112,7 @@ impl Input {
         if metadata.is_dir() {
             if let Some((format, size_bytes)) = trace::recognise_folder(&path) {
                 let contents = trace::Contents::PROCESSORS;
-                return Ok(Input::Trace { path, size_bytes, format, unpacked: None, contents });
+                return Ok(Input::of_trace(path, size_bytes, format, None, contents));
             }
             return Dataset::open(&path).map(Input::Dataset);
         }
@@ -97,7 +127,7 @@ impl Input {
         if let Some(format) = trace::recognise(&head) {
             let size_bytes = metadata.len();
             let contents = trace::contents(&path, format)?;
-            return Ok(Input::Trace { path, size_bytes, format, unpacked: None, contents });
+            return Ok(Input::of_trace(path, size_bytes, format, None, contents));
         }
         if let Some(unpacked) = packed_trace::unpack(&path, &head)? {
             return Input::of_unpacked(path, unpacked);
@@ -110,8 +140,17 @@ impl Input {
     fn of_unpacked(path: PathBuf, unpacked: Unpacked) -> Result<Input> {
         let (size_bytes, format) = (unpacked.size_bytes, unpacked.format);
         let contents = trace::contents(&unpacked.file, format)?;
-        let unpacked = Some(unpacked);
-        Ok(Input::Trace { path, size_bytes, format, unpacked, contents })
+        Ok(Input::of_trace(path, size_bytes, format, Some(unpacked), contents))
+    }
+
+    fn of_trace(
+        path: PathBuf,
+        size_bytes: u64,
+        format: trace::Format,
+        unpacked: Option<Unpacked>,
+        contents: trace::Contents,
+    ) -> Input {
+        Input::Trace { path, size_bytes, format, unpacked, contents, companion: None }
     }
 
     /// Whether it can be read only once.
@@ -124,8 +163,8 @@ impl Input {
         self.is_stream() || matches!(self, Input::Capture { .. } | Input::Trace { .. })
     }
 
-    /// Name, size and format.
-    pub fn describe(&self) -> InputFile {
+    /// Name, size and format of its files.
+    pub fn describe(&self) -> Vec<InputFile> {
         let (name, size_bytes, format) = match self {
             Input::Capture { path, size_bytes, format } => {
                 (text(path), Some(*size_bytes), format.as_str())
@@ -138,8 +177,45 @@ impl Input {
             Input::Dataset(dataset) => (text(dataset.dir()), None, "dataset"),
             Input::File { path, info } => (text(path), Some(info.size_bytes), "parquet"),
         };
-        InputFile { name, size_bytes, format: format.to_owned() }
+        let companion = match self {
+            Input::Trace { companion: Some(companion), .. } => companion.describe(),
+            _ => Vec::new(),
+        };
+        let file = InputFile { name, size_bytes, format: format.to_owned() };
+        [file].into_iter().chain(companion).collect()
     }
+
+    /// The file to read: a trace that was compressed is in a temporary one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Input::Trace { unpacked: Some(unpacked), .. } => Some(&unpacked.file),
+            Input::Trace { path, .. } | Input::Capture { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// Most files of a folder that are inputs: as many as Windows has event logs.
+const FOLDER_FILES_MAX: usize = 1_000;
+
+/// Captures and traces in a folder, by name. Other files are left out.
+fn recordings(folder: &Path) -> Result<Vec<Input>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        match Input::recognise(&path.to_string_lossy()) {
+            Ok(input @ (Input::Capture { .. } | Input::Trace { .. })) => found.push(input),
+            Err(error @ Error::Io { .. }) => return Err(error),
+            _ => {}
+        }
+        if found.len() >= FOLDER_FILES_MAX {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 fn text(path: &Path) -> String {

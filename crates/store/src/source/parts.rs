@@ -14,7 +14,6 @@ use smbscope_tables::filter::{Filter, RowFilter};
 use smbscope_tables::operation;
 use smbscope_tables::renamed;
 
-use super::packed_trace::Unpacked;
 use super::{Input, OpenOptions, Request};
 use crate::capture;
 use crate::dataset::reader::read_file;
@@ -115,7 +114,7 @@ pub struct Parts {
 enum Step {
     Decode(Vec<capture::Input>),
     Alone(capture::Input),
-    Trace(PathBuf, trace::Format, Option<Unpacked>, trace::Contents),
+    Trace(Box<Input>, trace::Contents),
     Read(Table, PathBuf),
 }
 
@@ -165,7 +164,7 @@ impl Parts {
                     parts.decode_alone(capture::Input::Path(path.clone()));
                     total = None;
                 }
-                Input::Trace { path, size_bytes, format, unpacked, contents } => {
+                Input::Trace { contents, .. } => {
                     let wants = |tables: &[Table]| {
                         tables.iter().any(|table| parts.request.tables.contains(table))
                     };
@@ -174,12 +173,14 @@ impl Parts {
                         processors: wants(&trace::TABLES)
                             && (contents.processors || !contents.operations),
                         operations: wants(&trace::OPERATION_TABLES) && contents.operations,
+                        log: None,
                     };
                     if wanted.processors || wanted.operations {
-                        let unpacked = unpacked.clone();
-                        let step = Step::Trace(path.clone(), *format, unpacked, wanted);
+                        let step = Step::Trace(Box::new((*input).clone()), wanted);
                         parts.steps.push_back(step);
-                        total = total.map(|total| total + size_bytes);
+                        let files = input.describe();
+                        let sizes = files.iter().filter_map(|file| file.size_bytes);
+                        total = total.map(|total| total + sizes.sum::<u64>());
                     }
                 }
                 Input::Stdin => {
@@ -262,14 +263,19 @@ impl Parts {
                 self.progress.set_decoding(Some(decoder.progress()));
                 Ok(Current::Decode(Box::new(decoder)))
             }
-            Step::Trace(path, format, unpacked, wanted) => {
+            Step::Trace(input, wanted) => {
                 let OpenOptions { decode, symbols, .. } = &self.options;
-                let file = unpacked.as_ref().map_or(path.as_path(), |unpacked| &unpacked.file);
+                let Input::Trace { path, format, companion, .. } = &*input else {
+                    return Err(Error::Internal("a trace that is something else"));
+                };
+                let (format, file) = (*format, input.file().unwrap_or(path));
+                let companion = companion.as_ref().and_then(|input| input.file());
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
                 let rows = decode.batch_rows;
                 let wanted = trace::Wanted {
                     processors: wanted.processors,
                     operations: wanted.operations.then(|| self.decode_options()),
+                    companion: companion.map(Path::to_owned),
                 };
                 let reader = trace::Reader::open_as(file, &name, format, symbols, rows, wanted)?;
                 Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })

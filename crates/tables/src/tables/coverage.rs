@@ -17,6 +17,9 @@ table! {
         file_bytes: u64, Bytes, Public, "Bytes read from the file.";
         wire_bytes: u64, Bytes, Public, "Bytes of the packets on the wire.";
         frames_dropped: Option<u64>, Count, Public, "Packets that the recorder reports as dropped; null if it does not report them.";
+        events_lost: Option<u64>, Count, Public, "Events that the recorder of a Windows log lost; null for other inputs.";
+        buffers_lost: Option<u64>, Count, Public, "Buffers that the recorder of a Windows log lost, each with many events; null for other inputs.";
+        records_damaged: u64, Count, Public, "Records and buffers of a Windows log that could not be read.";
         frames_cut: u64, Count, Public, "Packets that were only partly captured (snap length).";
         frames_not_tcp: u64, Count, Public, "Packets without TCP.";
         frames_tunnelled: u64, Count, Public, "Packets in a tunnel that stays closed: IPsec, encrypted wireless frames, compressed or unknown tunnels.";
@@ -53,7 +56,7 @@ table! {
         replies_unmatched: u64, Count, Public, "Responses whose request was not captured.";
         operations_discarded: u64, Count, Public, "Requests discarded because too many were waiting for a response.";
         commands_unknown: u64, Count, Public, "Operations with an unknown command code.";
-        handles_forgotten: u64, Count, Public, "Opens discarded because their number reached the limit.";
+        handles_forgotten: u64, Count, Public, "Opens forgotten before their Close: their number reached the limit, or another open got the same FileId.";
         paths_unknown: u64, Count, Public, "Operations on an open whose Create was not captured.";
         operations_unjoined: u64, Count, Public, "Operations that only one source recorded, when a probe and an interface are recorded together.";
         operations_without_slices: u64, Count, Public, "Operations of a probe without slices: in flight when it began, or their events were lost.";

@@ -33,6 +33,11 @@ impl ClockKind {
     }
 }
 
+/// A time in units of 100 ns since 1601 as nanoseconds since 1970; `None` if it is not said (zero) or cannot be.
+pub fn filetime_ns(filetime: i64) -> Option<i64> {
+    (filetime > 0).then(|| filetime.checked_sub(EPOCH_FILETIME)?.checked_mul(100)).flatten()
+}
+
 /// Converts ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -65,6 +70,18 @@ impl Clock {
         let is_whole = SECOND_NS % ticks_per_second == 0;
         let tick_ns = if is_whole { SECOND_NS / ticks_per_second } else { 0 };
         Clock { ticks, time_ns, ticks_per_second, tick_ns }
+    }
+
+    /// The first tick at or after a time, ns since 1970.
+    pub fn ticks(&self, time_ns: i64) -> i64 {
+        let since_ns = i128::from(time_ns) - i128::from(self.time_ns);
+        let (per, of) = match self.tick_ns {
+            0 => (i128::from(self.ticks_per_second), i128::from(SECOND_NS)),
+            tick_ns => (1, i128::from(tick_ns)),
+        };
+        let since = -(-since_ns * per).div_euclid(of);
+        let ticks = i128::from(self.ticks).saturating_add(since);
+        i64::try_from(ticks).unwrap_or(if ticks < 0 { i64::MIN } else { i64::MAX })
     }
 
     /// Nanoseconds since 1970, rounded down.
@@ -100,6 +117,11 @@ mod tests {
         assert_eq!(cycles.time_ns(2_600_000_000 * 3_600), 700 + 3_600 * SECOND_NS);
         let system = Clock::new(ClockKind::SystemTime, 5, START, 3);
         assert_eq!(system.time_ns(EPOCH_FILETIME + 12), 1_200);
+        for (clock, ticks) in [(counter, 1_001), (cycles, 26), (system, EPOCH_FILETIME + 12)] {
+            assert_eq!(clock.ticks(clock.time_ns(ticks)), ticks);
+            assert!(clock.time_ns(clock.ticks(clock.time_ns(ticks) + 1)) > clock.time_ns(ticks));
+        }
+        assert_eq!((filetime_ns(0), filetime_ns(START)), (None, Some(700)));
     }
 
     #[test]
@@ -109,6 +131,8 @@ mod tests {
                 let clock = Clock::new(ClockKind::Cycles, ticks, i64::MIN, rate);
                 clock.time_ns(i64::MIN);
                 clock.time_ns(i64::MAX);
+                clock.ticks(i64::MIN);
+                clock.ticks(i64::MAX);
             }
         }
     }

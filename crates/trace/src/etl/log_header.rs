@@ -2,7 +2,7 @@
 //! systems, which differ by two pointers.
 
 use super::buffer::{BufferHeader, HEADER_BYTES, TYPE_LOG_HEADER};
-use super::clock::{Clock, ClockKind};
+use super::clock::{self, Clock, ClockKind};
 use super::record::{Origin, Record};
 use smbscope_wire::compression::Algorithm;
 use smbscope_wire::read::{u16_at, u32_at, u64_at};
@@ -21,6 +21,8 @@ pub struct LogHeader {
     pub cpu_mhz: u32,
     /// Of the performance counter.
     pub ticks_per_second: i64,
+    /// When the machine was started, ns since 1970; none if it is not said.
+    pub boot_ns: Option<i64>,
     pub events_lost: u32,
     pub buffers_lost: u32,
     /// `None` if the number is not known.
@@ -70,6 +72,7 @@ impl LogHeader {
             ticks_per_second: signed(after + 8)?,
             cpus,
             cpu_mhz,
+            boot_ns: signed(after).and_then(clock::filetime_ns),
             events_lost: u32_at(fields, 48)?,
             buffers_lost: u32_at(fields, after + 28)?,
             clock_kind,

@@ -69,27 +69,52 @@ impl Merge {
     ) -> io::Result<bool> {
         for _ in 0..STEP_RECORDS {
             self.open_due(source)?;
-            let Some(mut top) = self.heap.peek_mut() else { return Ok(false) };
-            let Reverse((ticks, _, place)) = *top;
-            let Some(buffer) = self.open.get_mut(place) else { return Ok(false) };
-            if let Next::Record(record) = buffer.position.next(&buffer.records, buffer.cpu) {
-                if record.ticks != 0 {
-                    self.out_of_order += u64::from(record.ticks < self.last_ticks);
-                    self.last_ticks = self.last_ticks.max(record.ticks);
-                }
-                f(&record);
-                let next = record::ticks(buffer.position.rest(&buffer.records));
-                top.0.0 = next.unwrap_or(ticks);
-            } else {
-                PeekMut::pop(top);
-                self.open_bytes -= buffer.records.len();
-                // Its memory is used again, unless it is more than buffers usually need.
-                buffer.records.clear();
-                buffer.records.shrink_to(1 << 20);
-                self.free.push(place);
+            if !self.one(&mut f) {
+                return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Calls `f` with the records that begin before a time on the clock of the merge.
+    pub fn until(
+        &mut self,
+        source: &mut (impl Read + Seek),
+        ticks: i64,
+        mut f: impl FnMut(&Record<'_>),
+    ) -> io::Result<()> {
+        loop {
+            self.open_due(source)?;
+            let is_due = self.heap.peek().is_some_and(|Reverse((next, ..))| *next < ticks);
+            if !is_due || !self.one(&mut f) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Calls `f` with the next record, or drops a buffer that has none left; false at the end.
+    #[inline]
+    fn one(&mut self, f: &mut impl FnMut(&Record<'_>)) -> bool {
+        let Some(mut top) = self.heap.peek_mut() else { return false };
+        let Reverse((ticks, _, place)) = *top;
+        let Some(buffer) = self.open.get_mut(place) else { return false };
+        if let Next::Record(record) = buffer.position.next(&buffer.records, buffer.cpu) {
+            if record.ticks != 0 {
+                self.out_of_order += u64::from(record.ticks < self.last_ticks);
+                self.last_ticks = self.last_ticks.max(record.ticks);
+            }
+            f(&record);
+            let next = record::ticks(buffer.position.rest(&buffer.records));
+            top.0.0 = next.unwrap_or(ticks);
+        } else {
+            PeekMut::pop(top);
+            self.open_bytes -= buffer.records.len();
+            // Its memory is used again, unless it is more than buffers usually need.
+            buffer.records.clear();
+            buffer.records.shrink_to(1 << 20);
+            self.free.push(place);
+        }
+        true
     }
 
     /// Opens the buffers that begin before the next record.

@@ -204,7 +204,7 @@ impl ServerEvents {
     pub fn amend(&mut self, row: &mut Operation, ends: &Endpoints, rows: RowsOf) {
         self.rows += 1;
         if rows != RowsOf::Packets {
-            without_network(row, ends);
+            without_network(row);
         }
         if rows == RowsOf::Events {
             without_bytes(row);
@@ -247,6 +247,11 @@ impl ServerEvents {
             self.slices.push_counted(self.rows, kind, start, duration_ns, hits.into(), cycles);
             start = start.saturating_add(duration_ns);
         }
+    }
+
+    /// Connections whose beginning the log does not have.
+    pub fn begun_before(&self) -> u64 {
+        self.guids.keys().filter(|client| is_nameless(**client)).count() as u64
     }
 
     /// Slices since the last call. Where rows are made of the events, work that no row took belongs to a response
@@ -302,6 +307,19 @@ impl ServerEvents {
                     }
                 }
             }
+            Part::Channels(rows) => {
+                for row in rows {
+                    let is_unknown = |end: &str| {
+                        end.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified())
+                    };
+                    if is_unknown(&row.server) {
+                        row.server = UNKNOWN.into();
+                    }
+                    if is_unknown(&row.client) {
+                        row.client = UNKNOWN.into();
+                    }
+                }
+            }
             Part::Trees(rows) => {
                 for row in rows {
                     let tree = self.names.tree(row.session_id, row.tree_id);
@@ -320,22 +338,13 @@ impl ServerEvents {
 }
 
 /// Sets the columns that a log without packets cannot have.
-fn without_network(row: &mut Operation, ends: &Endpoints) {
+fn without_network(row: &mut Operation) {
     row.set_source(Source::Events as u64);
     row.set_vantage(Vantage::Inside as u64);
-    for column in [
-        Column::request_frame,
-        Column::response_frame,
-        Column::pending_frame,
-        Column::tcp_sequence,
-        Column::server,
-        Column::server_port,
-    ] {
+    for column in
+        [Column::request_frame, Column::response_frame, Column::pending_frame, Column::tcp_sequence]
+    {
         row.clear(column);
-    }
-    if is_nameless(ends.client) {
-        row.clear(Column::client);
-        row.clear(Column::client_port);
     }
 }
 

@@ -9,7 +9,7 @@ use smbscope_testing::windows_log::{
 };
 
 use super::captures;
-use super::rows::{Row, frames, of_frames, of_log};
+use super::rows::{Row, frames, of_frames, of_log, of_logs};
 
 /// Captures in plaintext without losses.
 const CAPTURES: [&str; 5] = [
@@ -294,13 +294,64 @@ fn a_damaged_log_of_events_ends_with_a_coverage() {
 }
 
 #[test]
+fn losses_and_damage_of_a_log_are_in_the_coverage() {
+    /// EventsLost and BuffersLost of TRACE_LOGFILE_HEADER, behind the headers of buffer and record.
+    const LOST: [std::ops::Range<usize>; 2] = [152..156, 380..384];
+    let Some(path) = captures(&["credits.pcapng"]).pop() else { return };
+    let frames = frames(&path);
+    let exchanges = conversation(&frames);
+    let logs = [
+        server_events(&exchanges, Layout::Times),
+        server_messages(&exchanges, 100),
+        netsh(&frames, Layers::default()),
+    ];
+    for mut log in logs {
+        let coverage = of_log(&log).coverage.unwrap();
+        assert_eq!((coverage.events_lost, coverage.buffers_lost), (Some(0), Some(0)));
+        assert_eq!((coverage.records_damaged, &coverage.cut_off), (0, &None));
+        for (place, lost) in LOST.into_iter().zip([1_234_u32, 7]) {
+            log[place].copy_from_slice(&lost.to_le_bytes());
+        }
+        // Within a buffer, and not in what fills it up.
+        log.truncate(log.len() / 2 / 4_096 * 4_096 + 300);
+        let coverage = of_log(&log).coverage.unwrap();
+        assert_eq!((coverage.events_lost, coverage.buffers_lost), (Some(1_234), Some(7)));
+        assert!(coverage.records_damaged >= 1);
+        let cut_off = coverage.cut_off.unwrap();
+        assert!(cut_off.starts_with("damaged at the buffer at byte "), "{cut_off}");
+    }
+}
+
+#[test]
+fn a_server_without_address_is_null() {
+    let Some(path) = captures(&["credits.pcapng"]).pop() else { return };
+    let exchanges = conversation(&frames(&path));
+    let log = of_log(&server_events(&exchanges, Layout::Times));
+    assert!(!log.operations.is_empty());
+    for row in &log.operations {
+        assert!(row.contains_key("client") && row.contains_key("client_port"), "{row:?}");
+        assert!(!row.contains_key("server") && !row.contains_key("server_port"), "{row:?}");
+    }
+    assert!(log.connections.iter().all(|row| row.server == "unknown"));
+    assert!(log.channels.iter().all(|row| &*row.server == "unknown"));
+    let coverage = log.coverage.unwrap();
+    assert_eq!((coverage.vantage.as_deref(), coverage.connections_mid_stream), (Some("inside"), 0));
+}
+
+#[test]
 fn the_server_adds_its_work_to_operations_in_packets() {
     for path in captures(&CAPTURES) {
         let frames = frames(&path);
         let exchanges = conversation(&frames);
         let capture = of_frames(&frames);
         let packets = netsh(&frames, Layers::default());
-        let log = of_log(&join(&packets, &server_events(&exchanges, Layout::Times)));
+        let events = server_events(&exchanges, Layout::Times);
+        let log = of_log(&join(&packets, &events));
+        // The same in two logs, as `record --print-windows-script` records them.
+        let logs = of_logs(&events, Some(&packets));
+        assert_eq!((&logs.operations, &logs.slices), (&log.operations, &log.slices));
+        let notes = logs.coverage.unwrap().notes.unwrap();
+        assert!(notes.starts_with("Joined with other, "), "{notes}");
         let work = ["queue_ns", "processing_ns", "filesystem_ns", "filesystem_slow_ns"];
         let work = [&work[..], &["transport_ns", "transport_slow_ns", "security_ns"]].concat();
         let own =

@@ -11,7 +11,7 @@ use smbscope_tables::Part;
 use smbscope_tables::slice::Slice;
 use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, ServerEvent, Session, Tree};
 use smbscope_testing::windows_log::Frame;
-use smbscope_trace::{Format, Reader, Symbols, Wanted};
+use smbscope_trace::{Format, Reader, Symbols, Wanted, contents};
 
 /// One row: its columns that are not null.
 pub type Row = BTreeMap<String, String>;
@@ -105,12 +105,27 @@ fn of_capture(path: &Path) -> Decoded {
 
 /// The rows of a log.
 pub fn of_log(log: &[u8]) -> Decoded {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), log).unwrap();
-    let wanted = Wanted { processors: false, operations: Some(Options::default()) };
+    of_logs(log, None)
+}
+
+/// The rows of a log that another one is joined to.
+pub fn of_logs(log: &[u8], other: Option<&[u8]>) -> Decoded {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, log: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, log).unwrap();
+        path
+    };
+    let (path, companion) = (write("log", log), other.map(|log| write("other", log)));
+    if let Some(other) = &companion {
+        let contents = |path| contents(path, Format::Etl).unwrap().log.unwrap();
+        let (log, other) = (contents(&path), contents(other));
+        assert!(log.has_packets_in(&other) && !other.has_packets_in(&log));
+        assert!(!log.has_packets_in(&log) && !other.has_packets_in(&other));
+    }
+    let wanted = Wanted { processors: false, operations: Some(Options::default()), companion };
     let mut reader =
-        Reader::open_as(file.path(), "log", Format::Etl, &Symbols::default(), 1_000, wanted)
-            .unwrap();
+        Reader::open_as(&path, "log", Format::Etl, &Symbols::default(), 1_000, wanted).unwrap();
     let mut decoded = Decoded::default();
     while let Some(part) = reader.next_part().unwrap() {
         decoded.add(part);

@@ -14,7 +14,8 @@ pub(in super::super) const ACTOR: Actor = Actor::Server;
 pub(in super::super) const REMEDIES: &[Remedy] = &[
     remedy(
         "server",
-        "faster storage, or more memory for its cache; smbscope record shows which calls are slow",
+        "faster storage, or more memory for its cache; a recording inside the server shows which calls are slow (Samba: \
+         smbscope record; Windows: smbscope record --print-windows-script --what smb)",
     ),
     remedy(
         "Samba",

@@ -21,7 +21,11 @@ pub(in super::super) const REMEDIES: &[Remedy] = &[
         "look for what is special there: where the file is stored, its size and fragmentation, its access list, what \
          else runs at that time (backup, snapshot, scrub)",
     ),
-    remedy("server", "smbscope record shows which part of the server's time it is"),
+    remedy(
+        "server",
+        "a recording inside the server shows which part of its time it is (Samba: smbscope record; Windows: smbscope record \
+         --print-windows-script --what smb)",
+    ),
 ];
 
 /// A straggler takes this many times as long as usual ...

@@ -313,6 +313,8 @@ impl Pair {
                 } else {
                     direction.measured.retransmissions += 1;
                     direction.sample = None;
+                    // It can have a copy, too.
+                    direction.last = Some((packet.psn, time));
                 }
             }
             Verdict::Early => self.keep(arrival, from, env),
@@ -351,8 +353,12 @@ impl Pair {
             .rposition(|other| ahead(other.psn, psn) <= 0)
             .map_or(0, |place| place + 1);
         let before = place.checked_sub(1).and_then(|place| direction.early.get(place));
-        if before.is_some_and(|other| other.psn == psn) {
-            direction.measured.retransmissions += 1;
+        if let Some(other) = before.filter(|other| other.psn == psn) {
+            if arrival.time - other.time < TWICE_NS {
+                env.out.coverage.frames_repeated += 1;
+            } else {
+                direction.measured.retransmissions += 1;
+            }
             return;
         }
         let packet = Waiting::of(arrival, from);

@@ -47,8 +47,9 @@ Examples:
   smbscope record --port 4450 --cpus 1 --out run/
   smbscope record --interface eth0 --duration 60s --out run/
   smbscope record --cpu --no-probe --duration 20s --out cpu/
-  smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\temp' > cpu.cmd
-  smbscope record --print-windows-script --what smb --duration 60s --to 'S:\temp' > smb.cmd
+  smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\\temp' > cpu.cmd
+  smbscope record --print-windows-script --what smb --duration 60s --to 'S:\\temp' > smb.cmd
+  smbscope record --print-windows-script --what smb-client --to 'S:\\temp' > client.cmd
   smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {

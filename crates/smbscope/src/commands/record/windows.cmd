@@ -65,7 +65,7 @@ set "POWER="
 xperf -start smbscope_power -on Microsoft-Windows-Kernel-Processor-Power:0x81:5 -BufferSize 256 -MaxFile 256 -FileMode Sequential -f "%TO%\cpu-power.etl" >nul 2>&1
 if not errorlevel 1 set "POWER=-stop smbscope_power"
 echo Recording for %SECONDS% seconds ...
-timeout /t %SECONDS% /nobreak >nul
+powershell -NoProfile -Command "Start-Sleep -Seconds %SECONDS%"
 
 rem Ends both loggers, and merges their files with what names drivers and their symbols.
 xperf -stop %POWER% -d "%TO%\cpu.etl"

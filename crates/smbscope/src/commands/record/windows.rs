@@ -1,5 +1,5 @@
 //! `smbscope record --print-windows-script`: scripts that record on Windows what its processors do, or what its SMB
-//! server does.
+//! server or client does.
 //!
 //! Its commands are described in Microsoft's documentation: xperf in "Windows Performance Toolkit"
 //! (start, stop, stackwalk, WPA providers), start /NODE and /AFFINITY in KB 2028687,
@@ -19,17 +19,51 @@ pub enum What {
     Processors,
     /// Events of the SMB server, packets, and the event logs of SMB, with what Windows has.
     Smb,
+    /// The same with the requests of the SMB client (Windows 11 24H2, Server 2025 and later).
+    SmbClient,
 }
+
+/// What is recorded of the server. 0xF3 are requests and responses, and what names clients, users, shares and files.
+const SERVER_EVENTS: &str = r#"rem Events of the server: requests (0x1) and responses (0x2) with the time in its queue, in the file system, in the
+rem transport and for signing, and connections (0x10), sessions (0x20), tree connects (0x40) and opens (0x80). They have
+rem names of files and users, no contents. When the file is full, the oldest events are overwritten. Memory is bounded:
+rem 64 to 256 buffers of 256 KB.
+logman start smbscope -p Microsoft-Windows-SMBServer 0xF3 5 -o "%TO%\server.etl" -f bincirc -max %FILE_MB% -bs 256 -nb 64 256 -ct perf -ets"#;
+
+const CLIENT_EVENTS: &str = r#"rem Requests of the client: how long each waited to be sent, for the server, and was processed; waits for credits.
+rem They have names of files, no contents. When the file is full, the oldest events are overwritten. Memory is bounded:
+rem 64 to 256 buffers of 256 KB.
+logman start smbscope -p Microsoft-Windows-SMBClient (Smb_Perf,Smb_Perf_IO,Smb_Perf_IO_Optional,Smb_Perf_Summary) 5 -o "%TO%\client.etl" -f bincirc -max %FILE_MB% -bs 256 -nb 64 256 -ct perf -ets"#;
 
 impl What {
     fn template(self) -> &'static str {
         match self {
             What::Processors => include_str!("windows.cmd"),
-            What::Smb => include_str!("windows_smb.cmd"),
+            What::Smb | What::SmbClient => include_str!("windows_smb.cmd"),
+        }
+    }
+
+    /// Placeholders of what differs between the server and the client.
+    fn values(self) -> [(&'static str, &'static str); 4] {
+        match self {
+            What::SmbClient => [
+                ("{WHAT}", "smb-client"),
+                ("{SIDE}", "client"),
+                ("{SINCE}", "Windows 11 24H2, Server 2025 or later"),
+                ("{EVENTS}", CLIENT_EVENTS),
+            ],
+            What::Smb | What::Processors => [
+                ("{WHAT}", "smb"),
+                ("{SIDE}", "server"),
+                ("{SINCE}", "Server 2012 R2 or later, 8.1 or later"),
+                ("{EVENTS}", SERVER_EVENTS),
+            ],
         }
     }
 }
 
+/// The longest time that Start-Sleep takes, s: 24 days.
+const SECONDS_MAX: u64 = 2_147_483;
 /// Time without --duration.
 const DURATION: Duration = Duration::from_secs(20);
 /// Megabytes of a second on a busy server with 64 processors, and those of the file at least and at most.
@@ -56,7 +90,10 @@ pub fn script(
     to: &str,
 ) -> anyhow::Result<String> {
     check(to)?;
-    let seconds = duration.unwrap_or(DURATION).as_secs_f64().ceil().max(1.0) as u64;
+    let seconds = duration.unwrap_or(DURATION).as_secs_f64().ceil() as u64;
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(Failure::usage("--duration: a script records from one second to 24 days"));
+    }
     let file_mb = seconds.saturating_mul(MB_EACH_SECOND).clamp(FILE_MB.0, FILE_MB.1);
     let values = [
         ("{VERSION}", env!("CARGO_PKG_VERSION").to_owned()),
@@ -66,9 +103,9 @@ pub fn script(
         ("{FILE_MB}", file_mb.to_string()),
         ("{FREE_MB}", (2 * file_mb).to_string()),
     ];
-    let script = values
-        .iter()
-        .fold(what.template().to_owned(), |text, (name, value)| text.replace(name, value));
+    let text = what.template().to_owned();
+    let text = what.values().iter().fold(text, |text, (name, value)| text.replace(name, value));
+    let script = values.iter().fold(text, |text, (name, value)| text.replace(name, value));
     Ok(script.replace('\n', "\r\n"))
 }
 
@@ -83,7 +120,7 @@ fn check(to: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        r"--out {to}: expected a folder of a drive in letters, digits, spaces and ._-, for example S:\temp"
+        r"--to {to}: expected a folder of a drive in letters, digits, spaces and ._-, for example S:\temp"
     )))
 }
 
@@ -107,9 +144,21 @@ mod tests {
             super::script(What::Processors, 0, Some(Duration::from_secs(3600)), r"C:\").unwrap();
         assert!(longer.contains("set \"FILE_MB=8192\""));
         let smb = super::script(What::Smb, 0, None, r"C:\x").unwrap();
-        assert!(smb.contains("set \"SECONDS=20\"") && !smb.contains('{'), "{smb}");
-        for command in ["logman start", "netsh trace start", "wevtutil epl"] {
-            assert!(smb.contains(command), "{command}");
+        assert!(smb.contains("set \"SECONDS=20\""), "{smb}");
+        let client = super::script(What::SmbClient, 0, None, r"C:\x").unwrap();
+        for (smb, side) in [(&smb, "Server"), (&client, "Client")] {
+            let start = format!("logman start smbscope -p Microsoft-Windows-SMB{side} ");
+            let commands = [start.as_str(), "netsh trace start", "wevtutil epl", "Start-Sleep"];
+            for command in commands {
+                assert!(smb.contains(command), "{side}: {command}");
+            }
+            let file = format!("{}.etl", side.to_lowercase());
+            assert!(smb.contains(&format!("%TO%\\{file}")) && !smb.contains('{'), "{smb}");
+        }
+        // `timeout /t` takes up to 99,999 s only.
+        for seconds in [0, SECONDS_MAX + 1] {
+            let duration = Some(Duration::from_secs(seconds));
+            assert!(super::script(What::Smb, 0, duration, r"C:\x").is_err(), "{seconds}");
         }
     }
 

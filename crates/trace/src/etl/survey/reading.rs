@@ -46,10 +46,11 @@ struct Recent {
 }
 
 impl Reading {
-    /// A reading that has not begun. `with_operations` says whether events about SMB are wanted.
-    pub fn new(header: LogHeader, with_operations: bool) -> Reading {
+    /// A reading that has not begun. Events about SMB are wanted if there is a survey of them, which can have those of
+    /// another log.
+    pub fn new(header: LogHeader, windows: Option<Box<windows::Survey>>) -> Reading {
         Reading {
-            windows: with_operations.then(Box::default),
+            windows,
             buffers: Buffers::new(header),
             entries: Vec::new(),
             survey: Survey::default(),
