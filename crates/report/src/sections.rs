@@ -44,6 +44,12 @@ pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
     let mut notices = report.load.as_ref().map(run::notices).unwrap_or_default();
     notices.extend(meta.selection.as_ref().map(coverage::selected));
     notices.extend(meta.recorded.as_ref().map(coverage::recorded));
+    if meta.has_processors {
+        notices.push(Block::Note(
+            "The inputs also have a trace of processors: `smbscope report --processors` shows it, and `smbscope explain` both."
+                .to_owned(),
+        ));
+    }
     notices.extend(coverage::notices(report));
     Document {
         brand: "smbscope report",

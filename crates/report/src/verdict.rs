@@ -186,6 +186,7 @@ fn without_operations(report: &Report) -> String {
         |of: fn(&Coverage) -> u64| report.coverage.iter().map(of).fold(0, u64::saturating_add);
     let held = [
         (sum(|row| row.frames), "packets"),
+        (sum(|row| row.frames_link_unknown), "of them of a link type that is not read"),
         (sum(|row| row.frames_not_tcp), "of them not TCP"),
         (sum(|row| row.frames_not_smb), "of other TCP connections"),
         (sum(|row| row.messages), "messages of SMB without an operation"),
@@ -217,6 +218,18 @@ fn without_operations(report: &Report) -> String {
             "The logs hold no events of SMB's server or client ({}). The script of `smbscope record --print-windows-script --what \
              smb` records and exports those that smbscope reads.",
             notes.join(" ").trim_end_matches('.')
+        );
+    }
+    if sum(|row| row.frames_link_unknown) > 0 {
+        let notes: Vec<_> = report.coverage.iter().filter_map(|row| row.notes.as_deref()).collect();
+        let held = format!("The input holds {}. {}", words.join(", "), notes.join(" "));
+        return format!("{} Record on a network interface.", held.trim_end());
+    }
+    if sum(|row| row.quic_connections) > 0 && sum(|row| row.messages) == 0 {
+        return format!(
+            "The input holds {}. Operations inside QUIC are visible to the server alone: its events show them (smbscope record \
+             --print-windows-script --what smb).",
+            words.join(", ")
         );
     }
     let held = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };

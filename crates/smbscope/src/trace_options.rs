@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use clap::Args;
 use smbscope_analysis::processors::Limits;
+use smbscope_store::source::Source;
 use smbscope_tables::quantity::parse_duration;
+
+use crate::exit::Failure;
 
 /// How traces of processors are judged.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -15,6 +18,9 @@ pub struct TraceOptions {
     /// for drivers].
     #[arg(long, value_name = "DURATION[,DURATION]")]
     pub limit: Option<LimitOption>,
+    /// Show what the processors did, where the inputs have SMB operations, too.
+    #[arg(long)]
+    pub processors: bool,
 }
 
 /// The value of `--limit`.
@@ -47,6 +53,22 @@ impl FromStr for LimitOption {
 }
 
 impl TraceOptions {
+    /// Leaves the operations of a source out with --processors.
+    ///
+    /// # Errors
+    ///
+    /// A usage error if the source has no trace of processors.
+    pub fn choose(&self, source: &mut Source) -> anyhow::Result<()> {
+        if !self.processors {
+            return Ok(());
+        }
+        if !source.has_traces() {
+            return Err(Failure::usage("--processors: the inputs have no trace of processors"));
+        }
+        source.only_processors();
+        Ok(())
+    }
+
     /// The limits.
     pub fn limits(self) -> Limits {
         self.limit.map_or_else(Limits::default, |limit| limit.0)

@@ -78,6 +78,8 @@ pub struct Source {
     spool: Option<tempfile::TempDir>,
     filter: Option<Filter>,
     filtered: Mutex<Option<Arc<Filtered>>>,
+    /// Operations are left out.
+    only_processors: bool,
 }
 
 impl Source {
@@ -98,6 +100,7 @@ impl Source {
             spool: None,
             filter: None,
             filtered: Mutex::new(None),
+            only_processors: false,
         })
     }
 
@@ -232,9 +235,17 @@ impl Source {
         })
     }
 
+    /// From now on the source is a trace of processors, whatever else its inputs have.
+    pub fn only_processors(&mut self) {
+        self.only_processors = true;
+    }
+
     /// Whether all inputs are traces of processors, or datasets of such traces: there are no
     /// operations. A recording that was killed has neither coverage nor a row of `traces`.
     pub fn is_trace(&self) -> bool {
+        if self.only_processors {
+            return true;
+        }
         let has = |dataset: &Dataset, table: Table| {
             dataset.manifest().is_some_and(|manifest| manifest.rows(table.name()) > 0)
         };
@@ -243,9 +254,9 @@ impl Source {
                 Input::Trace { contents, .. } => !contents.operations,
                 Input::Dataset(dataset) => {
                     let of_trace = [Table::Traces, Table::Interrupts, Table::Samples];
-                    let of_operations = [Table::Coverage, Table::Operations];
+                    // An interface that was recorded, too, may have had no traffic of SMB.
                     of_trace.iter().any(|table| has(dataset, *table))
-                        && !of_operations.iter().any(|table| has(dataset, *table))
+                        && !has(dataset, Table::Operations)
                 }
                 _ => false,
             })

@@ -114,10 +114,30 @@ impl ResolveStage {
                 sum.frames_cut = summary.frames_cut;
                 sum.cut_off.clone_from(&summary.cut_off);
                 sum.unwrapped.clone_from(&coverage.unwrapped);
+                if coverage.frames_link_unknown > 0 {
+                    sum.notes = unknown_links(&summary);
+                }
                 self.resolver.end_input(last)?;
             }
             Event::Failed(error) => return Err(error.into()),
         }
         Ok(Vec::new())
     }
+}
+
+/// The numbers of the link types that are not read.
+fn unknown_links(summary: &FileSummary) -> Option<String> {
+    let links = summary.interfaces.iter().filter(|interface| interface.frames > 0);
+    let mut links: Vec<_> =
+        links.map(|interface| interface.link).filter(|link| link.name().is_none()).collect();
+    links.sort_unstable();
+    links.dedup();
+    let numbers: Vec<_> = links.iter().take(5).map(|link| link.0.to_string()).collect();
+    let what = match numbers.len() {
+        0 => return None,
+        1 => "Link type",
+        _ => "Link types",
+    };
+    let numbers = numbers.join(", ");
+    Some(format!("{what} {numbers} (tcpdump.org/linktypes.html) not read."))
 }

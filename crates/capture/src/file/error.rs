@@ -44,8 +44,8 @@ pub enum FileError {
     },
     /// Neither a capture nor another known format.
     #[error(
-        "{name}: not a capture{inside} (first bytes {first}; expected pcap, pcapng, gzip or zstd \
-         of them)"
+        "{name}: not a capture{inside} (first bytes {first}; expected pcap, pcapng, Network \
+         Monitor, snoop, ERF, Sniffer, a trace of Windows or Linux, or gzip or zstd of them)"
     )]
     NotACapture {
         /// The path as given.

@@ -72,6 +72,7 @@ const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
     (b"iptrace 2.0", "an AIX iptrace capture", EDITCAP),
     (b"\xac\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
     (b"\xab\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
+    (b"+---------+---------------+----------+", "a K12 text file", EDITCAP),
     (b"\xfd7zXZ\0", "xz-compressed data", PACKED),
     (b"BZh", "bzip2-compressed data", PACKED),
     (b"\x04\x22\x4d\x18", "LZ4-compressed data", PACKED),
@@ -114,9 +115,13 @@ pub(super) fn recognise(head: &[u8]) -> Found {
     }
     if is_etl(head) {
         return Found::Unsupported {
-            what: "a Windows event trace (.etl) as a stream of packets",
-            advice: "save it to a file and give its name, or pipe it into standard input with the input `-`",
+            what: "a Windows event trace (.etl) that is cut in its header, or given as a stream of packets",
+            advice: "copy it again, or if it is a stream save it to a file and give its name, or pipe it into standard \
+                     input with the input `-`",
         };
+    }
+    if is_commview(head) {
+        return Found::Unsupported { what: "a TamoSoft CommView capture", advice: EDITCAP };
     }
     if is_erf(head) {
         return Found::Capture(Kind::Records(RecordsKind::Erf));
@@ -145,6 +150,26 @@ fn section_order(head: &[u8]) -> Option<ByteOrder> {
 /// The first event after the 72-byte buffer header is the log file's own.
 fn is_etl(head: &[u8]) -> bool {
     matches!(head.get(0x48..0x4c), Some([0x02, 0x00, 0x01 | 0x02, 0xc0]))
+}
+
+/// A packet of CommView begins with its length and the parts of a date: NCF with lengths of 2 bytes and a version, NCFX
+/// with one of 4 bytes.
+fn is_commview(head: &[u8]) -> bool {
+    let is_date = |at: usize| match head.get(at..at + 7) {
+        Some(&[year_0, year_1, month, day, hour, minute, second]) => {
+            (1995..2100).contains(&u16::from_le_bytes([year_0, year_1]))
+                && (1..=12).contains(&month)
+                && (1..=31).contains(&day)
+                && hour < 24
+                && minute < 60
+                && second < 60
+        }
+        _ => false,
+    };
+    let length = |at: usize| head.get(at..)?.first_chunk().copied().map(u16::from_le_bytes);
+    let is_ncf = is_date(5) && head.get(4) == Some(&0) && length(0) <= length(2);
+    let is_ncfx = is_date(4) && length(2) == Some(0);
+    length(0) > Some(0) && (is_ncf || is_ncfx)
 }
 
 fn is_erf(head: &[u8]) -> bool {

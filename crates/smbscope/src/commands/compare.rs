@@ -9,6 +9,7 @@ mod of_traces;
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use smbscope_analysis::compare::{
     By, Change, Comparison, Effect, Measured, Options, Row, RowKind, Unit,
@@ -42,7 +43,11 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let options =
         Options { by: args.by, all_phases: args.phase == PhaseCounted::All, ..Options::default() };
     // Both are opened before the first is read, so that a missing input is reported at once.
-    let open = |input: &String| args.reading.open(std::slice::from_ref(input), tokenizer.clone());
+    let open = |input: &String| {
+        let mut source = args.reading.open(std::slice::from_ref(input), tokenizer.clone())?;
+        args.trace.choose(&mut source).with_context(|| input.clone())?;
+        anyhow::Ok(source)
+    };
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
     if a.has_rows(Table::NetTests) || b.has_rows(Table::NetTests) {
         return of_net::run(args, tokenizer, verbosity);

@@ -110,6 +110,7 @@ impl From<Sure> for Confidence {
 pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    args.trace.choose(&mut source)?;
     if source.is_trace() {
         return of_trace::run(args, &mut source, verbosity);
     }

@@ -27,6 +27,7 @@ const WIDTH: usize = 100;
 pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer.clone())?;
+    args.trace.choose(&mut source)?;
     if source.is_trace() {
         let meta = meta(&args.decode.inputs, tokenizer.as_ref());
         return of_trace::run(args, &mut source, meta, verbosity);
@@ -65,6 +66,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     refuse_nothing(&source)?;
     meta.selection = selection(&source);
     meta.recorded = recorded(&source);
+    meta.has_processors = source.has_traces();
     meta.diagnosis = diagnosis;
     meta.clock = local_time::clock(args.utc, report.start_ns);
     if let Some(step) = args.step {

@@ -125,12 +125,28 @@ fn a_counter_log_of_windows_gives_counters() {
 }
 
 #[test]
+fn a_trace_beside_operations_has_a_report_of_its_own() {
+    let inputs = [&capture(), &trace("loopback.ftrace.txt")];
+    let report = |options: &[&str]| {
+        let arguments = ["report"].iter().chain(options).copied();
+        answer(arguments.chain(inputs.iter().map(|input| input.as_str())))
+    };
+    assert!(report(&[]).contains("`smbscope report --processors` shows it"));
+    let alone = answer(["report", inputs[1], "--format", "json"]);
+    let beside = report(&["--processors", "--format", "json"]);
+    let cpus = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap()["cpus"].take();
+    assert_eq!(cpus(&beside), cpus(&alone));
+}
+
+#[test]
 fn commands_about_operations_say_what_a_trace_is() {
     let input = trace("loopback.ftrace.txt");
     let said = complaint(2, ["ops", &input]);
     assert!(said.contains("no SMB operations") && said.contains("report"), "{said}");
     let said = complaint(2, ["compare", &capture(), &input]);
-    assert!(said.contains("compare like with like"), "{said}");
+    assert!(said.contains("--processors compares the processors of all"), "{said}");
+    let said = complaint(2, ["report", "--processors", &capture()]);
+    assert!(said.contains("the inputs have no trace of processors"), "{said}");
     let said = complaint(2, ["compare", &capture(), &capture(), &capture()]);
     assert!(said.contains("only if they are traces of processors"), "{said}");
     let said = complaint(2, ["explain", &input, "--why", "8"]);

@@ -304,6 +304,27 @@ fn a_trace_beside_a_dataset_of_operations_is_not_only_a_trace() {
     assert!(counts.contains_key(&Table::Interrupts));
 }
 
+#[test]
+fn a_folder_is_all_captures_and_traces_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(fixtures.join(from), dir.path().join(to)).unwrap();
+    };
+    copy("fixtures/smb311.pcapng", "b.pcapng");
+    copy("traces/loopback.ftrace.txt", "a.txt");
+    std::fs::write(dir.path().join("notes.txt"), "Monday, after the change").unwrap();
+    std::fs::create_dir(dir.path().join("more")).unwrap();
+    let mut source = open(&[&dir.path().display().to_string()]).unwrap();
+    let formats: Vec<_> = source.describe().into_iter().map(|file| file.format).collect();
+    assert_eq!(formats, ["Linux trace text", "pcapng"]);
+    let rows = counts(&source);
+    assert!(rows[&Table::Operations] > 10 && rows[&Table::Interrupts] > 10);
+    assert!(source.has_traces() && !source.is_trace());
+    source.only_processors();
+    assert!(source.is_trace());
+}
+
 /// Rows of the table `interrupts` of an input.
 fn interrupts(input: &Path) -> (usize, Vec<String>) {
     let source = Source::open(&[input.display().to_string()], OpenOptions::default()).unwrap();

@@ -34,7 +34,7 @@ pub(super) fn run(
     for (input, source) in &mut sources {
         if !source.is_trace() {
             return Err(Failure::usage(format!(
-                "{input}: has SMB operations, while others are traces of processors: compare like with like"
+                "{input}: has SMB operations, while others are traces of processors only: --processors compares the processors of all"
             )));
         }
         args.filter.apply_to_trace(source, &verbosity)?;
