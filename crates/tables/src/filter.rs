@@ -55,6 +55,11 @@ impl Filter {
         self.from.is_none_or(|from| end >= from) && self.to.is_none_or(|to| start < to)
     }
 
+    /// Whether all of the time from `start` to `end` is in the period.
+    pub fn includes(&self, start: i64, end: i64) -> bool {
+        self.from.is_none_or(|from| start >= from) && self.to.is_none_or(|to| end <= to)
+    }
+
     /// The filter for people, for example `share docs; command Read or Write; from
     /// 2026-11-26T14:05:00Z`. With `hides_names`, values that can name a person, a machine or a path
     /// are only counted.
@@ -135,5 +140,7 @@ mod tests {
         assert!(!filter.has_time(9) && !filter.has_time(20));
         assert!(filter.overlaps(5, 10) && filter.overlaps(19, 30) && filter.overlaps(0, 100));
         assert!(!filter.overlaps(0, 9) && !filter.overlaps(20, 30));
+        assert!(filter.includes(10, 20) && !filter.includes(9, 20) && !filter.includes(10, 21));
+        assert!(Filter::default().includes(0, 30));
     }
 }

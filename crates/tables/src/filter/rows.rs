@@ -139,7 +139,8 @@ impl RowFilter {
             Part::Switches(batch) => Some(Part::Switches(self.trace_rows(&batch, "time")?)),
             Part::Power(batch) => Some(Part::Power(self.trace_rows(&batch, "time")?)),
             Part::InterruptTotals(mut rows) => {
-                rows.retain(|row| self.filter.overlaps(row.start, row.end));
+                // A sum cannot be divided: it stays if all of it is in the period.
+                rows.retain(|row| self.filter.includes(row.start, row.end));
                 Some(Part::InterruptTotals(rows))
             }
             Part::Traces(mut rows) => {
