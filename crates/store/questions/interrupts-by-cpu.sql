@@ -1,13 +1,21 @@
 -- Interrupts by processor
 -- How much time each processor spends in interrupts and deferred work, and in what most of it.
 -- deferred_ns is that of DPCs and softirqs, interrupt_ns that of handlers. cpu_percent is the share
--- of the trace's length. Needs a trace of processors.
+-- of the trace's length. Sums (`xperf -a dpcisr`) have no count. Needs a trace of processors.
 WITH sums AS (
   SELECT
     recording, cpu, kind, name, count(*) AS count,
     sum(exclusive_ns) AS exclusive_ns,
     sum(CASE WHEN kind IN ('isr', 'isr_msi', 'irq', 'ipi') THEN exclusive_ns ELSE 0 END) AS interrupt_ns
   FROM interrupts
+  GROUP BY recording, cpu, kind, name
+  UNION ALL
+  SELECT
+    recording, cpu, kind, name, NULL AS count,
+    sum(duration_ns) AS exclusive_ns,
+    sum(CASE WHEN kind IN ('isr', 'isr_msi', 'irq', 'ipi') THEN duration_ns ELSE 0 END) AS interrupt_ns
+  FROM interrupt_totals
+  WHERE name IS NOT NULL AND cpu IS NOT NULL
   GROUP BY recording, cpu, kind, name
 ), ranked AS (
   SELECT

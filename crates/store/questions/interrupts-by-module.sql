@@ -2,7 +2,8 @@
 -- Which drivers (Windows: modules; Linux: softirqs, handlers, devices) take the time of the
 -- processors. time_percent is the share of all interrupt time. exclusive_ns excludes what ran
 -- within. over_limit counts those that took longer than 100 us (deferred work) or 25 us (handlers
--- of interrupts). Needs a trace of processors.
+-- of interrupts). Sums (`xperf -a dpcisr`) have no percentiles; their times include what ran within,
+-- and over_limit is known only if the limit is a bound of their histogram. Needs a trace of processors.
 WITH sums AS (
   SELECT
     kind,
@@ -18,6 +19,39 @@ WITH sums AS (
     count(DISTINCT cpu) AS cpus
   FROM interrupts
   GROUP BY kind, name
+), parts AS (
+  SELECT
+    *,
+    CASE WHEN kind IN ('isr', 'isr_msi', 'irq', 'ipi') THEN 25000 ELSE 100000 END AS limit_ns
+  FROM interrupt_totals
+  WHERE name IS NOT NULL
+), of_totals AS (
+  SELECT
+    kind,
+    name,
+    sum(CASE WHEN above_ns IS NOT NULL THEN count END) AS count,
+    sum(CASE WHEN cpu IS NOT NULL THEN duration_ns END) AS exclusive_ns,
+    sum(CASE WHEN above_ns >= limit_ns THEN count ELSE 0 END) AS over_limit_least,
+    sum(CASE WHEN above_ns IS NOT NULL AND (up_to_ns IS NULL OR up_to_ns > limit_ns) THEN count ELSE 0 END) AS over_limit_most,
+    count(DISTINCT CASE WHEN duration_ns > 0 THEN cpu END) AS cpus
+  FROM parts
+  GROUP BY kind, name
+), both AS (
+  SELECT * FROM sums
+  UNION ALL
+  SELECT
+    kind,
+    name,
+    count,
+    exclusive_ns,
+    round(CAST(exclusive_ns AS DOUBLE) / nullif(count, 0)) AS duration_ns_mean,
+    NULL AS duration_ns_p50,
+    NULL AS duration_ns_p95,
+    NULL AS duration_ns_p99,
+    NULL AS duration_ns_max,
+    CASE WHEN count IS NOT NULL AND over_limit_least = over_limit_most THEN over_limit_least END AS over_limit,
+    cpus
+  FROM of_totals
 )
 SELECT
   kind,
@@ -32,6 +66,6 @@ SELECT
   duration_ns_max,
   over_limit,
   cpus
-FROM sums
+FROM both
 ORDER BY exclusive_ns DESC NULLS LAST, count DESC, kind, name
 LIMIT 100

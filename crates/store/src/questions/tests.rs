@@ -234,6 +234,29 @@ fn questions_about_interrupts_add_up_to_the_rows() {
     assert_eq!(of("coalesce(sum(runs), 0)", "nic-queue-spread"), runs);
 }
 
+/// Text of `xperf -a dpcisr`, which has sums.
+const SUMS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/dpcisr.txt");
+
+#[test]
+fn questions_about_interrupts_count_sums() {
+    let source = Source::open(&[SUMS_FILE.to_owned()], OpenOptions::default()).unwrap();
+    let engine = Engine::new(source).unwrap();
+    let number = |what: &str, name: &str| {
+        let sql = format!("SELECT {what} FROM ({})", get(name).unwrap().sql());
+        let batch = engine.query(&sql).unwrap().next().unwrap().unwrap();
+        let text = arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap();
+        text.parse::<f64>().unwrap()
+    };
+    let ndis = "max(CASE WHEN name = 'ndis.sys' THEN exclusive_ns END)";
+    assert_eq!(number(ndis, "interrupts-by-module"), 1.2e9);
+    let count = "max(CASE WHEN name = 'ndis.sys' THEN count END)";
+    assert_eq!(number(count, "interrupts-by-module"), 5_000.0);
+    let over = "max(CASE WHEN name = 'ndis.sys' THEN over_limit END)";
+    assert_eq!(number(over, "interrupts-by-module"), 5_000.0);
+    let cpu = "max(CASE WHEN cpu = 0 THEN cpu_percent END)";
+    assert_eq!(number(cpu, "interrupts-by-cpu"), 60.16);
+}
+
 #[test]
 fn stacks_are_listed_by_their_samples_from_the_innermost_call_outwards() {
     let source = Source::open(&[FLOOD_FILE.to_owned()], OpenOptions::default()).unwrap();
