@@ -16,6 +16,8 @@ const NAMES_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Now {
     cpus: BTreeMap<u64, State>,
+    /// Whether any sample was ever taken: the recorder has clocks, one on each processor.
+    has_clocks: bool,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +27,9 @@ struct State {
     names: HashMap<String, i64>,
     devices: HashMap<String, (u64, u64)>,
     samples: [u64; 4],
+    /// Time that samples outside of interrupts and deferred work represent: in programs, and in the kernel.
+    user_ns: i64,
+    kernel_ns: i64,
 }
 
 /// One processor in an interval.
@@ -39,6 +44,11 @@ pub struct CpuNow {
     pub user: u64,
     pub kernel: u64,
     pub idle: u64,
+    /// Time in programs and in the kernel that samples represent, and the rest of the interval, in which a processor is
+    /// idle: clocks may not tick there. Null if there are no samples at all.
+    pub user_ns: Option<i64>,
+    pub kernel_ns: Option<i64>,
+    pub idle_ns: Option<i64>,
     /// Exclusive time by name, longest first.
     pub names: Vec<(String, i64)>,
     /// Polls and packets by device, most packets first.
@@ -106,8 +116,13 @@ impl Now {
         else {
             return;
         };
+        let weights =
+            batch.column_by_name("weight_ns").and_then(|c| c.as_primitive_opt::<Int64Type>());
+        self.has_clocks |= batch.num_rows() > 0;
         for row in 0..batch.num_rows() {
             let Some(state) = self.cpu(cpus.value(row)) else { continue };
+            let weight = weights.filter(|weights| weights.is_valid(row));
+            let weight = weight.map_or(0, |weights| weights.value(row));
             state.samples[0] += 1;
             if during.is_valid(row) {
                 continue;
@@ -120,12 +135,20 @@ impl Now {
             if let Some(count) = state.samples.get_mut(place) {
                 *count += 1;
             }
+            match place {
+                1 => state.user_ns = state.user_ns.saturating_add(weight),
+                2 => state.kernel_ns = state.kernel_ns.saturating_add(weight),
+                _ => {}
+            }
         }
     }
 
-    /// The interval's processors, in the order of their numbers; the next interval begins.
-    pub fn take(&mut self) -> Vec<CpuNow> {
-        let cpus = std::mem::take(&mut self.cpus).into_iter();
+    /// The processors of an interval of this length, in the order of their numbers; the next interval begins.
+    pub fn take(&mut self, length_ns: i64) -> Vec<CpuNow> {
+        let has_clocks = self.has_clocks;
+        // A processor that does nothing in the next interval is idle, not gone.
+        let known = self.cpus.keys().map(|cpu| (*cpu, State::default())).collect();
+        let cpus = std::mem::replace(&mut self.cpus, known).into_iter();
         cpus.map(|(cpu, state)| {
             let mut names: Vec<_> = state.names.into_iter().collect();
             names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -136,6 +159,15 @@ impl Now {
                 .collect();
             polls.sort_by(|a, b| b.packets.cmp(&a.packets).then_with(|| a.device.cmp(&b.device)));
             let [samples, user, kernel, idle] = state.samples;
+            let timed = state.interrupt_ns.saturating_add(state.deferred_ns);
+            // Samples are few: their times together can be longer than what interrupts leave.
+            let left = length_ns.saturating_sub(timed).max(0);
+            let sampled = state.user_ns.saturating_add(state.kernel_ns);
+            let known = |ns: i64| Some(ns).filter(|_| has_clocks);
+            let fit = |ns: i64| match sampled > left {
+                true => (ns as f64 / sampled as f64 * left as f64) as i64,
+                false => ns,
+            };
             CpuNow {
                 cpu,
                 interrupt_ns: state.interrupt_ns,
@@ -144,6 +176,9 @@ impl Now {
                 user,
                 kernel,
                 idle,
+                user_ns: known(fit(state.user_ns)),
+                kernel_ns: known(fit(state.kernel_ns)),
+                idle_ns: known(left.saturating_sub(sampled).max(0)),
                 names,
                 polls,
             }
@@ -182,6 +217,7 @@ mod tests {
             thread: Some(thread),
             address: Some(address),
             during: during.map(Cow::Borrowed),
+            weight_ns: Some(1_000),
             ..Sample::default()
         };
         let samples = [
@@ -192,14 +228,26 @@ mod tests {
             sample(0, u64::MAX, Some("softirq")),
         ];
         let mut now = Now::default();
+        // Without samples nothing is known but the time of interrupts.
+        now.interrupts(&Interrupt::to_batch(&rows[..1]).unwrap());
+        assert_eq!(now.take(10_000)[0].idle_ns, None);
         now.interrupts(&Interrupt::to_batch(&rows).unwrap());
         now.samples(&Sample::to_batch(&samples).unwrap());
-        let cpus = now.take();
+        let cpus = now.take(10_000);
         let [cpu] = &cpus[..] else { panic!("{cpus:?}") };
         assert_eq!((cpu.cpu, cpu.interrupt_ns, cpu.deferred_ns), (3, 700, 600));
         assert_eq!((cpu.samples, cpu.user, cpu.kernel, cpu.idle), (4, 1, 1, 1));
+        // A clock that does not tick on an idle processor leaves a gap: 10 µs without 1.3 of interrupts and 2 of samples.
+        let times = (cpu.user_ns, cpu.kernel_ns, cpu.idle_ns);
+        assert_eq!(times, (Some(1_000), Some(1_000), Some(6_700)));
         assert_eq!(cpu.names, [("eth0-rx-0".to_owned(), 700), ("NET_RX".to_owned(), 600)]);
         assert_eq!(cpu.polls, [Polls { device: "eth0".into(), count: 2, packets: 67 }]);
-        assert_eq!(now.take(), []);
+        // Samples of more time than there is.
+        now.samples(&Sample::to_batch(&samples).unwrap());
+        let cpu = now.take(1_000).remove(0);
+        let times = (cpu.user_ns, cpu.kernel_ns, cpu.idle_ns);
+        assert_eq!(times, (Some(500), Some(500), Some(0)));
+        let idle = CpuNow { cpu: 3, user_ns: Some(0), kernel_ns: Some(0), ..CpuNow::default() };
+        assert_eq!(now.take(7), [CpuNow { idle_ns: Some(7), ..idle }]);
     }
 }

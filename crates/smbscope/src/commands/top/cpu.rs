@@ -65,7 +65,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
             let length_ns = i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
             begun = Instant::now();
             intervals += 1;
-            let (cpus, counted) = (adding.take(), recorder.counted());
+            let (cpus, counted) = (adding.take(length_ns), recorder.counted());
             let interval = Interval { cpus, length_ns, end_ns: now(), counted };
             match (&mut screen, args.format) {
                 (Some(screen), _) => screen.text(&table(&interval, ("", "")))?,
@@ -136,11 +136,8 @@ fn table(interval: &Interval, (begin, end): (&str, &'static str)) -> String {
 }
 
 fn cells(cpu: &CpuNow, length_ns: i64) -> Vec<String> {
-    let sampled = |count: u64| match cpu.samples {
-        0 => String::new(),
-        all => format::share(count as f64 / all as f64),
-    };
     let timed = |ns: i64| format::share(ns as f64 / length_ns.max(1) as f64);
+    let sampled = |ns: Option<i64>| ns.map_or_else(String::new, timed);
     let names = cpu.names.iter().take(NAMES).filter(|(_, ns)| *ns > 0);
     let names: Vec<_> =
         names.map(|(name, ns)| format!("{} {}", format::harmless(name), timed(*ns))).collect();
@@ -152,11 +149,11 @@ fn cells(cpu: &CpuNow, length_ns: i64) -> Vec<String> {
     });
     vec![
         cpu.cpu.to_string(),
-        sampled(cpu.user),
-        sampled(cpu.kernel),
+        sampled(cpu.user_ns),
+        sampled(cpu.kernel_ns),
         timed(cpu.deferred_ns),
         timed(cpu.interrupt_ns),
-        sampled(cpu.idle),
+        sampled(cpu.idle_ns),
         if packets == 0 { String::new() } else { numbers::rate(packets, length_ns) },
         names.join(", ") + &polled,
     ]
@@ -172,6 +169,9 @@ fn object(interval: &Interval) -> Value {
             "interrupt_ns": cpu.interrupt_ns,
             "deferred_ns": cpu.deferred_ns,
             "samples": { "all": cpu.samples, "user": cpu.user, "kernel": cpu.kernel, "idle": cpu.idle },
+            "user_ns": cpu.user_ns,
+            "kernel_ns": cpu.kernel_ns,
+            "idle_ns": cpu.idle_ns,
             "names": names.map(|(name, ns)| json!({ "name": name, "exclusive_ns": ns })).collect::<Vec<_>>(),
             "polls": polls
                 .map(|polls| json!({ "device": polls.device, "count": polls.count, "packets": polls.packets }))
@@ -203,6 +203,9 @@ mod tests {
             user: 5,
             kernel: 4,
             idle: 0,
+            user_ns: Some(50_000_000),
+            kernel_ns: Some(40_000_000),
+            idle_ns: Some(0),
             names: vec![("NET_RX".to_owned(), 890_000_000), ("eth0-rx-0".to_owned(), 10_000_000)],
             polls: vec![Polls { device: "eth0".to_owned(), count: 2000, packets: 128_000 }],
         };
