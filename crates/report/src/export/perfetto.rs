@@ -39,11 +39,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// What was written of a trace of processors, in words.
+    pub fn text_of_trace(&self) -> String {
+        format!("interrupts and deferred work: {}", format::count(self.interrupts))
+    }
+
     /// One line for people; `orphans` is the number of slices whose operation was not found.
     pub fn text(&self, orphans: u64) -> String {
-        if self.interrupts > 0 {
-            return format!("interrupts and deferred work: {}", format::count(self.interrupts));
-        }
         let lines = [
             (self.operations, "operations"),
             (self.slices, "slices within them"),

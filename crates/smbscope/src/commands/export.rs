@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use smbscope_report::export::perfetto::PerfettoTrace;
 
+use crate::exit::{Code, Failure};
 use crate::filter_options::{FilterOptions, refuse_nothing, selections};
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::output::Output;
@@ -52,11 +53,19 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
         let output = Output::open(args.out.as_ref())?;
         let watch = output.watch();
         let mut trace = PerfettoTrace::new(output);
-        pipeline::export::processors_to_perfetto(&source, &mut trace, &verbosity)
+        let sums = pipeline::export::processors_to_perfetto(&source, &mut trace, &verbosity)
             .map_err(|error| watch.explain(error))?;
         let (output, counts) = trace.finish();
+        if counts.interrupts == 0 {
+            let what = match sums {
+                0 => "no interrupts and no deferred work",
+                _ => "sums, not single interrupts and deferred work",
+            };
+            let message = format!("the input has {what}: there is nothing to export");
+            return Err(Failure::new(Code::Runtime, message).into());
+        }
         output.finish()?;
-        verbosity.say(&counts.text(0));
+        verbosity.say(&counts.text_of_trace());
         return Ok(());
     }
     args.filter.apply(&mut source, &verbosity)?;

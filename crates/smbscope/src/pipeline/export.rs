@@ -22,22 +22,25 @@ pub fn to_perfetto<W: Write>(
     Ok(export.slices.orphans()?)
 }
 
-/// Writes the interrupts of traces of processors.
+/// Writes the interrupts of traces of processors. Returns the number of sums, which have no times to show.
 pub fn processors_to_perfetto<W: Write>(
     source: &Source,
     trace: &mut PerfettoTrace<W>,
     monitor: &dyn Monitor,
-) -> anyhow::Result<()> {
-    pass(source, &mut [&mut Interrupts { trace }], monitor)
+) -> anyhow::Result<usize> {
+    let mut interrupts = Interrupts { trace, sums: 0 };
+    pass(source, &mut [&mut interrupts], monitor)?;
+    Ok(interrupts.sums)
 }
 
 struct Interrupts<'a, W> {
     trace: &'a mut PerfettoTrace<W>,
+    sums: usize,
 }
 
 impl<W: Write> Analysis for Interrupts<'_, W> {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Interrupts]
+        vec![Table::Interrupts, Table::InterruptTotals]
     }
 
     fn columns(&self) -> Vec<&'static str> {
@@ -45,8 +48,10 @@ impl<W: Write> Analysis for Interrupts<'_, W> {
     }
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        if let Part::Interrupts(batch) = part {
-            self.trace.interrupts(batch)?;
+        match part {
+            Part::Interrupts(batch) => self.trace.interrupts(batch)?,
+            Part::InterruptTotals(rows) => self.sums += rows.len(),
+            _ => {}
         }
         Ok(())
     }
