@@ -40,8 +40,9 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
     }
     let tokenizer = args.anonymize.tokenizer()?;
+    let by = args.by.unwrap_or_default();
     let options =
-        Options { by: args.by, all_phases: args.phase == PhaseCounted::All, ..Options::default() };
+        Options { by, all_phases: args.phase == Some(PhaseCounted::All), ..Options::default() };
     // Both are opened before the first is read, so that a missing input is reported at once.
     let open = |input: &String| {
         let mut source = args.reading.open(std::slice::from_ref(input), tokenizer.clone())?;
@@ -76,7 +77,7 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     });
     let [name_a, name_b] = names;
     let names = [name_a?, name_b?];
-    refuse(&found, args.by, &names)?;
+    refuse(&found, by, &names)?;
     if let Some(mut output) = html {
         let clock = local_time::clock(args.utc, found.a.start_ns);
         output.text(&comparison_html(&found, &names, env!("CARGO_PKG_VERSION"), clock))?;

@@ -48,13 +48,12 @@ pub struct Compare {
     /// Further traces of processors, each compared with A.
     #[arg(value_name = "C")]
     pub more: Vec<String>,
-    /// How to group operations.
-    #[arg(long, value_name = "KEY", default_value = By::default().name(),
-        value_parser = one_of(&By::ALL, By::name, help))]
-    pub by: By,
-    /// Operations of load runs to include.
-    #[arg(long, value_enum, value_name = "PHASE", default_value_t)]
-    pub phase: PhaseCounted,
+    /// How to group operations [default: command].
+    #[arg(long, value_name = "KEY", value_parser = one_of(&By::ALL, By::name, help))]
+    pub by: Option<By>,
+    /// Operations of load runs to include [default: measured].
+    #[arg(long, value_enum, value_name = "PHASE")]
+    pub phase: Option<PhaseCounted>,
     /// Write a self-contained HTML page to this file instead of text to standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

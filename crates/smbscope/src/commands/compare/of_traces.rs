@@ -28,6 +28,11 @@ pub(super) fn run(
     if !matches!(format, None | Some(RowFormat::Text | RowFormat::Json)) {
         return Err(Failure::usage("traces of processors are compared as text or json"));
     }
+    if args.by.is_some() || args.phase.is_some() {
+        return Err(Failure::usage(
+            "traces of processors have no SMB operations: --by and --phase do not apply to them",
+        ));
+    }
     let html = args.html.as_deref().map(Output::file).transpose()?;
     let mut reports = Vec::new();
     let mut meta = Meta { version: env!("CARGO_PKG_VERSION").to_owned(), ..Meta::default() };
