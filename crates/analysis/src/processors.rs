@@ -5,20 +5,24 @@
 //! counter of what did not fit ([`Report::discarded`]).
 
 pub mod compare;
+mod context;
 mod data;
 mod devices;
 mod findings;
 mod groups;
+mod held;
 pub mod now;
 mod per_cpu;
 mod power;
 mod receive;
 mod roles;
+mod sampled;
 mod stacks;
 mod symbols;
 mod timeline;
 mod totals;
 pub mod waiting;
+mod work;
 
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::compute::{max, min};
@@ -26,9 +30,11 @@ use arrow::datatypes::{Int64Type, UInt64Type};
 use hashbrown::HashMap;
 use smbscope_tables::tables::{self, Cpu, Image, InterruptTotal, Trace};
 
+pub use context::Context;
 pub use data::{
     CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, MissingSymbols, PathPart,
-    Processor, Ranked, Report, SampleCounts, SampledGroup, Section, Timeline, TimelineCpu,
+    Processor, Ranked, Recorded, Report, SampleCounts, SampledGroup, SampledShares, Section,
+    Timeline, TimelineCpu,
 };
 use devices::{DEVICES_MAX, Devices};
 pub use findings::{Finding, ProcessorTrouble};
@@ -82,6 +88,10 @@ pub struct Processors {
     symbols: Symbols,
     extent: Option<Extent>,
     totals: totals::Sums,
+    /// Of the rows.
+    occurring: Context,
+    /// Of whole traces, if the rows are those of a period.
+    context: Context,
     /// NUMA nodes of devices, by name.
     device_nodes: HashMap<String, u64>,
 }
@@ -127,8 +137,15 @@ impl Processors {
             symbols: Symbols::default(),
             extent: None,
             totals: totals::Sums::default(),
+            occurring: Context::default(),
+            context: Context::default(),
             device_nodes: HashMap::new(),
         }
+    }
+
+    /// Takes what is outside of the period that the rows are of.
+    pub fn context(&mut self, context: Context) {
+        self.context = context;
     }
 
     /// Takes what traces contain.
@@ -191,6 +208,7 @@ impl Processors {
                 delay_ns: at!(delays, row),
                 work: at!(works, row),
             };
+            self.occurring.interrupt(kind, one.name, one.exclusive_ns.is_some());
             self.processors.interrupt(&one);
             self.groups.add(&one, self.limits);
             self.devices.add(&one);
@@ -235,6 +253,8 @@ impl Processors {
         }
         let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
         let [during, modules, functions] = ["during", "module", "function"].map(text);
+        let weights =
+            batch.column_by_name("weight_ns").and_then(|c| c.as_primitive_opt::<Int64Type>());
         for row in 0..batch.num_rows() {
             let module = at!(modules, row);
             let section = match at!(during, row) {
@@ -247,7 +267,7 @@ impl Processors {
                     None => Section::Unknown,
                 },
             };
-            self.processors.sample(cpus.value(row), section);
+            self.processors.sample(cpus.value(row), section, at!(weights, row));
             self.stacks.sample(Sampled {
                 recording: recordings.value(row),
                 hit: match section {
@@ -310,7 +330,25 @@ impl Processors {
             .filter_map(|trace| trace.ended_at?.checked_sub(trace.started_at?))
             .sum();
         let starts = self.traces.iter().filter_map(|trace| trace.started_at);
-        let processors = self.processors.finish(&self.traces, length_ns);
+        let ends = self.traces.iter().filter_map(|trace| trace.ended_at);
+        let start_ns = starts.min();
+        let extent = start_ns.zip(ends.max());
+        let (totals, totals_discarded) = self.totals.finish(length_ns, self.limits);
+        for one in totals.iter().flat_map(|totals| &totals.cpus) {
+            self.processors.sums(one.cpu, one.interrupt_ns, one.deferred_ns);
+        }
+        let recorded = recorded(&self.traces, &[&self.occurring, &self.context], totals.as_ref());
+        let has_runs = recorded.runs > 0 || self.occurring.families().next().is_some();
+        if let Some((start, end)) = extent.filter(|_| has_runs) {
+            self.bins.cover(start, end);
+            self.groups.cover(start, end);
+        }
+        let covered_ns = match &totals {
+            Some(totals) if totals.of_intervals && !has_runs => totals.covered_ns,
+            _ => length_ns,
+        };
+        let processors =
+            self.processors.finish(&self.traces, covered_ns, &recorded, has_runs, &self.context);
         let possible_ns =
             i64::try_from(processors.rows.len()).unwrap_or(i64::MAX).saturating_mul(length_ns);
         let (groups, groups_discarded) = self.groups.finish(possible_ns, self.limits);
@@ -329,10 +367,10 @@ impl Processors {
         }
         let (in_samples, stacks_discarded) = self.stacks.finish();
         let (symbols_missing, modules_discarded) = self.symbols.finish();
-        let (totals, totals_discarded) = self.totals.finish(length_ns, self.limits);
         let mut report = Report {
             findings: Vec::new(),
-            start_ns: starts.min(),
+            start_ns,
+            recorded,
             length_ns,
             possible_ns,
             discarded: processors.discarded
@@ -347,13 +385,64 @@ impl Processors {
             symbols_missing,
             totals,
             limits: self.limits,
-            timeline: self.bins.timeline(),
+            timeline: self.bins.timeline().filter(|_| has_runs),
             in_samples,
             power: self.power.finish(),
             traces: self.traces,
         };
         report.findings = findings::findings(&report);
         report
+    }
+}
+
+/// Whether smbscope recorded a trace: its clocks of samples tick on all processors but idle ones, and it records all
+/// interrupts and deferred work.
+fn is_own(trace: &Trace) -> bool {
+    trace.format == "smbscope record --cpu"
+}
+
+/// What traces say about interrupts and deferred work, by what occurs in them.
+fn recorded(traces: &[Trace], occurring: &[&Context], totals: Option<&Totals>) -> Recorded {
+    let is_own = traces.iter().any(is_own);
+    let sums = totals.iter().flat_map(|totals| &totals.cpus);
+    let has_sums = |of: fn(&TotalCpu) -> Option<i64>| sums.clone().any(|one| of(one).is_some());
+    let mut families: Vec<_> = occurring.iter().flat_map(|one| one.families().cloned()).collect();
+    let (interrupt_sums, deferred_sums) =
+        (has_sums(|one| one.interrupt_ns), has_sums(|one| one.deferred_ns));
+    families.extend(interrupt_sums.then(|| "isr".to_owned()));
+    families.extend(deferred_sums.then(|| "dpc".to_owned()));
+    if is_own {
+        families.extend(["irq", "softirq"].map(str::to_owned));
+    }
+    families.sort_unstable();
+    families.dedup();
+    Recorded {
+        interrupts: is_own || interrupt_sums || occurring.iter().any(|one| one.classes().0),
+        deferred: is_own || deferred_sums || occurring.iter().any(|one| one.classes().1),
+        families,
+        runs: traces.iter().fold(0, |sum, trace| sum.saturating_add(trace.interrupts)),
+    }
+}
+
+impl Report {
+    /// First and last time of the traces, or of the period.
+    pub fn extent_ns(&self) -> Option<(i64, i64)> {
+        let end = self.traces.iter().filter_map(|trace| trace.ended_at).max();
+        let start = self.start_ns?;
+        Some((start, end.unwrap_or(start.saturating_add(self.length_ns))))
+    }
+
+    /// Whether the traces are of Windows.
+    pub fn is_windows(&self) -> bool {
+        let of_windows = |trace: &Trace| {
+            trace.format.starts_with("Windows") || trace.format.starts_with("xperf")
+        };
+        self.traces.iter().any(of_windows)
+    }
+
+    /// Whether a trace has sums instead of single runs.
+    pub fn is_of_sums(&self) -> bool {
+        self.traces.iter().any(|trace| trace.format.starts_with("xperf"))
     }
 }
 

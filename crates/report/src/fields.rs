@@ -67,6 +67,17 @@ pub fn processors_objects() -> &'static [Object] {
     })
 }
 
+/// The objects of the explanation of a trace of processors; the first is the explanation itself.
+pub fn processors_explain_objects() -> &'static [Object] {
+    static ALL: OnceLock<Vec<Object>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let of_reports = processors::OBJECTS
+            .iter()
+            .filter(|(name, ..)| *name == "recorded" || processors::IN_DIAGNOSES.contains(name));
+        processors::EXPLANATION.iter().chain(of_reports).map(made).collect()
+    })
+}
+
 /// The objects of the plan of a second server; the first is the plan itself.
 pub fn replication_objects() -> &'static [Object] {
     static ALL: OnceLock<Vec<Object>> = OnceLock::new();

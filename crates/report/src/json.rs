@@ -5,13 +5,15 @@
 use serde_json::{Map, Value, json};
 use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::processors::ProcessorTrouble;
 use smbscope_analysis::summary::Bottleneck;
 use smbscope_plan::baseline::judgement::findings::FindingKind;
 use smbscope_plan::namespace::stages::StageId;
 
 use crate::fields::{
     Field, Format, Object, Presence, baseline_objects, cores_objects, explain_objects,
-    namespace_objects, objects, processors_objects, replication_objects, why_objects,
+    namespace_objects, objects, processors_explain_objects, processors_objects,
+    replication_objects, why_objects,
 };
 use crate::{Meta, Report};
 
@@ -58,7 +60,7 @@ pub fn explain_schema() -> Value {
     ] {
         schema["$defs"][object]["properties"][field]["enum"] = values;
     }
-    schema
+    with_troubles(schema)
 }
 
 /// The schema of what `smbscope explain --why WHICH --format json` gives.
@@ -79,7 +81,22 @@ pub fn why_schema() -> Value {
 
 /// The schema of what `smbscope report` gives of a trace of processors.
 pub fn processors_schema() -> Value {
-    schema_of("processors", processors_objects())
+    with_troubles(schema_of("processors", processors_objects()))
+}
+
+/// The schema of what `smbscope explain --format json` gives of a trace of processors.
+pub fn processors_explain_schema() -> Value {
+    with_troubles(schema_of("explain-processors", processors_explain_objects()))
+}
+
+/// The lists of findings about processors are closed.
+fn with_troubles(mut schema: Value) -> Value {
+    let troubles: Vec<_> = ProcessorTrouble::ALL.iter().map(|one| json!(one)).collect();
+    let sure = [Confidence::Low, Confidence::Medium, Confidence::High].map(|one| json!(one));
+    let finding = &mut schema["$defs"]["processor_finding"]["properties"];
+    finding["trouble"]["enum"] = json!(troubles);
+    finding["confidence"]["enum"] = json!(sure);
+    schema
 }
 
 /// The schema of what `smbscope plan cores --format json` gives.

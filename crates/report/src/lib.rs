@@ -38,8 +38,8 @@ pub use comparison::comparison_html;
 pub use forecast::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use html::html;
 pub use json::{
-    baseline_schema, cores_schema, explain_schema, json, namespace_schema, processors_schema,
-    replication_schema, schema, why_schema,
+    baseline_schema, cores_schema, explain_schema, json, namespace_schema,
+    processors_explain_schema, processors_schema, replication_schema, schema, why_schema,
 };
 pub use namespace::{
     FindingSeverity, NamespaceFinding, NamespacePlan, namespace_html, namespace_json,

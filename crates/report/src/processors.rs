@@ -17,7 +17,7 @@ pub use comparison::{
 pub use explain::{processors_explain_json, processors_explain_text};
 use serde_json::{Value, json};
 use smbscope_analysis::processors::{
-    Device, IdleState, InterruptGroup, PowerReport, Processor, Report,
+    Device, IdleState, InterruptGroup, PowerReport, Processor, Report, SampledShares,
 };
 pub use waiting::processors_beside_text;
 
@@ -63,7 +63,13 @@ fn document(report: &Report, meta: &Meta) -> Document {
     }
     match totals {
         Some(totals) => sections.extend(totals::sections(totals)),
-        None => sections.extend([processors(report), interrupts(report)]),
+        None => {
+            sections.push(processors(report));
+            if !report.interrupts.is_empty() {
+                sections.push(interrupts(report));
+            }
+            sections.extend(report.totals.as_ref().and_then(totals::modules));
+        }
     }
     sections.extend(inside::section(report));
     if !report.devices.is_empty() {
@@ -79,9 +85,9 @@ fn document(report: &Report, meta: &Meta) -> Document {
         brand: "smbscope report",
         title: meta.inputs.join(", "),
         span: span(report, meta),
-        verdict: totals.map_or_else(|| verdict::verdict(report), totals::verdict),
+        verdict: verdict::verdict(report),
         tiles: match totals {
-            Some(totals) => totals::tiles(totals, report),
+            Some(totals) => totals::tiles(totals),
             None => verdict::tiles(report),
         },
         notices: coverage::notices(report),
@@ -129,26 +135,46 @@ fn processors(report: &Report) -> Section {
         columns.push(column(of, "thread_share", 0, |row: &Processor| share(row.thread_share)));
         columns.push(column(of, "idle_share", 0, |row: &Processor| share(row.idle_share)));
     }
-    if rows.iter().any(|row| row.samples.all > 0) {
-        type Number = fn(&Processor) -> u64;
-        let kinds: [(&str, Number); 2] =
-            [("user", |row| row.samples.user), ("kernel", |row| row.samples.kernel)];
-        for (name, value) in kinds {
-            let of_samples = move |row: &Processor| match row.samples.all {
-                0 => Cell::Empty,
-                all => Cell::Share(value(row) as f64 / all as f64),
-            };
-            columns.push(column("sample_counts", name, 1, of_samples).grouped("Of samples"));
+    if rows.iter().any(|row| row.sampled.is_some()) {
+        type Share = fn(&SampledShares) -> Option<f64>;
+        // What events do not say is more important.
+        let rank = |is_known: bool| if is_known { 2 } else { 0 };
+        let events = rank(report.recorded.any());
+        let kinds: [(&str, u8, Share); 6] = [
+            ("user", 1, |shares| Some(shares.user)),
+            ("kernel", 1, |shares| Some(shares.kernel)),
+            ("deferred", events, |shares| shares.deferred),
+            ("interrupt", events, |shares| shares.interrupt),
+            ("idle", rank(rows.iter().any(|row| row.idle_ns.is_some())), |shares| {
+                Some(shares.idle)
+            }),
+            ("unknown", 2, |shares| Some(shares.unknown)),
+        ];
+        let is_shown = |value: Share| {
+            rows.iter().any(|row| row.sampled.as_ref().and_then(value).unwrap_or(0.0) > 0.0)
+        };
+        for (name, rank, value) in kinds {
+            if name == "unknown" && !is_shown(value) {
+                continue;
+            }
+            let by_samples = move |row: &Processor| share(row.sampled.as_ref().and_then(value));
+            columns.push(column("sampled_shares", name, rank, by_samples).grouped("By samples"));
         }
     }
-    columns.push(column(of, "deferred_ns", 1, |row: &Processor| Cell::Duration(row.deferred_ns)));
-    columns.push(column(of, "interrupt_ns", 1, |row: &Processor| Cell::Duration(row.interrupt_ns)));
-    columns.push(column(of, "interrupts", 2, |row: &Processor| Cell::Count(row.interrupts)));
+    if report.recorded.any() {
+        columns
+            .push(column(of, "deferred_ns", 1, |row: &Processor| Cell::duration(row.deferred_ns)));
+        columns.push(column(of, "interrupt_ns", 1, |row: &Processor| {
+            Cell::duration(row.interrupt_ns)
+        }));
+        columns.push(column(of, "interrupts", 2, |row: &Processor| Cell::count(row.interrupts)));
+    }
     let times = Table::new("The time of each CPU", "", rows, columns);
     let times = times.cut(2 * IN_TEXT, IN_PAGE, "SELECT * FROM cpus");
     let mut blocks: Vec<_> = over_time::strip(report).map(Block::Strip).into_iter().collect();
     blocks.push(Block::Table(times));
     if rows.iter().any(|row| row.samples.all > 0) {
+        blocks.extend(coverage::sampled(report).map(Block::Note));
         blocks.push(Block::fold("What samples hit on each CPU", vec![Block::Table(samples(rows))]));
     }
     Section {

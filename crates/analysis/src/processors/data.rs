@@ -33,6 +33,8 @@ pub struct Report {
     /// The same for all processors together.
     pub possible_ns: i64,
     pub limits: Limits,
+    /// What the traces say about interrupts and deferred work.
+    pub recorded: Recorded,
     pub processors: Vec<Processor>,
     /// By kind and name, the most time first.
     pub interrupts: Vec<InterruptGroup>,
@@ -53,6 +55,27 @@ pub struct Report {
     pub traces: Vec<Trace>,
     /// Rows left out because a list was full.
     pub discarded: u64,
+}
+
+/// What traces say about interrupts and deferred work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// Handlers of interrupts were recorded, as single runs or as sums.
+    pub interrupts: bool,
+    /// Deferred work was recorded.
+    pub deferred: bool,
+    /// Events that were recorded, by what a tracer can switch on alone: softirq, irq, napi_poll, dpc, isr, and each
+    /// vector of the local APIC by its name. In the order of their names.
+    pub families: Vec<String>,
+    /// Runs of the whole traces; more than the report has if it covers a period.
+    pub runs: u64,
+}
+
+impl Recorded {
+    /// Whether anything is known about interrupts and deferred work but what samples hit.
+    pub fn any(&self) -> bool {
+        self.interrupts || self.deferred || self.runs > 0
+    }
 }
 
 /// Exclusive time of interrupts and deferred work in bins of equal width.
@@ -131,10 +154,10 @@ pub struct Processor {
     pub socket: Option<u64>,
     pub core: Option<u64>,
     pub thread: Option<u64>,
-    /// Handlers of interrupts.
-    pub interrupt_ns: i64,
-    /// Deferred work: DPCs, softirqs.
-    pub deferred_ns: i64,
+    /// Handlers of interrupts; null if they were not recorded.
+    pub interrupt_ns: Option<i64>,
+    /// Deferred work: DPCs, softirqs; null if it was not recorded.
+    pub deferred_ns: Option<i64>,
     /// Threads, without what interrupted them; null without context switches.
     pub thread_ns: Option<i64>,
     pub idle_ns: Option<i64>,
@@ -143,8 +166,52 @@ pub struct Processor {
     pub deferred_share: Option<f64>,
     pub thread_share: Option<f64>,
     pub idle_share: Option<f64>,
-    pub interrupts: u64,
+    /// Runs; null if there are sums only, or nothing was recorded.
+    pub interrupts: Option<u64>,
     pub samples: SampleCounts,
+    /// Shares by samples; null without samples.
+    pub sampled: Option<SampledShares>,
+}
+
+impl Processor {
+    /// Share of the time in interrupts and deferred work; `None` if neither was recorded.
+    pub fn busy_share(&self) -> Option<f64> {
+        match (self.interrupt_share, self.deferred_share) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        }
+    }
+
+    /// Time in interrupts and deferred work; `None` if neither was recorded.
+    pub fn busy_ns(&self) -> Option<i64> {
+        match (self.interrupt_ns, self.deferred_ns) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        }
+    }
+}
+
+/// What a processor did, by samples. The shares add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SampledShares {
+    /// Whether these are parts of the time. Otherwise they are parts of the samples: a processor that is not sampled
+    /// while it is idle looks busier than it is.
+    pub of_time: bool,
+    /// Null if the trace does not say which samples hit handlers of interrupts and deferred work.
+    pub interrupt: Option<f64>,
+    pub deferred: Option<f64>,
+    pub kernel: f64,
+    pub user: f64,
+    pub idle: f64,
+    /// Samples of which it is not known what they hit.
+    pub unknown: f64,
+}
+
+impl SampledShares {
+    /// Interrupts and deferred work; zero if they are not known.
+    pub fn busy(&self) -> f64 {
+        self.interrupt.unwrap_or(0.0) + self.deferred.unwrap_or(0.0)
+    }
 }
 
 /// What samples hit.

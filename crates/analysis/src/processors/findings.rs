@@ -2,17 +2,20 @@
 //!
 //! Owns the thresholds and their reasons. Everything is derived from the finished [`Report`].
 
+mod locked;
 mod trouble;
+mod words;
 
 use super::data::{Device, InterruptGroup, PathPart, Processor, Report};
 use super::receive::is_adapter;
 use super::roles::Role;
+use super::totals::TotalModule;
+use super::work::{self, Work};
 use crate::evidence::{Confidence, Figure, Remedy};
 
 pub use trouble::{Finding, ProcessorTrouble};
+use words::{duration, grouped};
 
-/// A processor with this share of its time in interrupts and deferred work has hardly time for threads.
-pub const LOCKED_SHARE: f64 = 0.5;
 /// A share from which on the receive work should be divided.
 const BUSY_SHARE: f64 = 0.25;
 /// Long runs count if they take this share of the time of one processor, and there are as many.
@@ -41,14 +44,16 @@ const LONG_NAMES: usize = 3;
 
 /// All findings, the most costly first.
 pub(super) fn findings(report: &Report) -> Vec<Finding> {
-    let is_windows = report.traces.iter().any(|trace| trace.format.starts_with("Windows"));
+    let is_windows = report.is_windows();
     let mut found = Vec::new();
-    found.extend(locked(report, is_windows));
+    found.extend(locked::locked(report, is_windows));
     if let Some(samples) = &report.in_samples {
         let is_in = |part: &&PathPart| {
             part.samples >= PATH_SAMPLES && part.share >= PATH_SHARE && part.own_share >= PATH_SHARE
         };
-        let deferred: i64 = report.processors.iter().map(|one| one.deferred_ns).sum();
+        let deferred =
+            Some(report.processors.iter().filter_map(|one| one.deferred_ns).sum::<i64>())
+                .filter(|_| report.recorded.deferred);
         for part in samples.receive.iter().filter(is_in) {
             found.extend(in_path(part, deferred, samples.deferred, is_windows));
         }
@@ -60,6 +65,16 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
             && group.over_limit_ns as f64 >= LONG_SHARE * report.length_ns as f64
     });
     found.extend(long.take(LONG_NAMES).map(|group| long_runs(group, is_windows)));
+    if let Some(totals) = &report.totals {
+        let long = totals
+            .modules
+            .iter()
+            .filter(|module| module.over_limit_least.is_some_and(|least| least >= LONG_LEAST));
+        let long = long
+            .filter_map(|module| long_sums(module, is_windows))
+            .filter(|one| one.cost_ns.unwrap_or(0) as f64 >= LONG_SHARE * totals.covered_ns as f64);
+        found.extend(long.take(LONG_NAMES));
+    }
     found.extend(tracing(report, is_windows));
     found.extend(power_saving(report, is_windows));
     // What holds processors comes first, then causes by what they cost, then what is a symptom of these.
@@ -75,11 +90,11 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
 }
 
 fn busy(one: &Processor) -> f64 {
-    one.interrupt_share.unwrap_or(0.0) + one.deferred_share.unwrap_or(0.0)
+    one.busy_share().unwrap_or(0.0)
 }
 
-fn name(group: &InterruptGroup) -> &str {
-    group.name.as_deref().unwrap_or("a routine without a name")
+fn name(name: Option<&str>) -> &str {
+    name.unwrap_or("a routine without a name")
 }
 
 fn seconds(ns: i64) -> f64 {
@@ -93,93 +108,20 @@ fn numbers(cpus: &[u64]) -> String {
     format!("{}{more}", words.join(", "))
 }
 
-fn locked(report: &Report, is_windows: bool) -> Option<Finding> {
-    let held: Vec<_> = report.processors.iter().filter(|one| busy(one) >= LOCKED_SHARE).collect();
-    let cpus: Vec<u64> = held.iter().map(|one| one.cpu).collect();
-    if cpus.is_empty() {
-        return None;
-    }
-    let cost: i64 = held.iter().map(|one| one.interrupt_ns + one.deferred_ns).sum();
-    let possible = report.length_ns.saturating_mul(cpus.len() as i64);
-    let on_held = |group: &InterruptGroup| -> i64 {
-        let on = group.cpus.iter().filter(|one| cpus.contains(&one.cpu));
-        on.map(|one| one.exclusive_ns).sum()
-    };
-    let most = report.interrupts.iter().max_by_key(|group| on_held(group))?;
-    let most_ns = on_held(most);
-    let what = format!(
-        "CPU {} of {}: {:.0} % of the time goes to interrupts and deferred work, most of it to {} ({}): {:.1} of {:.1} possible CPU seconds",
-        numbers(&cpus),
-        report.processors.len(),
-        100.0 * cost as f64 / possible.max(1) as f64,
-        name(most),
-        most.kind,
-        seconds(most_ns),
-        seconds(possible),
-    );
-    Some(Finding {
-        trouble: ProcessorTrouble::LockedProcessors,
-        what,
-        cost_ns: Some(cost),
-        since_ns: since(report, &cpus),
-        confidence: Confidence::High,
-        because: format!("each run was recorded with its beginning and end ({} runs)", most.count),
-        figures: vec![
-            figure("processors", cpus.len() as f64, ""),
-            figure("held_share", cost as f64 / possible.max(1) as f64, "share"),
-            figure("most_ns", most_ns as f64, "ns"),
-        ],
-        cpus,
-        remedies: match is_windows {
-            true => vec![
-                Remedy {
-                    at: "Windows",
-                    action: "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings",
-                },
-                Remedy {
-                    at: "Windows",
-                    action: "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ...",
-                },
-            ],
-            false => vec![
-                Remedy {
-                    at: "Linux",
-                    action: "spread the receive work over queues and CPUs: ethtool -l DEV, ethtool -L DEV combined N, /proc/irq/N/smp_affinity_list",
-                },
-                Remedy {
-                    at: "Linux",
-                    action: "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope",
-                },
-            ],
-        },
-    })
-}
-
-/// The beginning of the last period in which all these processors are held to the end, if that is not the start.
-fn since(report: &Report, cpus: &[u64]) -> Option<i64> {
-    let timeline = report.timeline.as_ref()?;
-    let lanes: Vec<_> = timeline.cpus.iter().filter(|one| cpus.contains(&one.cpu)).collect();
-    let is_held = |bin: usize| {
-        lanes.iter().all(|lane| {
-            let at = |bins: &[i64]| bins.get(bin).copied().unwrap_or(0);
-            let busy = at(&lane.deferred_ns) + at(&lane.interrupt_ns);
-            busy as f64 >= LOCKED_SHARE * timeline.bin_ns as f64
-        })
-    };
-    // The last bin may not be full.
-    let last = (timeline.bins as usize).checked_sub(2)?;
-    let first = (0..=last).rev().take_while(|&bin| is_held(bin)).last()?;
-    (first > 0).then(|| timeline.start_ns + timeline.bin_ns * first as i64)
-}
-
-fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) -> Option<Finding> {
+fn in_path(
+    part: &PathPart,
+    deferred_ns: Option<i64>,
+    samples: u64,
+    is_windows: bool,
+) -> Option<Finding> {
     let trouble = match part.role {
         Role::Team => ProcessorTrouble::TeamInReceivePath,
         Role::Filter => ProcessorTrouble::FilterInReceivePath,
         _ => return None,
     };
-    let cost = part.own_share * deferred_ns as f64 * part.samples as f64
-        / (samples.max(1) as f64 * part.share.max(1e-9));
+    let of_deferred =
+        part.own_share * part.samples as f64 / (samples.max(1) as f64 * part.share.max(1e-9));
+    let cost = deferred_ns.map(|deferred| (of_deferred * deferred as f64) as i64);
     let what = format!(
         "{} is between the network adapter and TCP: it is in the stacks of {:.0} % of the samples of received packets, and {:.0} % hit it itself",
         part.name,
@@ -219,17 +161,22 @@ fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) ->
     Some(Finding {
         trouble,
         what,
-        cost_ns: Some(cost as i64),
+        cost_ns: cost,
         cpus: Vec::new(),
         confidence: match part.samples {
             1_000.. => Confidence::High,
             _ => Confidence::Medium,
         },
         because: format!(
-            "{} samples have it in their stacks; its cost is estimated from them",
-            part.samples
+            "{} samples have it in their stacks; its cost is {} them",
+            grouped(part.samples),
+            match cost {
+                Some(_) => "estimated from",
+                None => "not known without the time of deferred work, only",
+            }
         ),
         since_ns: None,
+        until_ns: None,
         figures: vec![
             figure("samples", part.samples as f64, ""),
             figure("share", part.share, "share"),
@@ -242,24 +189,25 @@ fn in_path(part: &PathPart, deferred_ns: i64, samples: u64, is_windows: bool) ->
 /// The receive work of the network: NET_RX on Linux, the DPCs of NDIS and of adapters on Windows.
 fn few(report: &Report, is_windows: bool) -> Option<Finding> {
     let adapters = report.adapters();
-    let is_receive = |group: &&InterruptGroup| {
-        let name = group.name.as_deref().unwrap_or_default();
-        match group.kind.as_str() {
+    let is_receive = |work: &&Work| {
+        let name = work.name.as_deref().unwrap_or_default();
+        match work.kind.as_str() {
             "softirq" => name == "NET_RX",
             "dpc" | "threaded_dpc" => is_adapter(name, &adapters),
             _ => false,
         }
     };
-    let group = report.interrupts.iter().find(is_receive)?;
-    let all: i64 = group.cpus.iter().map(|one| one.exclusive_ns).sum();
+    let works = work::all(report);
+    let group = works.iter().find(is_receive)?;
+    let all: i64 = group.cpus.iter().map(|(_, ns)| *ns).sum();
     let mut sum = 0;
     let mut cpus: Vec<u64> = Vec::new();
-    for one in &group.cpus {
+    for (cpu, ns) in &group.cpus {
         if sum as f64 >= FEW_SHARE * all as f64 {
             break;
         }
-        sum += one.exclusive_ns;
-        cpus.push(one.cpu);
+        sum += ns;
+        cpus.push(*cpu);
     }
     let of = |cpu: &u64| report.processors.iter().find(|one| one.cpu == *cpu);
     let most = cpus.iter().filter_map(of).map(busy).fold(0.0, f64::max);
@@ -282,7 +230,7 @@ fn few(report: &Report, is_windows: bool) -> Option<Finding> {
         report.processors.len(),
         numbers(&cpus),
         100.0 * sum as f64 / all.max(1) as f64,
-        name(group),
+        name(group.name.as_deref()),
         100.0 * most,
     );
     Some(Finding {
@@ -290,8 +238,14 @@ fn few(report: &Report, is_windows: bool) -> Option<Finding> {
         what,
         cost_ns: Some(sum),
         confidence: Confidence::High,
-        because: format!("the CPU of each of {} runs was recorded", group.count),
+        because: match group.count {
+            Some(count) if report.totals.is_none() => {
+                format!("the CPU of each of {} runs was recorded", grouped(count))
+            }
+            _ => "the input has sums of the time on each CPU".to_owned(),
+        },
         since_ns: None,
+        until_ns: None,
         figures: vec![
             figure("processors", cpus.len() as f64, ""),
             figure("busiest_share", most, "share"),
@@ -316,35 +270,77 @@ fn long_runs(group: &InterruptGroup, is_windows: bool) -> Finding {
     Finding {
         trouble: ProcessorTrouble::LongRuns,
         what: format!(
-            "{} ({}): {} of {} runs take longer than {} µs, {:.2} CPU seconds in all; the longest takes {:.0} µs",
-            name(group),
+            "{} ({}): {} of {} runs take longer than {}, {:.2} CPU seconds in all; the longest takes {}",
+            name(group.name.as_deref()),
             group.kind,
-            group.over_limit,
-            group.count,
-            group.limit_ns / 1_000,
+            grouped(group.over_limit),
+            grouped(group.count),
+            duration(group.limit_ns),
             seconds(group.over_limit_ns),
-            group.duration.max_ns.unwrap_or(0) as f64 / 1e3,
+            duration(group.duration.max_ns.unwrap_or(0)),
         ),
         cost_ns: Some(group.over_limit_ns),
         cpus,
         confidence: Confidence::High,
         because: "each run was recorded with its beginning and end".to_owned(),
         since_ns: None,
+        until_ns: None,
         figures: vec![
             figure("over_limit", group.over_limit as f64, ""),
             figure("runs", group.count as f64, ""),
             figure("limit_ns", group.limit_ns as f64, "ns"),
         ],
-        remedies: match is_windows {
-            true => vec![Remedy {
-                at: "Windows",
-                action: "update the driver; record with stacks (-stackwalk profile) to see what it calls",
-            }],
-            false => vec![Remedy {
-                at: "Linux",
-                action: "record samples with call chains (perf record -a -g) to see what runs in it; for NET_RX, net.core.netdev_budget_usecs bounds one run",
-            }],
-        },
+        remedies: long_remedies(is_windows),
+    }
+}
+
+/// Runs above the limit in sums: at least as many as the histogram says, which took at least the lower bounds of its parts.
+fn long_sums(module: &TotalModule, is_windows: bool) -> Option<Finding> {
+    let (least, count) = (module.over_limit_least?, module.count?);
+    let above = module.histogram.iter().filter(|one| one.above_ns >= module.limit_ns);
+    let time_ns = above.fold(0_i64, |sum, one| {
+        let runs = i64::try_from(one.count).unwrap_or(i64::MAX);
+        sum.saturating_add(one.above_ns.saturating_mul(runs))
+    });
+    let mut cpus = module.cpus.clone();
+    cpus.sort_unstable();
+    Some(Finding {
+        trouble: ProcessorTrouble::LongRuns,
+        what: format!(
+            "{} ({}): at least {} of {} runs take longer than {}, {:.2} CPU seconds or more in all; the longest takes more than {}",
+            module.name,
+            module.kind,
+            grouped(least),
+            grouped(count),
+            duration(module.limit_ns),
+            seconds(time_ns),
+            duration(module.longest_above_ns?),
+        ),
+        cost_ns: Some(time_ns),
+        cpus,
+        confidence: Confidence::High,
+        because: "the input counts runs between bounds of their durations".to_owned(),
+        since_ns: None,
+        until_ns: None,
+        figures: vec![
+            figure("over_limit", least as f64, ""),
+            figure("runs", count as f64, ""),
+            figure("limit_ns", module.limit_ns as f64, "ns"),
+        ],
+        remedies: long_remedies(is_windows),
+    })
+}
+
+fn long_remedies(is_windows: bool) -> Vec<Remedy> {
+    match is_windows {
+        true => vec![Remedy {
+            at: "Windows",
+            action: "update the driver; record with stacks (-stackwalk profile) to see what it calls",
+        }],
+        false => vec![Remedy {
+            at: "Linux",
+            action: "record samples with call chains (perf record -a -g) to see what runs in it; for NET_RX, net.core.netdev_budget_usecs bounds one run",
+        }],
     }
 }
 
@@ -359,6 +355,7 @@ fn tracing(report: &Report, is_windows: bool) -> Option<Finding> {
         confidence: Confidence::Medium,
         because: "names of functions in the stacks of samples".to_owned(),
         since_ns: None,
+        until_ns: None,
         figures: vec![figure("share", share, "share")],
         remedies: vec![Remedy {
             at: if is_windows { "Windows" } else { "Linux" },
@@ -394,6 +391,7 @@ fn remote(report: &Report, device: &Device) -> Option<Finding> {
         because: "where the work ran was recorded; what the distance costs was not measured"
             .to_owned(),
         since_ns: None,
+        until_ns: None,
         figures: vec![figure("remote_share", share, "share"), figure("own_node", own as f64, "")],
         cpus,
         remedies: vec![Remedy {
@@ -437,18 +435,20 @@ fn power_saving(report: &Report, is_windows: bool) -> Option<Finding> {
     Some(Finding {
         trouble: ProcessorTrouble::PowerSaving,
         what: format!(
-            "{how}, and work on idle CPUs begins late: 5 % of it more than {:.0} µs after the request, {:.0} µs on busy ones",
-            idle_p95 as f64 / 1e3,
-            busy_p95 as f64 / 1e3
+            "{how}, and work on idle CPUs begins late: 5 % of it more than {} after the request, {} on busy ones",
+            duration(idle_p95),
+            duration(busy_p95)
         ),
         cost_ns: None,
         cpus: Vec::new(),
         confidence: Confidence::Medium,
         because: format!(
             "delays of {} runs on idle and {} on busy CPUs; other causes of late work on idle CPUs, such as a virtual machine that has to be scheduled, look the same",
-            idle.n, busy.n
+            grouped(idle.n),
+            grouped(busy.n)
         ),
         since_ns: None,
+        until_ns: None,
         figures: vec![
             figure("idle_delay_p95", idle_p95 as f64, "ns"),
             figure("busy_delay_p95", busy_p95 as f64, "ns"),

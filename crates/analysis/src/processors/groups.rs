@@ -77,12 +77,17 @@ impl Groups {
         }
     }
 
+    /// The trace is from one time to another: a name that begins late has intervals without it before.
+    pub(super) fn cover(&mut self, from: i64, to: i64) {
+        self.bins.cover(from, to);
+    }
+
     /// The groups, the most time first, and how many rows are in none.
     pub(super) fn finish(self, possible_ns: i64, limits: Limits) -> (Vec<InterruptGroup>, u64) {
         let (bin_ns, mut lanes) = self
             .bins
             .finish(INTERVALS_MAX)
-            .map_or((0, BTreeMap::new()), |(_, bin_ns, lanes)| (bin_ns, lanes));
+            .map_or((0, BTreeMap::new()), |bins| (bins.bin_ns, bins.lanes));
         let mut groups: Vec<_> = self
             .by_name
             .into_iter()
@@ -130,6 +135,10 @@ fn longest(durations: &Latency) -> Vec<Ranked> {
     let (mut count, mut next) = (0_u64, 1.0_f64);
     let values = durations.values();
     for (place, &(duration_ns, n)) in values.iter().rev().enumerate() {
+        // Several of one duration are a line, which begins at the first of them.
+        if n > 1 && (ranked.is_empty() || (count + u64::from(n)) as f64 >= next) {
+            ranked.push(Ranked { count: count + 1, duration_ns });
+        }
         count += u64::from(n);
         if count as f64 >= next || place + 1 == values.len() {
             ranked.push(Ranked { count, duration_ns });

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use smbscope_tables::tables::{Cpu, Trace};
 
-use super::data::{Processor, SampleCounts, Section};
+use super::context::Context;
+use super::data::{Processor, Recorded, SampleCounts, Section};
 use super::groups::share;
-use super::{Class, Row};
+use super::sampled::{Known, Weights};
+use super::{Class, Row, is_own};
 
 /// Most processors.
 const CPUS_MAX: usize = 16_384;
@@ -29,6 +31,7 @@ struct State {
     within_idle_ns: i64,
     within_threads_ns: i64,
     samples: SampleCounts,
+    weights: Weights,
 }
 
 /// Time of threads and idle time of one processor in one trace, from its context switches.
@@ -85,10 +88,18 @@ impl Processors {
         *within = within.saturating_add(exclusive);
     }
 
-    pub(super) fn sample(&mut self, cpu: u64, section: Section) {
+    pub(super) fn sample(&mut self, cpu: u64, section: Section, weight_ns: Option<i64>) {
         if let Some(state) = self.cpu(cpu) {
             state.samples.add(section);
+            state.weights.add(section, weight_ns);
         }
+    }
+
+    /// Adds sums of a trace that has no single interrupts.
+    pub(super) fn sums(&mut self, cpu: u64, interrupt_ns: Option<i64>, deferred_ns: Option<i64>) {
+        let Some(state) = self.cpu(cpu) else { return };
+        state.interrupt_ns = state.interrupt_ns.saturating_add(interrupt_ns.unwrap_or(0));
+        state.deferred_ns = state.deferred_ns.saturating_add(deferred_ns.unwrap_or(0));
     }
 
     pub(super) fn switch(&mut self, place: Place<'_>, time: i64, old: u64, new: u64) {
@@ -109,12 +120,40 @@ impl Processors {
         state.since = (time, new == 0);
     }
 
-    /// The processors, in the order of their numbers.
-    pub(super) fn finish(mut self, traces: &[Trace], length_ns: i64) -> Finished {
+    /// The processors, in the order of their numbers. What was not recorded is not known.
+    pub(super) fn finish(
+        mut self,
+        traces: &[Trace],
+        length_ns: i64,
+        recorded: &Recorded,
+        has_runs: bool,
+        context: &Context,
+    ) -> Finished {
+        let sampled = traces.iter().filter(|trace| trace.samples > 0);
+        let is_own = sampled.clone().count() > 0 && sampled.clone().all(is_own);
+        // Many clocks do not tick in handlers, so no sample of one does not say that none ran.
+        let during = self.cpus.values().map(|state| state.weights.during());
+        let during = during.fold((recorded.interrupts, recorded.deferred), |all, one| {
+            (all.0 || one.0, all.1 || one.1)
+        });
         // A processor without a switch is unknown, not idle.
         let mut times = HashMap::<u64, (i64, i64)>::new();
         for trace in traces {
-            let Some(cpus) = self.switched.remove(&trace.recording) else { continue };
+            let mut cpus = self.switched.remove(&trace.recording).unwrap_or_default();
+            // A processor without a switch in the period does what its last one before says.
+            if let Some(start) = trace.started_at {
+                for (cpu, is_idle) in context.of(&trace.recording) {
+                    if self.cpus.contains_key(&cpu) || self.cpus.len() < CPUS_MAX {
+                        self.cpus.entry(cpu).or_default();
+                        cpus.entry(cpu).or_insert(Switched {
+                            first: (start, is_idle),
+                            since: (start, is_idle),
+                            idle_ns: 0,
+                            thread_ns: 0,
+                        });
+                    }
+                }
+            }
             for (cpu, mut state) in cpus {
                 let (first, was_idle) = state.first;
                 let before = trace.started_at.map_or(0, |start| first.saturating_sub(start));
@@ -133,22 +172,26 @@ impl Processors {
             let idle = known.map(|known| known.0.saturating_sub(state.within_idle_ns).max(0));
             let thread = known.map(|known| known.1.saturating_sub(state.within_threads_ns).max(0));
             let share = |part: i64| share(part, length_ns);
+            let interrupt = Some(state.interrupt_ns).filter(|_| recorded.interrupts);
+            let deferred = Some(state.deferred_ns).filter(|_| recorded.deferred);
+            let known = Known { length_ns, is_own, during, idle_ns: idle };
             Processor {
                 cpu,
                 node: place.node,
                 socket: place.socket,
                 core: place.core,
                 thread: place.thread,
-                interrupt_ns: state.interrupt_ns,
-                deferred_ns: state.deferred_ns,
+                interrupt_ns: interrupt,
+                deferred_ns: deferred,
                 thread_ns: thread,
                 idle_ns: idle,
-                interrupt_share: share(state.interrupt_ns),
-                deferred_share: share(state.deferred_ns),
+                interrupt_share: interrupt.and_then(share),
+                deferred_share: deferred.and_then(share),
                 thread_share: thread.and_then(share),
                 idle_share: idle.and_then(share),
-                interrupts: state.interrupts,
+                interrupts: Some(state.interrupts).filter(|_| has_runs),
                 samples: state.samples,
+                sampled: state.weights.shares(known),
             }
         });
         Finished { rows: rows.collect(), discarded: self.discarded }

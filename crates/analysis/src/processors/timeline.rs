@@ -21,13 +21,15 @@ const LANES_MAX: usize = 1 << 15;
 #[derive(Clone, Debug)]
 pub(super) struct Bins<K> {
     start_ns: Option<i64>,
+    /// Bins reach to here, whatever is in them.
+    end_ns: Option<i64>,
     bin_ns: i64,
     lanes: BTreeMap<K, Vec<i64>>,
 }
 
 impl<K> Default for Bins<K> {
     fn default() -> Bins<K> {
-        Bins { start_ns: None, bin_ns: NARROWEST_NS, lanes: BTreeMap::new() }
+        Bins { start_ns: None, end_ns: None, bin_ns: NARROWEST_NS, lanes: BTreeMap::new() }
     }
 }
 
@@ -82,14 +84,32 @@ impl<K: Ord> Bins<K> {
         }
     }
 
+    /// Number of bins.
     fn longest(&self) -> usize {
-        self.lanes.values().map(Vec::len).max().unwrap_or(0)
+        let to_end = self.start_ns.zip(self.end_ns).map_or(0, |(start, end)| {
+            end.saturating_sub(start).saturating_add(self.bin_ns - 1).div_euclid(self.bin_ns)
+        });
+        self.lanes.values().map(Vec::len).max().unwrap_or(0).max(to_end.max(0) as usize)
+    }
+
+    /// Makes bins reach from one time to another. The first bin can begin earlier, by less than its width.
+    pub(super) fn cover(&mut self, from: i64, to: i64) {
+        if to <= from {
+            return;
+        }
+        let start = *self.start_ns.get_or_insert(from);
+        self.end_ns = Some(to);
+        if from < start {
+            self.begin_earlier(from);
+        }
+        self.widen(to.saturating_sub(self.start_ns.unwrap_or(from)));
     }
 
     fn begin_earlier(&mut self, start: i64) {
         let Some(old) = self.start_ns else { return };
         loop {
-            let shift = old.saturating_sub(start).div_euclid(self.bin_ns) + 1;
+            let apart = old.saturating_sub(start);
+            let shift = apart.saturating_sub(1).div_euclid(self.bin_ns) + 1;
             let fits = shift.saturating_add(self.longest() as i64) <= BINS_MAX as i64;
             if fits || self.bin_ns > i64::MAX / 4 {
                 for bins in self.lanes.values_mut() {
@@ -102,15 +122,25 @@ impl<K: Ord> Bins<K> {
         }
     }
 
-    /// At most this many bins for each lane, all with the same number: where they begin, their width, and the lanes.
-    pub(super) fn finish(mut self, most: usize) -> Option<(i64, i64, BTreeMap<K, Vec<i64>>)> {
+    /// At most this many bins for each lane, all with the same number; `None` without a time.
+    pub(super) fn finish(mut self, most: usize) -> Option<Filled<K>> {
         while self.longest() > most.max(1) {
             self.double();
         }
         let bins = self.longest();
         self.lanes.values_mut().for_each(|lane| lane.resize(bins, 0));
-        Some((self.start_ns?, self.bin_ns, self.lanes))
+        let (start_ns, bin_ns, lanes) = (self.start_ns?, self.bin_ns, self.lanes);
+        Some(Filled { start_ns, bin_ns, bins, lanes })
     }
+}
+
+/// Bins that are complete.
+#[derive(Debug)]
+pub(super) struct Filled<K> {
+    pub(super) start_ns: i64,
+    pub(super) bin_ns: i64,
+    pub(super) bins: usize,
+    pub(super) lanes: BTreeMap<K, Vec<i64>>,
 }
 
 /// Bins of processors: a lane for each, and for each class of work.
@@ -122,11 +152,10 @@ impl OfCpus {
         self.add((row.cpu, row.class == Class::Interrupt), row);
     }
 
-    /// The result; `None` without an interrupt that has a duration.
+    /// The result; `None` without an interrupt that has a duration, unless a time is covered.
     pub(super) fn timeline(self) -> Option<Timeline> {
         let most = if self.lanes.len() > MANY_CPUS { BINS_OF_MANY } else { BINS_MAX };
-        let (start_ns, bin_ns, lanes) = self.finish(most)?;
-        let bins = lanes.values().next().map_or(0, Vec::len);
+        let Filled { start_ns, bin_ns, bins, lanes } = self.finish(most)?;
         let mut cpus: BTreeMap<u64, TimelineCpu> = BTreeMap::new();
         for ((cpu, is_interrupt), lane) in lanes {
             let of = cpus.entry(cpu).or_insert_with(|| TimelineCpu {
@@ -185,11 +214,36 @@ mod tests {
     }
 
     #[test]
+    fn bins_reach_over_the_whole_trace() {
+        let second = 1_000_000_000;
+        for (first, begin, end) in [(40, 0, 60), (0, 0, 60), (59, 0, 60), (5, 3, 7)] {
+            let mut bins = OfCpus::default();
+            for number in 0..20 {
+                bins.interrupt(&row(0, first * second + number * second / 20, 1_000_000));
+            }
+            bins.cover(begin * second, end * second);
+            let timeline = bins.timeline().unwrap();
+            let last = timeline.start_ns + timeline.bin_ns * timeline.bins as i64;
+            let begin = begin * second;
+            assert!(timeline.bins as usize <= BINS_MAX && timeline.bins > 60);
+            assert!(timeline.start_ns <= begin && timeline.start_ns > begin - timeline.bin_ns);
+            assert!(last >= end * second && last < end * second + timeline.bin_ns, "{timeline:?}");
+            let sum: i64 = timeline.cpus.iter().flat_map(|cpu| &cpu.deferred_ns).sum();
+            assert_eq!(sum, 20_000_000);
+        }
+        // Nothing happened.
+        let mut bins = OfCpus::default();
+        bins.cover(0, second);
+        assert!(bins.timeline().unwrap().bins > 60);
+    }
+
+    #[test]
     fn times_at_the_ends_of_the_range_do_not_fail() {
         let mut bins = OfCpus::default();
         bins.interrupt(&row(0, 0, i64::MAX));
         bins.interrupt(&row(0, i64::MIN, 5));
         bins.interrupt(&row(0, i64::MAX, i64::MAX));
+        bins.cover(i64::MIN, i64::MAX);
         assert!(bins.timeline().is_some());
         assert!(OfCpus::default().timeline().is_none());
     }

@@ -4,7 +4,7 @@
 //! is known as a range.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use smbscope_tables::tables::InterruptTotal;
@@ -19,6 +19,11 @@ const CPUS_MAX: usize = 8192;
 /// What is known of interrupts and deferred work without single ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
+    /// Time that the sums of processors are about.
+    pub covered_ns: i64,
+    /// Whether they come from the intervals of the input, because a period was selected that its whole sums cannot be
+    /// cut to: there are no modules then.
+    pub of_intervals: bool,
     pub cpus: Vec<TotalCpu>,
     /// By kind and name, the most time first.
     pub modules: Vec<TotalModule>,
@@ -28,9 +33,10 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TotalCpu {
     pub cpu: u64,
-    pub deferred_ns: i64,
-    pub interrupt_ns: i64,
-    /// Both as parts of the length of the trace.
+    /// Null if the input does not have them.
+    pub deferred_ns: Option<i64>,
+    pub interrupt_ns: Option<i64>,
+    /// Both as parts of the covered time.
     pub deferred_share: Option<f64>,
     pub interrupt_share: Option<f64>,
     /// The highest share of both in one interval, and when that begins; null without intervals.
@@ -57,6 +63,8 @@ pub struct TotalModule {
     pub longest_above_ns: Option<i64>,
     /// The processors on which it ran, the most time first.
     pub cpus: Vec<u64>,
+    /// Its time on each of these, ns.
+    pub cpus_ns: Vec<i64>,
     pub histogram: Vec<TotalBucket>,
 }
 
@@ -77,10 +85,50 @@ struct Group {
 
 #[derive(Debug, Default)]
 struct OfCpu {
+    whole: Times,
+    /// By recording, begin and end.
+    intervals: BTreeMap<(String, i64, i64), Times>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
     deferred_ns: i64,
     interrupt_ns: i64,
-    /// By begin and end.
-    intervals: BTreeMap<(i64, i64), i64>,
+}
+
+impl Times {
+    fn add(&mut self, class: Class, ns: i64) {
+        let sum = match class {
+            Class::Deferred => &mut self.deferred_ns,
+            Class::Interrupt => &mut self.interrupt_ns,
+        };
+        *sum = sum.saturating_add(ns);
+    }
+
+    fn merge(&mut self, other: Times) {
+        self.add(Class::Deferred, other.deferred_ns);
+        self.add(Class::Interrupt, other.interrupt_ns);
+    }
+
+    fn both(self) -> i64 {
+        self.deferred_ns.saturating_add(self.interrupt_ns)
+    }
+}
+
+/// Which classes occur.
+#[derive(Clone, Copy, Debug, Default)]
+struct Classes {
+    deferred: bool,
+    interrupt: bool,
+}
+
+impl Classes {
+    fn add(&mut self, class: Class) {
+        match class {
+            Class::Deferred => self.deferred = true,
+            Class::Interrupt => self.interrupt = true,
+        }
+    }
 }
 
 /// Adds up the rows.
@@ -88,6 +136,8 @@ struct OfCpu {
 pub(super) struct Sums {
     groups: BTreeMap<(String, String), Group>,
     cpus: BTreeMap<u64, OfCpu>,
+    of_whole: Classes,
+    of_intervals: Classes,
     discarded: u64,
 }
 
@@ -107,12 +157,16 @@ impl Sums {
                 return None;
             }
             let of_cpu = self.cpus.entry(cpu).or_default();
-            let sum = match (&row.name, Class::of(&row.kind)) {
-                (None, _) => of_cpu.intervals.entry((row.start, row.end)).or_default(),
-                (Some(_), Class::Deferred) => &mut of_cpu.deferred_ns,
-                (Some(_), Class::Interrupt) => &mut of_cpu.interrupt_ns,
+            let class = Class::of(&row.kind);
+            let (sum, classes) = match &row.name {
+                None => {
+                    let key = (row.recording.clone(), row.start, row.end);
+                    (of_cpu.intervals.entry(key).or_default(), &mut self.of_intervals)
+                }
+                Some(_) => (&mut of_cpu.whole, &mut self.of_whole),
             };
-            *sum = sum.saturating_add(time);
+            sum.add(class, time);
+            classes.add(class);
         }
         let Some(name) = &row.name else { return Some(()) };
         let key = (row.kind.clone(), name.clone());
@@ -138,17 +192,32 @@ impl Sums {
             return (None, self.discarded);
         }
         let part = |time: i64, whole: i64| (whole > 0).then(|| time as f64 / whole as f64);
+        let of_intervals = !self.of_whole.deferred && !self.of_whole.interrupt;
+        let classes = if of_intervals { self.of_intervals } else { self.of_whole };
+        let keys: BTreeSet<_> = self.cpus.values().flat_map(|of| of.intervals.keys()).collect();
+        let covered_ns = match of_intervals {
+            true => keys
+                .iter()
+                .fold(0_i64, |sum, key| sum.saturating_add(key.2.saturating_sub(key.1).max(0))),
+            false => length_ns,
+        };
         let cpus = self.cpus.iter().map(|(&cpu, of)| {
-            let shares = of.intervals.iter().filter_map(|(&(start, end), &time)| {
-                Some((part(time, end.saturating_sub(start))?, start))
+            let shares = of.intervals.iter().filter_map(|((_, start, end), times)| {
+                Some((part(times.both(), end.saturating_sub(*start))?, *start))
             });
+            let mut times = of.whole;
+            if of_intervals {
+                of.intervals.values().for_each(|one| times.merge(*one));
+            }
+            let deferred_ns = Some(times.deferred_ns).filter(|_| classes.deferred);
+            let interrupt_ns = Some(times.interrupt_ns).filter(|_| classes.interrupt);
             let highest = shares.max_by(|a, b| a.0.total_cmp(&b.0));
             TotalCpu {
                 cpu,
-                deferred_ns: of.deferred_ns,
-                interrupt_ns: of.interrupt_ns,
-                deferred_share: part(of.deferred_ns, length_ns),
-                interrupt_share: part(of.interrupt_ns, length_ns),
+                deferred_ns,
+                interrupt_ns,
+                deferred_share: deferred_ns.and_then(|ns| part(ns, covered_ns)),
+                interrupt_share: interrupt_ns.and_then(|ns| part(ns, covered_ns)),
                 highest_share: highest.map(|(share, _)| share),
                 highest_start_ns: highest.map(|(_, start)| start),
             }
@@ -164,7 +233,7 @@ impl Sums {
         });
         let mut modules: Vec<TotalModule> = modules.collect();
         modules.sort_by_key(|module| Reverse(module.duration_ns));
-        (Some(Totals { cpus, modules }), self.discarded)
+        (Some(Totals { covered_ns, of_intervals, cpus, modules }), self.discarded)
     }
 }
 
@@ -199,7 +268,8 @@ fn module(kind: String, name: String, group: Group, limit_ns: i64, whole: i64) -
             .rev()
             .find(|bucket| bucket.count > 0)
             .map(|bucket| bucket.above_ns),
-        cpus: cpus.into_iter().map(|(_, cpu)| cpu).collect(),
+        cpus: cpus.iter().map(|(_, cpu)| *cpu).collect(),
+        cpus_ns: cpus.iter().map(|(time, _)| *time).collect(),
         histogram,
     }
 }
@@ -254,7 +324,8 @@ mod tests {
             interval("isr", 1_000_000, 100_000),
         ]);
         let (totals, discarded) = sums.finish(2_000_000, Limits::default());
-        let Totals { cpus, modules } = totals.unwrap();
+        let Totals { cpus, modules, covered_ns, of_intervals } = totals.unwrap();
+        assert_eq!((covered_ns, of_intervals), (2_000_000, false));
         assert_eq!(discarded, 0);
         assert_eq!((cpus[0].deferred_share, cpus[0].interrupt_share), (Some(0.5), Some(0.2)));
         assert_eq!((cpus[0].highest_share, cpus[0].highest_start_ns), (Some(0.9), Some(1_000_000)));
@@ -267,8 +338,23 @@ mod tests {
         // 100 µs lie between 64 and 128.
         assert_eq!((ndis.over_limit_least, ndis.over_limit_most), (Some(5), Some(8)));
         assert_eq!((ndis.longest_above_ns, &ndis.cpus[..]), (Some(128_000), &[0, 2][..]));
+        assert_eq!(ndis.cpus_ns, [1_000_000, 100_000]);
         assert_eq!(ndis.share, Some(1_100_000.0 / 4e6));
         assert_eq!((nic.count, nic.mean_ns, nic.over_limit_most), (None, None, None));
         assert_eq!(Sums::default().finish(1, Limits::default()).0, None);
+    }
+
+    #[test]
+    fn a_period_has_the_time_of_its_intervals() {
+        let mut sums = Sums::default();
+        // What the filter of the period leaves: one of two intervals, and none of the whole sums.
+        let interval = |cpu, ns| InterruptTotal { start: 1_000_000, ..time("dpc", None, cpu, ns) };
+        sums.add(&[interval(0, 210_000), interval(1, 0)]);
+        let totals = sums.finish(1_500_000, Limits::default()).0.unwrap();
+        assert_eq!((totals.covered_ns, totals.of_intervals), (1_000_000, true));
+        assert_eq!(totals.cpus[0].deferred_share, Some(0.21));
+        assert_eq!(totals.cpus[1].deferred_ns, Some(0));
+        // The input has no intervals of handlers.
+        assert_eq!((totals.cpus[0].interrupt_ns, totals.modules.len()), (None, 0));
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Operations and a trace can be put next to each other if their clocks are the same: those of Windows' traces, of
 //! captures and of recordings count from 1970. An operation waited if some of its time is within a held period. How
-//! much longer operations took then is the geometric mean over commands that occur inside and outside of held
-//! periods, so that another mix of commands does not look like a slower server.
+//! much longer operations took that began then is the geometric mean over commands that occur inside and outside of held
+//! periods, so that another mix of commands does not look like a slower server ([`effect`]).
+
+mod effect;
 
 use std::collections::BTreeMap;
 
@@ -13,15 +15,14 @@ use arrow::error::ArrowError;
 use serde::Serialize;
 use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
+use effect::ByBin;
+
 use super::data::Report;
-use super::findings::LOCKED_SHARE;
+use super::held::HELD_SHARE;
 use crate::stats::mean::Mean;
-use crate::stats::student;
 
 /// Columns of operations that are read.
 pub const COLUMNS: [&str; 5] = ["command", "path", "request_start", "response_end", "waits"];
-/// Fewest operations of a command on each side to compare them.
-const LEAST: u64 = 10;
 /// Examples that are kept.
 const EXAMPLES: usize = 5;
 /// Most commands.
@@ -38,7 +39,7 @@ pub struct Waiting {
     pub operations: u64,
     pub waited: u64,
     pub waited_ns: i64,
-    /// How many times as long operations took while a processor was held; null with too few to compare.
+    /// How many times as long operations took that began while a processor was held; null with too few to compare.
     pub times: Option<f64>,
     /// The 95 % interval of it.
     pub times_low: Option<f64>,
@@ -77,8 +78,6 @@ pub struct WaitingExample {
 struct Command {
     held: Mean,
     other: Mean,
-    held_logs: Mean,
-    other_logs: Mean,
     waited_ns: i64,
 }
 
@@ -89,6 +88,8 @@ pub struct Operations {
     extent: (i64, i64),
     /// When a processor was held: disjoint, in order.
     held: Vec<(i64, i64)>,
+    bins: Bins,
+    by_bin: ByBin,
     seen: Option<(i64, i64)>,
     commands: BTreeMap<String, Command>,
     result: Waiting,
@@ -98,9 +99,12 @@ impl Operations {
     /// Operations next to this trace.
     pub fn new(report: &Report) -> Operations {
         let start = report.start_ns.unwrap_or(0);
+        let bins = Bins::of(report);
         Operations {
-            extent: (start, start.saturating_add(report.length_ns)),
-            held: held(report),
+            extent: report.extent_ns().unwrap_or((start, start.saturating_add(report.length_ns))),
+            held: bins.periods(),
+            bins,
+            by_bin: ByBin::default(),
             seen: None,
             commands: BTreeMap::new(),
             result: Waiting::default(),
@@ -143,14 +147,14 @@ impl Operations {
             Some(command) => command,
             None => self.commands.entry(name.to_owned()).or_default(),
         };
-        let log = (elapsed.max(1) as f64).ln();
+        if let Some(bin) = self.bins.of_time(from) {
+            self.by_bin.add(name, bin, self.bins.held.len(), elapsed);
+        }
         if waited == 0 && !(elapsed == 0 && is_within(&self.held, from)) {
             command.other.add(elapsed as f64);
-            command.other_logs.add(log);
             return;
         }
         command.held.add(elapsed as f64);
-        command.held_logs.add(log);
         command.waited_ns = command.waited_ns.saturating_add(waited);
         self.result.waited += 1;
         self.result.waited_ns = self.result.waited_ns.saturating_add(waited);
@@ -180,7 +184,11 @@ impl Operations {
         }
         self.result.common_ns = to - from;
         self.result.held_ns = within(&self.held, from, to);
-        self.compare();
+        if let Some(found) = self.by_bin.times(&self.bins.held) {
+            self.result.times = Some(found.times);
+            self.result.times_low = Some(found.low);
+            self.result.times_high = Some(found.high);
+        }
         let mean = |mean: &Mean| (mean.n > 0).then(|| mean.mean() as i64);
         let commands = self.commands.into_iter().map(|(name, command)| WaitingCommand {
             command: name,
@@ -194,55 +202,48 @@ impl Operations {
         self.result.commands.sort_by_key(|one| std::cmp::Reverse(one.waited_ns));
         Some(self.result)
     }
-
-    /// The geometric mean of the ratios of commands, each weighted by how well it is known.
-    fn compare(&mut self) {
-        let (mut sum, mut weights) = (0.0, 0.0);
-        let mut least = u64::MAX;
-        for command in self.commands.values() {
-            let (held, other) = (&command.held_logs, &command.other_logs);
-            if held.n < LEAST || other.n < LEAST {
-                continue;
-            }
-            let variance = held.error().powi(2) + other.error().powi(2);
-            // Equal times have no scatter; they are not known without error, though.
-            let weight = 1.0 / variance.max(1e-6);
-            sum += weight * (held.mean() - other.mean());
-            weights += weight;
-            least = least.min(held.n).min(other.n);
-        }
-        if weights == 0.0 {
-            return;
-        }
-        let log = sum / weights;
-        let error = student::quantile(0.05, (least - 1) as f64) / weights.sqrt();
-        self.result.times = Some(log.exp());
-        self.result.times_low = Some((log - error).exp());
-        self.result.times_high = Some((log + error).exp());
-    }
 }
 
-/// When a processor was held: bins of the timeline with more than half of a processor's time.
-fn held(report: &Report) -> Vec<(i64, i64)> {
-    let Some(timeline) = &report.timeline else { return Vec::new() };
-    let mut held: Vec<(i64, i64)> = Vec::new();
-    for bin in 0..timeline.bins as usize {
-        let is_held = timeline.cpus.iter().any(|cpu| {
-            let at = |bins: &[i64]| bins.get(bin).copied().unwrap_or(0);
-            let busy = at(&cpu.deferred_ns).saturating_add(at(&cpu.interrupt_ns));
-            busy as f64 >= LOCKED_SHARE * timeline.bin_ns as f64
-        });
-        if !is_held {
-            continue;
-        }
-        let from = timeline.start_ns.saturating_add(timeline.bin_ns.saturating_mul(bin as i64));
-        let to = from.saturating_add(timeline.bin_ns);
-        match held.last_mut() {
-            Some((_, end)) if *end == from => *end = to,
-            _ => held.push((from, to)),
-        }
+/// In which bins of the timeline a processor was held: more than half of a processor's time.
+#[derive(Debug, Default)]
+struct Bins {
+    start_ns: i64,
+    bin_ns: i64,
+    held: Vec<bool>,
+}
+
+impl Bins {
+    fn of(report: &Report) -> Bins {
+        let Some(timeline) = &report.timeline else { return Bins::default() };
+        let is_held = |bin: usize| {
+            timeline.cpus.iter().any(|cpu| {
+                let at = |bins: &[i64]| bins.get(bin).copied().unwrap_or(0);
+                let busy = at(&cpu.deferred_ns).saturating_add(at(&cpu.interrupt_ns));
+                busy as f64 >= HELD_SHARE * timeline.bin_ns as f64
+            })
+        };
+        let held = (0..timeline.bins as usize).map(is_held).collect();
+        Bins { start_ns: timeline.start_ns, bin_ns: timeline.bin_ns, held }
     }
-    held
+
+    fn of_time(&self, time: i64) -> Option<usize> {
+        let bin = time.checked_sub(self.start_ns)?.checked_div_euclid(self.bin_ns)?;
+        usize::try_from(bin).ok().filter(|bin| *bin < self.held.len())
+    }
+
+    /// Held periods: disjoint, in order.
+    fn periods(&self) -> Vec<(i64, i64)> {
+        let mut held: Vec<(i64, i64)> = Vec::new();
+        for (bin, _) in self.held.iter().enumerate().filter(|(_, is_held)| **is_held) {
+            let from = self.start_ns.saturating_add(self.bin_ns.saturating_mul(bin as i64));
+            let to = from.saturating_add(self.bin_ns);
+            match held.last_mut() {
+                Some((_, end)) if *end == from => *end = to,
+                _ => held.push((from, to)),
+            }
+        }
+        held
+    }
 }
 
 /// How much of a time is in held periods.

@@ -6,6 +6,10 @@ pub(crate) struct Strip {
     pub(crate) caption: String,
     pub(crate) help: String,
     pub(crate) bin_ns: i64,
+    /// Part of the first bin that is before the beginning.
+    pub(crate) before_ns: i64,
+    /// The time from the beginning to the end; 0 without an axis.
+    pub(crate) whole_ns: i64,
     /// NUMA nodes or sockets, and their processors.
     pub(crate) groups: Vec<(String, Vec<StripRow>)>,
 }

@@ -36,7 +36,10 @@ pub(super) fn strip(out: &mut String, chart: &Strip) {
     open(out, &chart.caption, "share of the time", &chart.help);
     let rows = || chart.groups.iter().flat_map(|(_, rows)| rows);
     let bins = rows().map(|row| row.shares.len()).max().unwrap_or(0).max(1);
-    let at = |bin: usize| chart.bin_ns as f64 * bin as f64;
+    // On the axis; bins can begin before it and end behind it.
+    let before = chart.before_ns as f64;
+    let at =
+        |bin: usize| (chart.bin_ns as f64 * bin as f64 - before).clamp(0.0, chart.whole_ns as f64);
     let many = if rows().count() > 48 { " many" } else { "" };
     let _ = writeln!(out, "<div class=\"strip{many}\">");
     for (name, rows) in &chart.groups {
@@ -76,14 +79,14 @@ pub(super) fn strip(out: &mut String, chart: &Strip) {
             );
         }
     }
-    let whole = at(bins);
-    if whole <= 0.0 {
+    let (whole, wide) = (chart.whole_ns as f64, chart.bin_ns as f64 * bins as f64);
+    if whole <= 0.0 || wide <= 0.0 {
         out.push_str("</div></figure>\n");
         return;
     }
     out.push_str("<div class=\"row axis\"><span></span><div class=\"ticks\">");
     for tick in ticks::values(whole, Format::Duration).into_iter().filter(|tick| *tick <= whole) {
-        let place = tick / whole * 100.0;
+        let place = (tick + before) / wide * 100.0;
         let class = match place {
             0.0..3.0 => " class=\"begin\"",
             95.0.. => " class=\"end\"",

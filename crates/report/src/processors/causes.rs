@@ -19,11 +19,22 @@ pub(super) fn section(report: &Report) -> Section {
     }
 }
 
+/// When a finding began and ended; `None` if it was there all the time, or is not known.
+pub(super) fn when(found: &Finding, report: &Report) -> Option<String> {
+    let start = report.start_ns?;
+    let after = |time: i64| format::duration(time.saturating_sub(start));
+    match (found.since_ns, found.until_ns) {
+        (None, None) => None,
+        (Some(since), None) => Some(format!("since {} after the start", after(since))),
+        (None, Some(until)) => Some(format!("until {} after the start", after(until))),
+        (Some(since), Some(until)) => {
+            Some(format!("from {} to {} after the start", after(since), after(until)))
+        }
+    }
+}
+
 /// A finding in words.
 pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
-    let since = found.since_ns.zip(report.start_ns).map(|(since, start)| {
-        format!("since {} after the start", format::duration(since.saturating_sub(start)))
-    });
     let cpus = match found.cpus.as_slice() {
         [] => Vec::new(),
         cpus => vec![cpu_list(cpus)],
@@ -42,7 +53,7 @@ pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
         what: found.what.clone(),
         rows: vec![
             ("CPUs", cpus),
-            ("When", since.into_iter().collect()),
+            ("When", when(found, report).into_iter().collect()),
             ("Do", remedies.collect()),
             ("Figures", found.figures.iter().map(figure).collect()),
             ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),

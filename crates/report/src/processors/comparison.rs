@@ -66,21 +66,51 @@ fn document(found: &Comparison, reports: &[Report], meta: &Meta) -> Document {
         span: lengths.join(", "),
         verdict: verdict(found),
         tiles: tiles(found, reports),
-        notices: reports
-            .iter()
-            .enumerate()
-            .flat_map(|(at, report)| coverage::notices(report).into_iter().map(move |it| (at, it)))
-            .filter_map(|(at, block)| match block {
-                Block::Warn(words) => Some(Block::Warn(format!("{}: {words}", letter(at)))),
-                _ => None,
-            })
-            .collect(),
+        notices: notices(found, reports),
         sections: vec![names(found), durations(found, reports, &meta.inputs), processors(found)],
         clock: meta.clock.clone(),
         inputs: meta.inputs.clone(),
         version: meta.version.clone(),
         schema: smbscope_tables::SCHEMA_VERSION,
     }
+}
+
+/// What a reader must know before any number: what was lost, and what one trace does not have.
+fn notices(found: &Comparison, reports: &[Report]) -> Vec<Block> {
+    let of_traces = reports
+        .iter()
+        .enumerate()
+        .flat_map(|(at, report)| coverage::notices(report).into_iter().map(move |it| (at, it)))
+        .filter_map(|(at, block)| match block {
+            Block::Warn(words) => Some(Block::Warn(format!("{}: {words}", letter(at)))),
+            _ => None,
+        });
+    let missing = found.missing.iter().zip(reports).enumerate();
+    let missing = missing.filter_map(|(at, (kinds, report))| {
+        let letter = letter(at);
+        if kinds.is_empty() {
+            return None;
+        }
+        let kinds = kinds.iter().map(|kind| format::harmless(kind)).collect::<Vec<_>>().join(", ");
+        Some(Block::Warn(match report.recorded.any() {
+            true => format!(
+                "{letter} has no event of these kinds: {kinds}. They were not recorded there, or did not occur, so they are not compared."
+            ),
+            false => format!(
+                "{letter} has no events of interrupts and deferred work, so their time is not known there, and nothing is compared."
+            ),
+        }))
+    });
+    let is_of_intervals =
+        |report: &&Report| report.totals.as_ref().is_some_and(|totals| totals.of_intervals);
+    let sums = reports.iter().any(|report| report.totals.is_some());
+    let sums = sums.then(|| {
+        Block::Warn(match reports.iter().any(|report| is_of_intervals(&report)) {
+            true => "Sums of a period have no names, so names are not compared.".to_owned(),
+            false => "Sums are times with what ran within, and have no intervals of names: how certain a change is, is not known.".to_owned(),
+        })
+    });
+    of_traces.chain(missing).chain(sums).collect()
 }
 
 /// The letter of a trace.
@@ -112,13 +142,15 @@ fn percent(side: Option<&Side>, change: f64) -> Option<f64> {
     (before > 0.0).then(|| 100.0 * change / before)
 }
 
-/// `−69 %`, `3.1 times`, `new`, `gone`.
+/// `−69 %`, `3.1 times`, `new`, `gone`; `–` for what one of the traces did not record.
 fn percent_words(group: &ComparedGroup, change: &Change, place: usize) -> String {
     let side = |place: usize| group.sides.get(place).and_then(Option::as_ref);
+    let Some(load) = change.load else { return "–".to_owned() };
     match (side(0), side(place)) {
+        (None, None) => "–".to_owned(),
         (None, _) => "new".to_owned(),
         (_, None) => "gone".to_owned(),
-        (before, _) => match percent(before, change.load) {
+        (before, _) => match percent(before, load) {
             Some(percent @ 200.0..) => format!("{} times", format::number(1.0 + percent / 100.0)),
             Some(percent) if percent < 0.0 => format!("−{:.0} %", -percent),
             Some(percent) => format!("+{percent:.0} %"),
@@ -129,40 +161,57 @@ fn percent_words(group: &ComparedGroup, change: &Change, place: usize) -> String
 
 /// The verdict is about the first trace and the last.
 fn verdict(found: &Comparison) -> Verdict {
-    let (Some(first), Some(last)) = (found.all.first(), found.all.last()) else {
+    let ends = found.all.first().copied().flatten().zip(found.all.last().copied().flatten());
+    let Some((first, last)) = ends else {
         return Verdict {
             tone: Tone::Unknown,
-            sentence: "There is nothing to compare".to_owned(),
+            sentence: "There is nothing to compare: the traces have no kind of interrupts or deferred work in common".to_owned(),
             reasons: Vec::new(),
         };
     };
     let place = found.all.len() - 1;
+    // Sums do not say whether a change is chance.
+    let is_judged = found
+        .groups
+        .iter()
+        .filter_map(|group| group.changes.last())
+        .any(|change| change.p.is_some());
     let changes = found.groups.iter().filter_map(|group| Some((group, group.changes.last()?)));
     let sure: Vec<_> = changes.filter(|(_, change)| change.significant).collect();
     let to = letter(place);
     let (tone, sentence) = match (sure.is_empty(), last < first) {
+        (true, _) if !is_judged => (
+            Tone::Unknown,
+            format!(
+                "Interrupts and deferred work take {} in A, {} in {to}; whether that is chance is not known",
+                load(first),
+                load(last)
+            ),
+        ),
         (true, _) => (
             Tone::Unknown,
             format!(
                 "No significant change: interrupts and deferred work take {} in A, {} in {to}",
-                load(*first),
-                load(*last)
+                load(first),
+                load(last)
             ),
         ),
         (false, is_less) => (
             if is_less { Tone::Good } else { Tone::Bad },
             format!(
                 "Interrupts and deferred work take {} in {to} instead of {} in A",
-                load(*last),
-                load(*first)
+                load(last),
+                load(first)
             ),
         ),
     };
-    let mut reasons: Vec<_> = sure
-        .iter()
-        .filter(|(_, change)| change.load.abs() >= NAMED_LEAST)
+    let changes = found.groups.iter().filter_map(|group| Some((group, group.changes.last()?)));
+    let named = changes.filter(|(_, it)| it.significant || (found.has_sums && it.p.is_none()));
+    let mut reasons: Vec<_> = named
+        .filter_map(|(group, change)| Some((group, change, change.load?)))
+        .filter(|(_, _, more)| more.abs() >= NAMED_LEAST)
         .take(NAMED)
-        .map(|(group, change)| {
+        .map(|(group, change, more)| {
             let mean =
                 |at: usize| group.sides.get(at).and_then(Option::as_ref).and_then(|it| it.mean_ns);
             let means = match (mean(0), mean(place)) {
@@ -174,15 +223,20 @@ fn verdict(found: &Comparison) -> Verdict {
                 ),
                 _ => String::new(),
             };
-            let count =
-                |at: usize| group.sides.get(at).and_then(Option::as_ref).map_or(0, |it| it.count);
+            // A name that does not occur has no runs.
+            let count = |at: usize| match group.sides.get(at).and_then(Option::as_ref) {
+                Some(side) => side.count,
+                None => Some(0),
+            };
+            let runs = count(place).zip(count(0)).map_or_else(String::new, |(after, before)| {
+                format!(", {} runs instead of {}", format::count(after), format::count(before))
+            });
             format!(
-                "{}: {} ({}), {} runs instead of {}{means}.",
+                "{}: {} ({}){runs}{means}.{}",
                 format::harmless(&title(group)),
-                signed(change.load),
+                signed(more),
                 percent_words(group, change, place),
-                format::count(count(place)),
-                format::count(count(0)),
+                if change.significant { "" } else { " Whether that is chance is not known." },
             )
         })
         .collect();
@@ -200,11 +254,8 @@ fn verdict(found: &Comparison) -> Verdict {
 
 fn tiles(found: &Comparison, reports: &[Report]) -> Vec<Tile> {
     let most = |report: &Report| {
-        let busy = report
-            .processors
-            .iter()
-            .filter_map(|one| Some(one.interrupt_share? + one.deferred_share?));
-        busy.fold(0.0, f64::max)
+        let busy = report.processors.iter().filter_map(|one| one.busy_share());
+        busy.reduce(f64::max)
     };
     found
         .all
@@ -214,8 +265,14 @@ fn tiles(found: &Comparison, reports: &[Report]) -> Vec<Tile> {
         .map(|(at, (all, report))| {
             Tile::new(
                 format!("Interrupt work in {}", letter(at)),
-                load(*all),
-                format!("busiest CPU {}", format::share(most(report))),
+                all.map_or_else(|| "–".to_owned(), load),
+                match (all, most(report)) {
+                    (None, None) => "not recorded".to_owned(),
+                    (_, most) => format!(
+                        "busiest CPU {}",
+                        most.map_or_else(|| "–".to_owned(), format::share)
+                    ),
+                },
             )
         })
         .collect()
@@ -247,7 +304,10 @@ fn names(found: &Comparison) -> Section {
         columns.push(column(letter(at), Some("Change"), 0, true, move |row: &Row| {
             row.changes.get(at - 1).map_or(Cell::Empty, |change| {
                 let star = if change.significant { " *" } else { "" };
-                Cell::Measure(change.load, format!("{}{star}", percent_words(row, change, at)))
+                Cell::Measure(
+                    change.load.unwrap_or(0.0),
+                    format!("{}{star}", percent_words(row, change, at)),
+                )
             })
         }));
         columns.push(column(letter(at), Some("p"), 2, true, move |row: &Row| {
@@ -258,10 +318,10 @@ fn names(found: &Comparison) -> Section {
     }
     type Pick = fn(&Side) -> Cell;
     let picks: [(&'static str, u8, Pick); 4] = [
-        ("Runs", 1, |side| Cell::Count(side.count)),
+        ("Runs", 1, |side| Cell::count(side.count)),
         ("Mean", 0, |side| Cell::duration(side.mean_ns)),
         ("p95", 2, |side| Cell::duration(side.p95_ns)),
-        ("Over limit", 1, |side| Cell::some(side.over_limit)),
+        ("Over limit", 1, |side| side.over_limit.map_or(Cell::Empty, Cell::some)),
     ];
     for (name, rank, pick) in picks {
         for at in 0..traces {
@@ -274,7 +334,7 @@ fn names(found: &Comparison) -> Section {
     Section {
         id: "names",
         title: "What changed",
-        help: "CPU seconds per second of each name, the largest change first. A star marks changes that are larger than how much the time varies within the traces (p below 0.05, corrected for the number of names).",
+        help: "CPU seconds per second of each name, the largest change first. – is a change that is not known, because one of the traces does not have such events. A star marks changes that are larger than how much the time varies within the traces (p below 0.05, corrected for the number of names).",
         blocks: vec![Block::Table(table.cut(
             IN_TEXT,
             IN_PAGE,
@@ -345,6 +405,8 @@ fn processors(found: &Comparison) -> Section {
         caption: "Each CPU, trace by trace".to_owned(),
         help: "Dark where a CPU has no time for threads; one field for each trace.".to_owned(),
         bin_ns: 0,
+        before_ns: 0,
+        whole_ns: 0,
         groups: vec![(
             String::new(),
             found
@@ -377,7 +439,7 @@ fn processors(found: &Comparison) -> Section {
     Section {
         id: "processors",
         title: "Processors",
-        help: "What each CPU spends on interrupts and deferred work, side by side.",
+        help: "What each CPU spends on interrupts and deferred work of the kinds that all traces have, side by side.",
         blocks,
     }
 }

@@ -1,9 +1,9 @@
 //! What a trace of processors contains, lost and does not show.
 
-use smbscope_analysis::processors::Report;
+use smbscope_analysis::processors::{Report, SampledShares};
 use smbscope_tables::tables::Trace;
 
-use super::symbols;
+use super::{cpu_list, symbols, totals};
 use crate::document::{Block, Cell, Fact, Facts, Section, fact};
 use crate::format;
 
@@ -26,7 +26,8 @@ pub(super) fn notices(report: &Report) -> Vec<Block> {
             parts.join(", ")
         ))),
     };
-    lost.into_iter().chain(symbols::notice(report)).collect()
+    let sums = report.totals.as_ref().and_then(totals::notice).map(Block::Warn);
+    lost.into_iter().chain(sums).chain(symbols::notice(report)).collect()
 }
 
 pub(super) fn section(report: &Report) -> Section {
@@ -97,10 +98,35 @@ fn facts(trace: &Trace) -> Facts {
     Facts { caption: trace.recording.clone(), rows }
 }
 
+/// Which processors are not sampled all the time: what shares by samples are parts of.
+pub(super) fn sampled(report: &Report) -> Option<String> {
+    let is_part = |shares: SampledShares| !shares.of_time;
+    let of_samples = report.processors.iter().filter(|one| one.sampled.is_some_and(is_part));
+    let cpus: Vec<u64> = of_samples.map(|one| one.cpu).collect();
+    (!cpus.is_empty()).then(|| {
+        format!(
+            "Shares by samples of CPU {} are parts of the samples, not of the time: a CPU that is not sampled while it is idle looks busier than it is.",
+            cpu_list(&cpus)
+        )
+    })
+}
+
 /// What was not recorded, and how to record it next time.
 fn missing(report: &Report) -> Vec<String> {
     let has = |of: fn(&Trace) -> u64| report.traces.iter().any(|trace| of(trace) > 0);
     let mut said = Vec::new();
+    let is_of_period = report.totals.as_ref().is_some_and(|totals| totals.of_intervals);
+    let part = match (report.recorded.deferred, report.recorded.interrupts) {
+        _ if report.recorded.families.is_empty() || is_of_period => None,
+        (true, false) => Some(("handlers of interrupts", "irq:* and irq_vectors:*", "INTERRUPT")),
+        (false, true) => Some(("deferred work", "irq:softirq_*", "DPC")),
+        _ => None,
+    };
+    if let Some((what, linux, windows)) = part {
+        said.push(format!(
+            "The trace has no events of {what}: their time is not known. On Linux record {linux}, on Windows the kernel flag {windows}."
+        ));
+    }
     if !has(|trace| trace.switches) {
         said.push(
             "Without context switches the time of threads and idle time are not known. On Linux record sched:sched_switch, on Windows the kernel flag CSWITCH.".to_owned(),

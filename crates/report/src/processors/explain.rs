@@ -42,11 +42,16 @@ pub fn processors_explain_text(report: &Report, meta: &Meta, look: TextLook) -> 
 ///
 /// Those of the conversion.
 pub fn processors_explain_json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
-    Ok(json!({
+    let mut value = json!({
         "version": meta.version,
         "inputs": meta.inputs,
         "length_ns": report.length_ns,
         "possible_ns": report.possible_ns,
+        "recorded": serde_json::to_value(&report.recorded)?,
         "findings": serde_json::to_value(&report.findings)?,
-    }))
+    });
+    if let (Some(period), Some(object)) = (&meta.period, value.as_object_mut()) {
+        object.insert("period".to_owned(), json!(period));
+    }
+    Ok(value)
 }

@@ -20,21 +20,25 @@ pub(super) fn strip(report: &Report) -> Option<Strip> {
     let timeline = report.timeline.as_ref()?;
     let place = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu);
     let mut groups: BTreeMap<Place, Vec<(Option<u64>, u64, StripRow)>> = BTreeMap::new();
-    // The last bin is partly behind the end.
-    let end_ns = report.start_ns.map(|start| start.saturating_add(report.length_ns));
+    // The first bin is partly before the start, and the last one partly behind the end.
+    let bins_end = timeline.start_ns.saturating_add(timeline.bin_ns * timeline.bins as i64);
+    let (start_ns, end_ns) = report.extent_ns().unwrap_or((timeline.start_ns, bins_end));
     for processor in &report.processors {
         let lane = timeline.cpus.iter().find(|lane| lane.cpu == processor.cpu);
         let shares = (0..timeline.bins as usize).map(|bin| {
             let of = |bins: &[i64]| bins.get(bin).copied().unwrap_or(0);
             let busy = lane.map_or(0, |lane| of(&lane.deferred_ns) + of(&lane.interrupt_ns));
             let begin = timeline.start_ns.saturating_add(timeline.bin_ns * bin as i64);
-            let left = end_ns.map_or(timeline.bin_ns, |end| end.saturating_sub(begin));
-            let whole = timeline.bin_ns.min(left.max(timeline.bin_ns / 20)).max(1);
+            let within = begin
+                .saturating_add(timeline.bin_ns)
+                .min(end_ns)
+                .saturating_sub(begin.max(start_ns));
+            let whole = within.clamp(timeline.bin_ns / 20, timeline.bin_ns).max(1);
             (busy as f64 / whole as f64).min(1.0)
         });
         let row = StripRow {
             label: label(processor),
-            words: busy_share(processor).map_or_else(|| "–".to_owned(), format::share),
+            words: processor.busy_share().map_or_else(|| "–".to_owned(), format::share),
             shares: shares.collect(),
         };
         let known = place(processor.cpu);
@@ -53,6 +57,8 @@ pub(super) fn strip(report: &Report) -> Option<Strip> {
         caption: "Interrupts and deferred work over time".to_owned(),
         help: "Dark where a CPU has no time for threads.".to_owned(),
         bin_ns: timeline.bin_ns,
+        before_ns: start_ns.saturating_sub(timeline.start_ns).clamp(0, timeline.bin_ns),
+        whole_ns: end_ns.saturating_sub(start_ns),
         groups: groups.collect(),
     })
 }
@@ -62,10 +68,6 @@ fn label(one: &Processor) -> String {
         Some(1..) => format!("CPU {} (HT)", one.cpu),
         _ => format!("CPU {}", one.cpu),
     }
-}
-
-fn busy_share(one: &Processor) -> Option<f64> {
-    Some(one.interrupt_share? + one.deferred_share?)
 }
 
 /// Durations in order of size with the limits, and as histograms.

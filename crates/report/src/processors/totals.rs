@@ -1,26 +1,28 @@
 //! The report of an input that has sums of interrupts and deferred work only.
 
-use smbscope_analysis::processors::{Report, TotalBucket, TotalCpu, TotalModule, Totals};
+use smbscope_analysis::processors::{TotalBucket, TotalCpu, TotalModule, Totals};
 
-use super::verdict::held;
 use super::{IN_PAGE, IN_TEXT, cpu_list, share};
 use crate::document::{Block, Cell, Section, Table, column};
 use crate::format;
-use crate::verdict::{Tile, Verdict};
+use crate::verdict::Tile;
 
-pub(super) fn verdict(totals: &Totals) -> Verdict {
-    let busy =
-        |one: &TotalCpu| one.deferred_share.unwrap_or(0.0) + one.interrupt_share.unwrap_or(0.0);
-    let shares: Vec<_> = totals.cpus.iter().map(|one| (one.cpu, busy(one))).collect();
-    let (tone, sentence) = held(&shares);
-    let mut reasons: Vec<_> = totals.modules.first().map(most_time).into_iter().collect();
-    reasons.push(
-        "The input has sums, not single runs: neither stacks nor exact durations.".to_owned(),
-    );
-    Verdict { tone, sentence, reasons }
+/// The module with the most time; `None` if modules are not known.
+pub(super) fn most_time(totals: &Totals) -> Option<String> {
+    totals.modules.first().map(most_time_in)
 }
 
-fn most_time(module: &TotalModule) -> String {
+/// What a reader must know of the sums of a period.
+pub(super) fn notice(totals: &Totals) -> Option<String> {
+    totals.of_intervals.then(|| {
+        format!(
+            "The sums of the input are about the whole trace, so the times of this period are those of its intervals that are within: {} of it. Modules and durations of runs are known for the whole trace only.",
+            format::duration(totals.covered_ns)
+        )
+    })
+}
+
+fn most_time_in(module: &TotalModule) -> String {
     let runs = match (module.count, module.mean_ns) {
         (Some(count), Some(mean)) => {
             format!(" in {} runs, {} on average", format::count(count), format::duration(mean))
@@ -36,21 +38,26 @@ fn most_time(module: &TotalModule) -> String {
     )
 }
 
-pub(super) fn tiles(totals: &Totals, report: &Report) -> Vec<Tile> {
-    let time = |of: fn(&TotalCpu) -> i64| totals.cpus.iter().map(of).fold(0, i64::saturating_add);
-    let of_all = |ns: i64| match report.length_ns {
-        1.. => {
-            let whole = report.length_ns as f64 * totals.cpus.len() as f64;
-            format!("{} of all CPUs", format::share(ns as f64 / whole))
+pub(super) fn tiles(totals: &Totals) -> Vec<Tile> {
+    let tile = |title: &str, of: fn(&TotalCpu) -> Option<i64>| {
+        let times: Vec<i64> = totals.cpus.iter().filter_map(of).collect();
+        let sum = times.iter().copied().fold(0, i64::saturating_add);
+        let whole = totals.covered_ns as f64 * totals.cpus.len() as f64;
+        match (times.is_empty(), whole > 0.0) {
+            (true, _) => Tile::new(title, "–".to_owned(), "not known".to_owned()),
+            (false, true) => Tile::new(
+                title,
+                format::duration(sum),
+                format!("{} of all CPUs", format::share(sum as f64 / whole)),
+            ),
+            (false, false) => Tile::new(title, format::duration(sum), String::new()),
         }
-        _ => String::new(),
     };
-    let (deferred, interrupts) = (time(|one| one.deferred_ns), time(|one| one.interrupt_ns));
     let longest = totals.modules.iter().max_by_key(|module| module.longest_above_ns);
     let above = longest.and_then(|module| module.longest_above_ns);
     vec![
-        Tile::new("Deferred work", format::duration(deferred), of_all(deferred)),
-        Tile::new("Interrupts", format::duration(interrupts), of_all(interrupts)),
+        tile("Deferred work", |one| one.deferred_ns),
+        tile("Interrupts", |one| one.interrupt_ns),
         Tile::new(
             "Longest run",
             above.map_or_else(|| "–".to_owned(), |ns| format!("above {}", format::duration(ns))),
@@ -60,7 +67,9 @@ pub(super) fn tiles(totals: &Totals, report: &Report) -> Vec<Tile> {
 }
 
 pub(super) fn sections(totals: &Totals) -> Vec<Section> {
-    vec![processors(totals), modules(totals)]
+    let mut sections = vec![processors(totals)];
+    sections.extend(modules(totals));
+    sections
 }
 
 fn processors(totals: &Totals) -> Section {
@@ -77,19 +86,23 @@ fn processors(totals: &Totals) -> Section {
             Cell::duration(row.highest_start_ns)
         }));
     }
-    columns.push(column(of, "deferred_ns", 1, |row: &TotalCpu| Cell::Duration(row.deferred_ns)));
-    columns.push(column(of, "interrupt_ns", 1, |row: &TotalCpu| Cell::Duration(row.interrupt_ns)));
+    columns.push(column(of, "deferred_ns", 1, |row: &TotalCpu| Cell::duration(row.deferred_ns)));
+    columns.push(column(of, "interrupt_ns", 1, |row: &TotalCpu| Cell::duration(row.interrupt_ns)));
     let table = Table::new("The time of each CPU", "", rows, columns);
     let sql = "SELECT kind, cpu, sum(duration_ns) FROM interrupt_totals WHERE name IS NOT NULL GROUP BY kind, cpu";
     Section {
         id: "processors",
         title: "Processors",
-        help: "Sums over the whole trace, and of the interval in which a CPU had the most of both.",
+        help: "Sums over the trace or the period, and of the interval in which a CPU had the most of both.",
         blocks: vec![Block::Table(table.cut(2 * IN_TEXT, IN_PAGE, sql))],
     }
 }
 
-fn modules(totals: &Totals) -> Section {
+/// The time by module; `None` if modules are not known.
+pub(super) fn modules(totals: &Totals) -> Option<Section> {
+    if totals.modules.is_empty() {
+        return None;
+    }
     let of = "total_module";
     let columns = vec![
         column(of, "kind", 0, |row: &TotalModule| Cell::Code(row.kind.clone())),
@@ -107,12 +120,12 @@ fn modules(totals: &Totals) -> Section {
     let sql = "SELECT * FROM interrupt_totals WHERE name IS NOT NULL";
     let mut blocks = vec![Block::Table(table.cut(IN_TEXT, IN_PAGE, sql))];
     blocks.extend(totals.modules.first().filter(|one| !one.histogram.is_empty()).map(histogram));
-    Section {
+    Some(Section {
         id: "interrupts",
         title: "Interrupts and deferred work",
         help: "The input counts durations between powers of two, so the number above a limit is a range.",
         blocks,
-    }
+    })
 }
 
 fn histogram(module: &TotalModule) -> Block {

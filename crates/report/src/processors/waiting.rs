@@ -34,7 +34,14 @@ pub fn processors_beside_text(report: &Report, waiting: Option<&Waiting>, width:
             found.trouble.title(),
             found.what
         )),
+        None if !report.recorded.any() => {}
         None => line("Interrupts and deferred work hold no CPU."),
+    }
+    if report.timeline.is_none() {
+        line(
+            "The trace has no single interrupts and no deferred work, so when a CPU was held is not known, and nothing can be said about operations that waited.",
+        );
+        return out;
     }
     if waiting.held_ns == 0 {
         line(&format!(
@@ -54,13 +61,13 @@ pub fn processors_beside_text(report: &Report, waiting: Option<&Waiting>, width:
     ));
     match (waiting.times, waiting.times_low, waiting.times_high) {
         (Some(times), Some(low), Some(high)) if low > 1.0 => line(&format!(
-            "They took {} times as long as the same commands at other times (95 % interval {} to {}): they waited for a processor.",
+            "Those that began then took {} times as long as the same commands at other times (95 % interval {} to {}): they waited for a processor.",
             format::number(times),
             format::number(low),
             format::number(high)
         )),
         (Some(times), Some(low), Some(high)) => line(&format!(
-            "They did not take significantly longer than the same commands at other times ({} times, 95 % interval {} to {}).",
+            "Those that began then did not take significantly longer than the same commands at other times ({} times, 95 % interval {} to {}).",
             format::number(times),
             format::number(low),
             format::number(high)
@@ -69,9 +76,12 @@ pub fn processors_beside_text(report: &Report, waiting: Option<&Waiting>, width:
     }
     for one in waiting.examples.iter().take(1) {
         line(&format!(
-            "The longest: {} {}, {}, of which a CPU was held for {}.",
+            "The longest: {}{}, {}, of which a CPU was held for {}.",
             format::harmless(&one.command),
-            format::harmless(one.path.as_deref().unwrap_or("")),
+            match one.path.as_deref() {
+                Some(path) if !path.is_empty() => format!(" {}", format::harmless(path)),
+                _ => String::new(),
+            },
             format::duration(one.elapsed_ns),
             format::duration(one.waited_ns)
         ));

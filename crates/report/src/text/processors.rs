@@ -27,11 +27,9 @@ pub fn write_strip(out: &mut String, chart: &Strip, width: usize, brief: bool) -
             return Ok(());
         }
     }
-    let bins = rows.iter().map(|(_, row)| row.shares.len()).max().unwrap_or(0);
-    let whole = chart.bin_ns.saturating_mul(bins as i64);
-    match whole {
-        0 => writeln!(out, "{}", chart.caption)?,
-        _ => writeln!(out, "{}, {}", chart.caption, format::duration(whole))?,
+    match chart.whole_ns {
+        ..=0 => writeln!(out, "{}", chart.caption)?,
+        whole => writeln!(out, "{}, {}", chart.caption, format::duration(whole))?,
     }
     let label = rows.iter().map(|(_, row)| row.label.chars().count()).max().unwrap_or(0);
     let words = rows.iter().map(|(_, row)| row.words.chars().count()).max().unwrap_or(0);

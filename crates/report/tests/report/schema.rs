@@ -3,13 +3,13 @@
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
 use smbscope_report::fields::{
-    Format, Object, Presence, explain_objects, objects, processors_objects, replication_objects,
-    why_objects,
+    Format, Object, Presence, explain_objects, objects, processors_explain_objects,
+    processors_objects, replication_objects, why_objects,
 };
 use smbscope_report::{
-    ReplicationPlan, Report, TextLook, explain_schema, json, processors_json, processors_schema,
-    replication_html, replication_json, replication_schema, replication_text, schema, why_json,
-    why_schema,
+    ReplicationPlan, Report, TextLook, explain_schema, json, processors_explain_json,
+    processors_explain_schema, processors_json, processors_schema, replication_html,
+    replication_json, replication_schema, replication_text, schema, why_json, why_schema,
 };
 
 use super::sample::diagnosis::diagnosis;
@@ -38,10 +38,28 @@ fn an_explanation_is_of_its_published_schema() {
 #[test]
 fn a_report_of_a_trace_is_of_its_published_schema() {
     published("processors", &processors_schema());
-    for report in [processors::report(), Default::default()] {
+    for report in processors::reports() {
         let value = processors_json(&report, &meta()).unwrap();
         check_in(processors_objects(), &value, "processors", "$");
     }
+}
+
+#[test]
+fn an_explanation_of_a_trace_is_of_its_published_schema() {
+    let schema = processors_explain_schema();
+    published("explain-processors", &schema);
+    let finding = &schema["$defs"]["processor_finding"]["properties"];
+    let mut found = 0;
+    for report in processors::reports() {
+        let value = processors_explain_json(&report, &meta()).unwrap();
+        check_in(processors_explain_objects(), &value, "processors_explanation", "$");
+        for one in value["findings"].as_array().unwrap() {
+            let troubles = finding["trouble"]["enum"].as_array().unwrap();
+            assert!(troubles.contains(&one["trouble"]), "{one}");
+            found += 1;
+        }
+    }
+    assert!(found > 0);
 }
 
 #[test]

@@ -124,7 +124,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
     let beside = match source.has_traces() {
-        true => Some(beside_operations(&source, args.trace.limits(), &verbosity)?),
+        true => Some(beside_operations(&mut source, args.trace.limits(), &verbosity)?),
         false => None,
     };
     let mut output = Output::open(args.out.as_ref())?;

@@ -17,6 +17,10 @@ const REPORT: &str = "report";
 /// The name of the schema of the JSON that `report` gives of a trace of processors.
 const PROCESSORS: &str = "processors";
 
+/// The names of the schemas of the JSON that `explain` gives of operations and of a trace of processors.
+const EXPLAIN: &str = "explain";
+const EXPLAIN_PROCESSORS: &str = "explain-processors";
+
 /// The name of the schema of the JSON of `plan cores`.
 const CORES: &str = "cores";
 /// The name of the schema of the JSON that `plan replication` gives.
@@ -35,6 +39,8 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(BASELINE) => Some(smbscope_report::baseline_schema()),
         Some(NAMESPACE) => Some(smbscope_report::namespace_schema()),
         Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
+        Some(EXPLAIN) => Some(smbscope_report::explain_schema()),
+        Some(EXPLAIN_PROCESSORS) => Some(smbscope_report::processors_explain_schema()),
         Some(CORES) => Some(smbscope_report::cores_schema()),
         _ => None,
     };
@@ -47,7 +53,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}, {PROCESSORS}, {CORES}, {REPLICATION}, {BASELINE}, {NAMESPACE}",
+                "unknown table {name}: expected one of {}, {REPORT}, {EXPLAIN}, {PROCESSORS}, {EXPLAIN_PROCESSORS}, {CORES}, {REPLICATION}, {BASELINE}, {NAMESPACE}",
                 names.join(", ")
             ))
         })?],

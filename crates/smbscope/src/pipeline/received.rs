@@ -98,7 +98,7 @@ fn traced(report: &Report, cpus: &[tables::Cpu], devices: &[tables::Device]) -> 
             .iter()
             .filter_map(|one| {
                 let receive_ns = by_cpu.get(&one.cpu).copied().unwrap_or(0);
-                let interrupts = one.interrupt_ns.saturating_add(one.deferred_ns);
+                let interrupts = one.busy_ns().unwrap_or(0);
                 let other = interrupts.saturating_add(one.thread_ns.unwrap_or(0));
                 Some(ReceivedCpu {
                     cpu: id(one.cpu)?,

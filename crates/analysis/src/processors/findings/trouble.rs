@@ -75,6 +75,8 @@ pub struct Finding {
     pub because: String,
     /// When it began, on the clock of the trace; null if it was there from the start or is not known.
     pub since_ns: Option<i64>,
+    /// When it ended, on the clock of the trace; null if it was there to the end or is not known.
+    pub until_ns: Option<i64>,
     pub figures: Vec<Figure>,
     pub remedies: Vec<Remedy>,
 }

@@ -14,6 +14,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("length_ns", "Length", Duration, Always, "Time that the traces cover."),
         ("possible_ns", "CPU time", Duration, Always, "The same for all processors together."),
         ("limits", "Limits", Object("limits"), Always, "Durations that interrupts and deferred work should not exceed."),
+        ("recorded", "Recorded", Object("recorded"), Always, "What the traces say about interrupts and deferred work."),
         ("processors", "Processors", List("processor"), Always, "The time of each processor."),
         ("interrupts", "Interrupts", List("interrupt_group"), Always, "Interrupts and deferred work by kind and name, the most time first."),
         ("findings", "Findings", List("processor_finding"), Always, "What is wrong, the most costly first."),
@@ -26,6 +27,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("traces", "Traces", List("trace"), Always, "What the traces contain, lost and do not show, one for each."),
         ("discarded", "Left out", Count, Always, "Rows left out because a list was full."),
     ]),
+    ("recorded", "What the traces say about interrupts and deferred work.", &[], &[
+        ("interrupts", "Interrupts", Flag, Always, "Whether handlers of interrupts were recorded, as single runs or as sums."),
+        ("deferred", "Deferred work", Flag, Always, "Whether deferred work was recorded."),
+        ("families", "Events", Texts, Always, "What occurs, by what a tracer can record alone: softirq, irq, napi_poll, dpc, isr, and each vector of the local APIC."),
+        ("runs", "Runs", Count, Always, "Runs of the whole traces; more than the report has if it covers a period."),
+    ]),
     ("limits", "Durations that interrupts and deferred work should not exceed.", &[], &[
         ("deferred_ns", "Deferred work", Duration, Always, "For DPCs and softirqs."),
         ("interrupt_ns", "Interrupts", Duration, Always, "For handlers of interrupts."),
@@ -36,16 +43,26 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("socket", "Socket", Number, Nullable, "Its socket."),
         ("core", "Core", Number, Nullable, "Its core."),
         ("thread", "Hyper-thread", Number, Nullable, "Number of the hyper-thread in the core."),
-        ("interrupt_ns", "Interrupt time", Duration, Always, "Handlers of interrupts."),
-        ("deferred_ns", "Deferred time", Duration, Always, "Deferred work: DPCs, softirqs."),
+        ("interrupt_ns", "Interrupt time", Duration, Nullable, "Handlers of interrupts; null if they were not recorded."),
+        ("deferred_ns", "Deferred time", Duration, Nullable, "Deferred work: DPCs, softirqs; null if it was not recorded."),
         ("thread_ns", "Thread time", Duration, Nullable, "Threads, without what interrupted them; null without context switches."),
         ("idle_ns", "Idle time", Duration, Nullable, "Idle, without what interrupted it; null without context switches."),
         ("interrupt_share", "Interrupts", Share, Nullable, "Handlers of interrupts, as a part of the length of the trace."),
         ("deferred_share", "Deferred", Share, Nullable, "Deferred work (DPCs, softirqs), as a part of the length of the trace."),
         ("thread_share", "Threads", Share, Nullable, "Threads, as a part of the length of the trace."),
         ("idle_share", "Idle", Share, Nullable, "Idle, as a part of the length of the trace."),
-        ("interrupts", "Runs", Count, Always, "Runs of handlers and of deferred work."),
+        ("interrupts", "Runs", Count, Nullable, "Runs of handlers and of deferred work; null if there are sums only, or nothing was recorded."),
         ("samples", "Samples", Object("sample_counts"), Always, "Samples by what they hit."),
+        ("sampled", "By samples", Object("sampled_shares"), Nullable, "Shares by samples; null without samples."),
+    ]),
+    ("sampled_shares", "What a processor did, by samples; the shares add up to 1.", &[], &[
+        ("of_time", "Of the time", Flag, Always, "Whether these are parts of the time; otherwise of the samples, and a processor that is not sampled while it is idle looks busier than it is."),
+        ("interrupt", "Interrupts", Share, Nullable, "Handlers of interrupts; null if they were not recorded and no sample of any processor hit one: many clocks do not tick there."),
+        ("deferred", "Deferred", Share, Nullable, "DPCs and softirqs; null if they were not recorded and no sample of any processor hit one."),
+        ("kernel", "In the kernel", Share, Always, "Threads that execute the kernel."),
+        ("user", "In programs", Share, Always, "Threads that execute a program."),
+        ("idle", "Idle", Share, Always, "Idle, with the time in which an idle processor is not sampled where that is known."),
+        ("unknown", "Not known", Share, Always, "Samples of which it is not known what they hit."),
     ]),
     ("sample_counts", "Samples of a processor by what they hit.", &[], &[
         ("all", "Samples", Count, Always, "All samples."),
@@ -109,6 +126,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("confidence", "Confidence", Code, Always, "low, medium or high."),
         ("because", "Because", Text, Always, "What the confidence is based on."),
         ("since_ns", "Since", Time, Nullable, "When it began; null if it was there from the start or is not known."),
+        ("until_ns", "Until", Time, Nullable, "When it ended; null if it was there to the end or is not known."),
         ("figures", "Figures", List("processor_figure"), Always, "Numbers that prove it."),
         ("remedies", "Remedies", List("processor_remedy"), Always, "What to do."),
     ]),
@@ -161,15 +179,17 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("cpus", "CPUs", List("device_cpu"), Always, "Its work on each processor, the most runs first."),
     ]),
     ("totals", "Sums of an input that has no single interrupts.", &[], &[
+        ("covered_ns", "Covered", Duration, Always, "Time that the sums of processors are about."),
+        ("of_intervals", "Of intervals", Flag, Always, "Whether they come from the intervals of the input, because it was cut to a period; there are no modules then."),
         ("cpus", "CPUs", List("total_cpu"), Always, "The time of each processor."),
         ("modules", "Modules", List("total_module"), Always, "Interrupts and deferred work by kind and module, the most time first."),
     ]),
     ("total_cpu", "The time of one processor, by sums.", &[], &[
         ("cpu", "CPU", Number, Always, "Number of the processor."),
-        ("deferred_ns", "Deferred time", Duration, Always, "Deferred work (DPCs)."),
-        ("interrupt_ns", "Interrupt time", Duration, Always, "Handlers of interrupts (ISRs)."),
-        ("deferred_share", "Deferred", Share, Nullable, "Deferred work as a part of the length of the trace."),
-        ("interrupt_share", "Interrupts", Share, Nullable, "Handlers of interrupts as a part of the length of the trace."),
+        ("deferred_ns", "Deferred time", Duration, Nullable, "Deferred work (DPCs); null if the input does not have it."),
+        ("interrupt_ns", "Interrupt time", Duration, Nullable, "Handlers of interrupts (ISRs); null if the input does not have them."),
+        ("deferred_share", "Deferred", Share, Nullable, "Deferred work as a part of the covered time."),
+        ("interrupt_share", "Interrupts", Share, Nullable, "Handlers of interrupts as a part of the covered time."),
         ("highest_share", "Highest", Share, Nullable, "The highest share of both in one interval; null without intervals."),
         ("highest_start_ns", "Highest after", Duration, Nullable, "When that interval begins, since the start of the trace."),
     ]),
@@ -185,6 +205,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("over_limit_most", "Over limit, at most", Count, Nullable, "The greatest possible number of them."),
         ("longest_above_ns", "Longest above", Duration, Nullable, "The longest took longer than this."),
         ("cpus", "CPUs", Counts, Always, "The processors on which it ran, the most time first."),
+        ("cpus_ns", "Time on CPUs", Counts, Always, "Its time on each of these, ns."),
         ("histogram", "Durations", List("total_bucket"), Always, "Runs by their duration."),
     ]),
     ("total_bucket", "Runs whose duration is between two bounds.", &[], &[
@@ -206,6 +227,20 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
 ];
 
+/// What `smbscope explain TRACE --format json` prints; with [`IN_DIAGNOSES`].
+#[rustfmt::skip]
+pub(crate) const EXPLANATION: &[Rows] = &[
+    ("processors_explanation", "What holds the processors of a trace.", &[], &[
+        ("version", "Version", Text, Always, "Version of smbscope."),
+        ("inputs", "Inputs", Texts, Always, "Names of the inputs."),
+        ("period", "Period", Text, Optional, "The period that is explained; absent if it is all."),
+        ("length_ns", "Length", Duration, Always, "Time that the traces cover."),
+        ("possible_ns", "CPU time", Duration, Always, "The same for all processors together."),
+        ("recorded", "Recorded", Object("recorded"), Always, "What the traces say about interrupts and deferred work."),
+        ("findings", "Findings", List("processor_finding"), Always, "What is wrong, the most costly first."),
+    ]),
+];
+
 /// What a diagnosis says about a trace of processors of the same time; with [`IN_DIAGNOSES`].
 #[rustfmt::skip]
 pub(crate) const BESIDE: &[Rows] = &[
@@ -219,7 +254,7 @@ pub(crate) const BESIDE: &[Rows] = &[
         ("operations", "Operations", Count, Always, "Operations with a time."),
         ("waited", "Waited", Count, Always, "Operations in flight while a processor was held."),
         ("waited_ns", "Waiting", Duration, Always, "How long they were in flight in these periods."),
-        ("times", "Times as long", Number, Nullable, "How many times as long operations took while a processor was held; null with too few to compare."),
+        ("times", "Times as long", Number, Nullable, "How many times as long operations took that began while a processor was held; null with too few to compare."),
         ("times_low", "At least", Number, Nullable, "Lower end of its 95 % interval."),
         ("times_high", "At most", Number, Nullable, "Upper end of its 95 % interval."),
         ("commands", "Commands", List("waiting_command"), Always, "By command, most waiting first."),
