@@ -27,7 +27,38 @@ pub(super) fn notices(report: &Report) -> Vec<Block> {
         ))),
     };
     let sums = report.totals.as_ref().and_then(totals::notice).map(Block::Warn);
-    lost.into_iter().chain(sums).chain(symbols::notice(report)).collect()
+    let strangers = strangers(&report.traces).map(Block::Warn);
+    lost.into_iter().chain(strangers).chain(sums).chain(symbols::notice(report)).collect()
+}
+
+/// Traces that do not continue each other, although their processors are added up: they overlap, or days lie between them.
+fn strangers(traces: &[Trace]) -> Option<String> {
+    /// Pieces of one recording follow each other, and their ends are not exact.
+    const OVERLAP_NS: i64 = -100_000_000;
+    const GAP_NS: i64 = 86_400_000_000_000;
+    let times = |trace: &Trace| trace.started_at.zip(trace.ended_at);
+    let mut traces: Vec<_> = traces.iter().filter(|trace| times(trace).is_some()).collect();
+    traces.sort_by_key(|trace| trace.started_at);
+    let mut last = *traces.first()?;
+    for trace in traces.into_iter().skip(1) {
+        let ((_, end), (start, next_end)) = times(last).zip(times(trace))?;
+        let why = match start.saturating_sub(end) {
+            ..OVERLAP_NS => "they overlap".to_owned(),
+            gap @ GAP_NS.. => format!("{} lie between them", format::duration(gap)),
+            _ => {
+                if next_end > end {
+                    last = trace;
+                }
+                continue;
+            }
+        };
+        return Some(format!(
+            "{} and {} do not continue each other: {why}. Their processors are added up as if they were the same ones; \
+             `smbscope compare` shows them side by side.",
+            last.recording, trace.recording
+        ));
+    }
+    None
 }
 
 pub(super) fn section(report: &Report) -> Section {
@@ -138,4 +169,27 @@ fn missing(report: &Report) -> Vec<String> {
         );
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_that_are_not_one_recording_are_a_warning() {
+        let second = 1_000_000_000;
+        let trace = |name: &str, start: i64, end: i64| Trace {
+            recording: name.to_owned(),
+            started_at: Some(start * second),
+            ended_at: Some(end * second),
+            ..Trace::default()
+        };
+        let pieces = [trace("b", 10, 20), trace("a", 0, 10), trace("c", 21, 30)];
+        assert_eq!(strangers(&pieces), None);
+        assert_eq!(strangers(&[]), None);
+        let said = strangers(&[trace("a", 0, 10), trace("b", 5, 15)]).unwrap();
+        assert!(said.starts_with("a and b do not continue each other: they overlap."), "{said}");
+        let said = strangers(&[trace("a", 0, 10), trace("b", 200_000, 200_001)]).unwrap();
+        assert!(said.contains("lie between them"), "{said}");
+    }
 }
