@@ -7,15 +7,15 @@
 //! such shares only, and their writes are stable before the reply). Whether a server keeps these promises is not visible
 //! on the wire.
 //!
-//! A Flush counts for the data of its own open. Data without one counts as at risk for [`WINDOW_NS`]: no client
-//! sees when a server writes it back.
+//! A Flush counts for the data of its own open that was acknowledged before the Flush was sent: the server may have
+//! taken a later Write after it. Data without one counts as at risk for [`WINDOW_NS`]: no client sees when a server
+//! writes it back.
 
 mod at_risk;
 mod data;
+mod dirty;
 mod finish;
 mod verdict;
-
-use std::collections::VecDeque;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
@@ -26,9 +26,11 @@ use smbscope_wire::smb2::create::CreateOptions;
 
 use crate::rows::application::Application;
 use crate::rows::columns::Resolved;
+use crate::rows::has_pipes;
 use crate::stats::latency::{Grain, Latency, Sample};
 use at_risk::AtRisk;
 pub use data::*;
+use dirty::Dirty;
 pub use verdict::settings;
 
 /// How long data that is never flushed counts as at risk: Linux writes a page back after 30 s (vm.dirty_expire_centisecs),
@@ -58,6 +60,7 @@ crate::rows::columns::columns! {
     path: text,
     create_options: u32,
     transferred_bytes: u64,
+    request_start: i64,
     write_through: bool,
     unbuffered: bool,
     response_end: i64,
@@ -92,8 +95,8 @@ struct Open {
     tally: OpenTally,
     through_writes: u64,
     unbuffered_writes: u64,
-    /// Data that may be at risk: the second in which that is over, bytes, and when the oldest was acknowledged.
-    dirty: VecDeque<(i64, u64, i64)>,
+    /// Data that may be at risk.
+    dirty: Dirty,
 }
 
 /// A file, by share and path.
@@ -146,6 +149,8 @@ pub struct DurabilityTally {
     /// Trees of continuously available shares, or with persistent handles; and trees for pipes and printers.
     available: HashSet<TreeKey, foldhash::fast::RandomState>,
     no_files: HashSet<TreeKey, foldhash::fast::RandomState>,
+    /// By tree and kind of application: opens with data, and those of them without a persistent handle.
+    handle_opens: Map<TreeKey, [(u64, u64); KINDS]>,
     shares: Levels,
     clients: Levels,
     total: AtRisk,
@@ -165,6 +170,7 @@ impl Default for DurabilityTally {
             group_of: Map::default(),
             available: HashSet::default(),
             no_files: HashSet::default(),
+            handle_opens: Map::default(),
             shares: Levels::default(),
             clients: Levels::default(),
             total: AtRisk::in_bins(),
@@ -194,16 +200,33 @@ impl DurabilityTally {
         }
     }
 
-    /// Adds opens, before or after their operations: a persistent handle shows that its share is continuously available.
+    /// Adds opens, before or after their operations: a persistent handle shows that its share is continuously available,
+    /// and an open without one on such a share that only the share promises it.
     pub fn handles(&mut self, rows: &[Handle]) {
-        for row in rows.iter().filter(|row| row.persistent == Some(true)) {
+        for row in rows {
+            let is_persistent = row.persistent == Some(true);
+            // What was granted to an open from before the recording is not known.
+            let has_data = row.written_bytes > 0 && (row.opened_at.is_some() || is_persistent);
+            if !is_persistent && !has_data {
+                continue;
+            }
             let key = (
                 self.recording(&row.recording),
                 row.session_id.unwrap_or(0),
                 row.tree_id.unwrap_or(0),
             );
-            if self.available.len() < GROUPS_MAX {
+            if is_persistent && self.available.len() < GROUPS_MAX {
                 self.available.insert(key);
+            }
+            if has_data
+                && (self.handle_opens.len() < GROUPS_MAX || self.handle_opens.contains_key(&key))
+            {
+                let kind = Application::of_path(row.path.as_deref().unwrap_or_default());
+                let kinds = self.handle_opens.entry(key).or_insert([(0, 0); KINDS]);
+                if let Some((all, without)) = kinds.get_mut(kind as usize) {
+                    *all += 1;
+                    *without += u64::from(!is_persistent);
+                }
             }
         }
     }
@@ -250,7 +273,9 @@ impl DurabilityTally {
             match class {
                 CommandClass::Open if is_done => self.open(&columns, row, handle),
                 CommandClass::Write if is_done => self.write(&columns, row, handle),
-                CommandClass::Flush if is_done => self.flush(handle),
+                CommandClass::Flush if is_done => {
+                    self.flush(handle, columns.request_start.get(row).unwrap_or(self.now));
+                }
                 CommandClass::Close => {
                     if let Some(open) = self.opens.remove(&handle) {
                         self.end(open);
@@ -309,9 +334,7 @@ impl DurabilityTally {
         }
         let number = self.groups.len() as u32;
         let share = columns.share.get(row);
-        if share.is_some_and(|name| name.len() >= 4 && ends_with(name, "IPC$"))
-            && self.no_files.len() < GROUPS_MAX
-        {
+        if share.is_some_and(has_pipes) && self.no_files.len() < GROUPS_MAX {
             self.no_files.insert(key);
         }
         self.groups.push(Group {
@@ -360,57 +383,48 @@ impl DurabilityTally {
         if is_stable {
             return;
         }
-        let over = expiry(now);
-        if let Some(open) = self.opens.get_mut(&handle) {
-            while open.dirty.front().is_some_and(|(second, ..)| *second * SECOND_NS < now) {
-                open.dirty.pop_front();
-            }
-            match open.dirty.back_mut().filter(|(second, ..)| *second >= over) {
-                Some((_, sum, _)) => *sum = sum.saturating_add(bytes),
-                None => open.dirty.push_back((over, bytes, now)),
-            }
-        }
+        let Some(open) = self.opens.get_mut(&handle) else { return };
+        let over_ns = open.dirty.add(now, bytes);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let over =
-            self.opens.get(&handle).and_then(|open| open.dirty.back()).map_or(over, |one| one.0);
         self.change(group, now, bytes);
-        self.change(group, over.saturating_mul(SECOND_NS), -bytes);
+        self.change(group, over_ns, -bytes);
     }
 
     /// Changes how much is at risk: in total, of the share, and of the client.
     fn change(&mut self, group: u32, at_ns: i64, bytes: i64) {
+        let now = self.now;
         let Some(group) = self.groups.get_mut(group as usize) else { return };
         group.was_counted = true;
         let of = |levels: &mut Levels, number: u32| {
             if let Some(level) = levels.levels.get_mut(number as usize) {
-                level.change(at_ns, bytes);
+                level.change(now, at_ns, bytes);
             }
         };
         of(&mut self.shares, group.share);
         of(&mut self.clients, group.client);
-        self.total.change(at_ns, bytes);
+        self.total.change(now, at_ns, bytes);
     }
 
-    fn flush(&mut self, handle: (u32, u64)) {
+    /// A Flush that was sent at a time, and succeeded.
+    fn flush(&mut self, handle: (u32, u64), sent_ns: i64) {
         let now = self.now;
         self.sums.flushes += 1;
         let Some(open) = self.opens.get_mut(&handle) else {
             self.sums.idle_flushes += 1;
             return;
         };
-        self.sums.idle_flushes += u64::from(open.tally.unflushed_bytes == 0);
-        open.tally.unflushed_bytes = 0;
-        let (group, dirty) = (open.group, std::mem::take(&mut open.dirty));
-        if let Some((_, _, first)) = dirty.front() {
-            self.until_flush.record(&Sample::new(now.saturating_sub(*first).max(0)));
+        let (group, covered) = (open.group, open.dirty.flush(sent_ns));
+        let left = open.dirty.bytes().min(open.tally.unflushed_bytes);
+        self.sums.idle_flushes += u64::from(open.tally.unflushed_bytes == left);
+        open.tally.unflushed_bytes = left;
+        if let Some(first) = covered.first() {
+            let took = now.saturating_sub(first.first_ns).max(0);
+            self.until_flush.record(&Sample::new(took));
         }
-        for (over, bytes, _) in dirty {
-            let (over, bytes) =
-                (over.saturating_mul(SECOND_NS), i64::try_from(bytes).unwrap_or(i64::MAX));
-            if over > now {
-                self.change(group, now, -bytes);
-                self.change(group, over, bytes);
-            }
+        for part in covered.iter().filter(|part| part.over_ns() > now) {
+            let bytes = i64::try_from(part.bytes).unwrap_or(i64::MAX);
+            self.change(group, now, -bytes);
+            self.change(group, part.over_ns(), bytes);
         }
     }
 
@@ -449,18 +463,6 @@ impl DurabilityTally {
         self.files.retain(|_, file| file.tally.unflushed_bytes > least);
         self.sums.beyond_limits += (before - self.files.len()) as u64;
     }
-}
-
-const SECOND_NS: i64 = 1_000_000_000;
-
-/// The second in which data that was acknowledged now is no longer at risk.
-fn expiry(now: i64) -> i64 {
-    now.saturating_add(WINDOW_NS).div_euclid(SECOND_NS)
-}
-
-fn ends_with(name: &str, end: &str) -> bool {
-    let from = name.len().saturating_sub(end.len());
-    name.get(from..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
 }
 
 impl Open {

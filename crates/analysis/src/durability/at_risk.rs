@@ -1,7 +1,7 @@
 //! How many acknowledged bytes are not stable at a moment, from changes that come roughly in the order of time.
 //!
-//! Memory is bounded: changes of the last seconds are kept in slots, all before that is one number and a series of
-//! bins that widen.
+//! Memory is bounded: changes of the last seconds and those that are known to come are kept in slots, all before that
+//! is one number and a series of bins that widen.
 
 use std::collections::BTreeMap;
 
@@ -33,19 +33,18 @@ impl AtRisk {
         AtRisk { bins: Some(Bins { width: BIN_SLOTS, ..Bins::default() }), ..AtRisk::default() }
     }
 
-    /// Changes the level at a time.
-    pub(super) fn change(&mut self, at_ns: i64, bytes: i64) {
+    /// Changes the level at a time, which may be later than `now_ns`, up to where the recording is.
+    pub(super) fn change(&mut self, now_ns: i64, at_ns: i64, bytes: i64) {
         if bytes == 0 {
             return;
         }
         let slot = at_ns.div_euclid(SLOT_NS);
         let sum = self.changes.entry(slot).or_default();
         *sum = sum.saturating_add(bytes);
-        // What ends only later says nothing of how far the recording is.
-        if bytes > 0 {
-            self.newest = Some(self.newest.map_or(slot, |newest| newest.max(slot)));
-        }
-        let Some(newest) = self.newest else { return };
+        // What comes only later says nothing of how far the recording is.
+        let now = now_ns.div_euclid(SLOT_NS);
+        let newest = self.newest.map_or(now, |newest| newest.max(now));
+        self.newest = Some(newest);
         while let Some(first) = self.changes.first_entry()
             && *first.key() < newest.saturating_sub(KEPT)
         {
@@ -139,7 +138,9 @@ mod tests {
         let changes = [(0, 10), (S, 20), (2 * S, -10), (3 * S, -20), (4 * S, 5)];
         let most = |order: &[usize]| {
             let mut level = AtRisk::default();
-            order.iter().for_each(|one| level.change(changes[*one].0, changes[*one].1));
+            order
+                .iter()
+                .for_each(|one| level.change(changes[*one].0, changes[*one].0, changes[*one].1));
             level.finish();
             level.most()
         };
@@ -152,10 +153,11 @@ mod tests {
     fn the_course_takes_a_bounded_number_of_bins() {
         let mut level = AtRisk::in_bins();
         for hour in 0..100 {
-            level.change(hour * 3_600 * S, 100);
-            level.change(hour * 3_600 * S + 30 * S, -100);
+            let now = hour * 3_600 * S;
+            level.change(now, now, 100);
+            level.change(now, now + 30 * S, -100);
         }
-        level.change(i64::MAX / 2, 7);
+        level.change(i64::MAX / 2, i64::MAX / 2, 7);
         level.finish();
         let (_, width_ns, levels) = level.series();
         assert!(levels.len() <= BINS_MAX && width_ns > 3_600 * S, "{} {width_ns}", levels.len());
@@ -164,10 +166,28 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_comes_later_settles_nothing_before_it() {
+        let mut level = AtRisk::default();
+        for second in 0..13 {
+            level.change(second * S, second * S, 10);
+            level.change(second * S, (second + 35) * S, -10);
+        }
+        // A Flush takes back one that would have ended after 35 s.
+        level.change(13 * S, 13 * S, -10);
+        level.change(13 * S, 47 * S, 10);
+        for second in 14..20 {
+            level.change(second * S, second * S, 10);
+            level.change(second * S, (second + 35) * S, -10);
+        }
+        level.finish();
+        assert_eq!(level.most(), (180, Some(19 * S)));
+    }
+
+    #[test]
     fn between_changes_the_level_stays() {
         let mut level = AtRisk::in_bins();
-        level.change(0, 50);
-        level.change(5 * S, -50);
+        level.change(0, 0, 50);
+        level.change(0, 5 * S, -50);
         level.finish();
         assert_eq!(level.series(), (0, S, vec![50; 6]));
     }

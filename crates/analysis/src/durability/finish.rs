@@ -68,10 +68,24 @@ impl DurabilityTally {
                 sums.series_bytes.clear();
             }
         }
+        let mut handles = [(0u64, 0u64); KINDS];
+        for (_, kinds) in self.handle_opens.iter().filter(|(key, _)| self.available.contains(*key))
+        {
+            for ((all, without), (opens, not_persistent)) in handles.iter_mut().zip(kinds) {
+                *all += opens;
+                *without += not_persistent;
+            }
+        }
+        let (all, without) = handles.iter().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        sums.available_opens = (all > 0).then_some(all);
+        sums.not_persistent_opens = sums.available_opens.map(|_| without);
+        sums.not_persistent = verdict::not_persistent(all, without);
         let ways = Way::ALL.into_iter().zip(by_way).filter(|(_, tally)| tally.opens > 0);
         sums.ways = ways.map(|(way, tally)| WayRow { way, tally }).collect();
-        let kinds = Application::ALL.into_iter().zip(&by_kind);
-        sums.applications = kinds.filter_map(|(kind, ways)| verdict::of_kind(kind, ways)).collect();
+        let kinds = Application::ALL.into_iter().zip(&by_kind).zip(&handles);
+        sums.applications = kinds
+            .filter_map(|((kind, ways), handles)| verdict::of_kind(kind, ways, *handles))
+            .collect();
         let names = &self.shares.names;
         let mut files: Vec<_> = self
             .files

@@ -114,6 +114,48 @@ fn data_is_at_risk_until_its_flush_or_for_the_window() {
     assert_eq!((series[45], series[59]), (0, 100_000));
 }
 
+/// Writes of 10 s, then one Flush of another open, then writes of 10 s: all are younger than the window.
+#[test]
+fn a_flush_of_another_open_takes_nothing_from_the_most_at_risk() {
+    let mut acts: Vec<Act> = (0..10).map(|n| (WRITE, 1, 1.0 + n as f64 / 10.0, PLAIN)).collect();
+    acts.push((WRITE, 2, 13.0, PLAIN));
+    acts.push((FLUSH, 2, 13.1, PLAIN));
+    acts.extend((0..10).map(|n| (WRITE, 3, 13.2 + n as f64 / 10.0, PLAIN)));
+    let found = found(&acts, "a.bin");
+    let last = (14.1 * 1e9) as i64;
+    assert_eq!((found.most_bytes, found.most_at_ns), (2_000 * KB, Some(last)));
+    assert_eq!((found.shares[0].most_bytes, found.clients[0].most_bytes), (2_000 * KB, 2_000 * KB));
+    // The course does not fall before the data is written back.
+    let levels = &found.series_bytes[..14];
+    assert!(levels.is_sorted(), "{levels:?}");
+}
+
+#[test]
+fn a_flush_covers_what_was_acknowledged_before_it_was_sent() {
+    let sent: fn(&mut Operation) = |row| row.set_request_start(2 * S);
+    let acts = [
+        (WRITE, 1, 1.0, PLAIN),
+        (WRITE, 1, 2.0, PLAIN),
+        // These are acknowledged while the Flush is in flight.
+        (WRITE, 1, 2.5, PLAIN),
+        (WRITE, 1, 2.6, PLAIN),
+        (FLUSH, 1, 3.0, sent),
+        (CLOSE, 1, 4.0, PLAIN),
+    ];
+    let one = found(&acts, "a.vbk");
+    assert_eq!((one.ways[0].way, one.ways[0].tally.unflushed_bytes), (Way::Partly, 200 * KB));
+    assert_eq!((one.idle_flushes, one.until_flush.n), (0, 1));
+    assert_eq!(one.files[0].tally.unflushed_bytes, 200 * KB);
+    // The next Flush covers them.
+    let next = [&acts[..5], &[(FLUSH, 1, 3.5, PLAIN), acts[5]]].concat();
+    let one = found(&next, "a.vbk");
+    assert_eq!((one.ways[0].way, one.flushes, one.idle_flushes), (Way::Flushed, 2, 0));
+    // A Flush that covers nothing has nothing to do.
+    let early: fn(&mut Operation) = |row| row.set_request_start(S / 2);
+    let one = found(&[(WRITE, 1, 1.0, PLAIN), (FLUSH, 1, 3.0, early)], "a.vbk");
+    assert_eq!((one.ways[0].way, one.idle_flushes), (Way::Nothing, 1));
+}
+
 #[test]
 fn a_continuously_available_share_makes_all_writes_stable_whenever_it_is_known() {
     let acts = [(WRITE, 1, 1.0, PLAIN), (CLOSE, 1, 2.0, PLAIN)];

@@ -36,7 +36,11 @@ pub fn settings() -> [(&'static str, &'static str); 4] {
 }
 
 /// Files of one kind; none if there are none.
-pub(super) fn of_kind(kind: Application, ways: &[OpenTally; WAYS]) -> Option<DurabilityKind> {
+pub(super) fn of_kind(
+    kind: Application,
+    ways: &[OpenTally; WAYS],
+    (opens, without): (u64, u64),
+) -> Option<DurabilityKind> {
     let (mut all, mut stable_opens) = (OpenTally::default(), 0);
     for (way, tally) in Way::ALL.into_iter().zip(ways) {
         all.add(tally);
@@ -46,7 +50,30 @@ pub(super) fn of_kind(kind: Application, ways: &[OpenTally; WAYS]) -> Option<Dur
         application: kind.name(),
         tally: all,
         stable_opens,
-        verdict: kind.is_precious().then(|| sentence(kind, &all, stable_opens, ways)),
+        verdict: kind.is_precious().then(|| {
+            let sentence = sentence(kind, &all, stable_opens, ways);
+            match not_persistent(opens, without) {
+                Some(more) => format!("{sentence}. {more}"),
+                None => sentence,
+            }
+        }),
+    })
+}
+
+/// What is to be said of opens with data on continuously available shares to which no persistent handle was granted;
+/// none if there are none.
+pub(super) fn not_persistent(opens: u64, without: u64) -> Option<String> {
+    (without > 0).then(|| {
+        format!(
+            "{} of {} with data on continuously available shares had no persistent handle: only the share promises that \
+             their writes are stable, and a server may declare it without keeping it (Samba does). smbscope durability \
+             proves it",
+            readable::count(without),
+            match opens {
+                1 => "1 open".to_owned(),
+                many => format!("{} opens", readable::count(many)),
+            }
+        )
     })
 }
 

@@ -390,6 +390,8 @@ pub enum About {
     Signing,
     /// Files that must survive a power failure were not written to stable storage.
     NotStable,
+    /// Only a share's word promises that writes are stable.
+    Unproven,
     /// Channels that the server refused, that it offers and the client does not use, or that bring nothing.
     Channels,
     /// One of several connections carries nearly all bytes.
@@ -406,7 +408,7 @@ pub enum About {
 
 impl About {
     /// All subjects.
-    pub const ALL: [About; 14] = [
+    pub const ALL: [About; 15] = [
         About::Smb1,
         About::Loss,
         About::ZeroWindows,
@@ -415,6 +417,7 @@ impl About {
         About::Protection,
         About::Signing,
         About::NotStable,
+        About::Unproven,
         About::Channels,
         About::OneConnection,
         About::Network,

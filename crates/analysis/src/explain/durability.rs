@@ -32,6 +32,9 @@ pub(super) fn notes(
         About::WriteThrough,
         format!("all {writes} writes request stable storage before the reply (write-through)"),
     );
+    if let Some(what) = &durability.not_persistent {
+        note(true, About::Unproven, what.clone());
+    }
     let at_risk: Vec<_> = durability
         .applications
         .iter()

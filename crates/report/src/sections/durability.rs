@@ -50,6 +50,13 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
             None => window,
         }),
     ];
+    let mut rows = rows;
+    if let (Some(opens), Some(without)) = (found.available_opens, found.not_persistent_opens) {
+        rows.push(
+            fact(of, "not_persistent_opens", Cell::Count(without))
+                .noted(format!("of {} on continuously available shares", format::count(opens))),
+        );
+    }
     let mut ways = vec![column("durability_way", "way", 0, |row: &WayRow| {
         Cell::Text(row.way.title().to_owned())
     })];
@@ -78,6 +85,9 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
         .map(|note| Block::Warn(note.what.clone()))
         .collect();
     let verdicts = found.applications.iter().filter_map(|kind| kind.verdict.clone());
+    if let Some(what) = &found.not_persistent {
+        blocks.push(Block::Warn(format!("{what}.")));
+    }
     if notes.is_empty() {
         notes.extend(verdicts.map(|verdict| Block::Note(format!("{verdict}."))));
         if found.most_bytes > 0 {
