@@ -29,6 +29,7 @@ const CREATE: u16 = 5;
 const CLOSE: u16 = 6;
 const IOCTL: u16 = 11;
 const QUERY_DIRECTORY: u16 = 14;
+const QUERY_INFO: u16 = 16;
 const MS: i64 = 1_000_000;
 const RTT_NS: i64 = MS / 5;
 

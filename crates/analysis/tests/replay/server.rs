@@ -10,8 +10,8 @@ use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::Tree;
 
 use crate::{
-    CLOSE, CREATE, FLUSH, MS, QUERY_DIRECTORY, WRITE, act, batch, chain, connection, execution,
-    learnt, mean, operations, predict, replication,
+    CLOSE, CREATE, FLUSH, MS, QUERY_DIRECTORY, QUERY_INFO, WRITE, act, batch, chain, connection,
+    execution, learnt, mean, operations, predict, replication,
 };
 
 #[test]
@@ -54,6 +54,41 @@ fn server_time_of_a_later_member_is_in_the_compounds_time() {
     assert_eq!(mean(operations) - operations.before.mean_ns().unwrap(), wanted);
     let send = operations.parts.iter().find(|part| part.part == "send").unwrap();
     assert_eq!(send.before_ns, 100_000.0);
+}
+
+/// Two slow queries are not how long a small request takes, nor does their absence matter.
+#[test]
+fn what_a_flush_costs_does_not_vanish_behind_a_few_slow_queries() {
+    let cost = |queries: usize, plain_ns: i64| {
+        let mut commands = vec![CREATE];
+        commands.extend(vec![QUERY_INFO; queries]);
+        commands.extend([WRITE, FLUSH].repeat(12));
+        commands.push(CLOSE);
+        let mut rows = chain(&commands);
+        let mut later = 0;
+        for (row, command) in rows.iter_mut().zip(&commands) {
+            let longer = match *command {
+                FLUSH => 5 * MS,
+                QUERY_INFO => 6 * MS,
+                WRITE => plain_ns,
+                _ => 0,
+            };
+            row.set_transferred_bytes(4096);
+            row.set_request_start(row.request_start().unwrap() + later);
+            later += longer;
+            row.set_response_start(row.response_start().unwrap() + later);
+            row.set_response_end(row.response_end().unwrap() + later);
+            row.derive_durations();
+        }
+        predict(&rows, &[], &[]).baseline.stable
+    };
+    let few = cost(2, 0);
+    assert_eq!(few.n, 12);
+    assert_eq!(few.median_ns, cost(0, 0).median_ns);
+    let near = |ns: f64, wanted: i64| (ns - wanted as f64).abs() < 0.01 * wanted as f64;
+    assert!(near(few.median_ns, 5 * MS), "{few:?}");
+    // The quicker of writes and queries.
+    assert!(near(cost(20, 0).median_ns, 5 * MS) && near(cost(20, MS).median_ns, 4 * MS));
 }
 
 #[test]

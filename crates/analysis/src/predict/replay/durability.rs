@@ -2,7 +2,8 @@
 //!
 //! A Flush makes data stable, and so does a write-through write: by its own flag or by that of its open
 //! (MS-SMB2 section 2.2.21, 2.2.13), or on a continuously available share. The cost is learnt from the
-//! recording: the server's flush slices, or otherwise how much longer a Flush takes than other small requests.
+//! recording: the server's flush slices, or otherwise how much longer a Flush takes than requests that make nothing
+//! stable: the quicker of queries and plain writes, of which there must be several.
 //! With a second server, the reply to a stable operation waits until that server has the data too: longer
 //! by the round trip and the transfer than for the local log alone, if both logs are equally fast.
 
@@ -18,6 +19,9 @@ use super::role::Role;
 use super::tcp::HEADERS_BYTES;
 use crate::predict::plan::{Direction, Plan, Replication};
 use crate::stats::latency::{Grain, Latency, Sample};
+
+/// Fewest requests of a kind that show how long a request takes that makes nothing stable.
+const SMALL_LEAST: u64 = 10;
 
 /// What making bytes stable costs the server, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -107,7 +111,8 @@ pub(super) struct Durability {
     opens: Map<(u32, u64), Open>,
     costs: Fit,
     all: Option<Latency>,
-    small: Option<Latency>,
+    /// Requests that make nothing stable: queries and FSCTLs, and plain writes.
+    small: [Option<Latency>; 2],
     hand_overs: Option<Latency>,
     /// System calls of writes, by the bytes that they moved.
     calls: Fit,
@@ -162,7 +167,7 @@ impl Durability {
                 (true, request.is_through || is_through)
             }
             Role::Other => {
-                record(&mut self.small, local_ns);
+                record(&mut self.small[0], local_ns);
                 return DurabilityChange::default();
             }
             _ => return DurabilityChange::default(),
@@ -185,6 +190,9 @@ impl Durability {
             self.calls.add(bytes, request.slices[Kind::Io as usize]);
         }
         self.asked += u64::from(is_stable_before);
+        if bytes > 0 && !is_stable_before {
+            record(&mut self.small[1], local_ns);
+        }
         if is_stable_before {
             // Without slices, a write's own time and that of making it stable are not separable, and a Flush with
             // nothing to do shows nothing.
@@ -293,8 +301,14 @@ impl Durability {
             of.as_ref().and_then(|all| all.distribution(false).p50_ns).unwrap_or(0) as f64
         };
         let n = self.all.as_ref().map_or(0, |all| all.distribution(false).n);
-        // A Flush is a small request plus the work of making data stable.
-        let small_ns = if self.has_slices { 0.0 } else { median(&self.small) };
+        // A Flush is a small request plus the work of making data stable. A few queries may be slow ones, and a recording
+        // without queries still has writes: what is subtracted is the quicker of both, so that the cost does not vanish.
+        let small = self.small.iter().filter_map(|all| {
+            let of = all.as_ref()?.distribution(false);
+            (of.n >= SMALL_LEAST).then_some(of.p50_ns? as f64)
+        });
+        let small_ns = if self.has_slices { None } else { small.reduce(f64::min) };
+        let small_ns = small_ns.unwrap_or(0.0);
         let line = self.costs.line().map(|(once, byte)| ((once - small_ns).max(0.0), byte));
         let median_ns = (median(&self.all) - small_ns).max(0.0);
         let hand_over_ns = median(&self.hand_overs);
