@@ -6,6 +6,7 @@
 //! [`forecast`] is what comes out. The same arithmetic holds for Windows' Storage Replica, DRBD and replication between file
 //! systems: what differs is what a reply waits for.
 
+mod bins;
 pub mod forecast;
 pub mod goal;
 pub mod load;

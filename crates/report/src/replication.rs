@@ -101,7 +101,7 @@ fn heading(title: &str, group: Option<&'static str>, numeric: bool, rank: u8) ->
 fn document(plan: &ReplicationPlan) -> Document {
     let forecast = &plan.forecast;
     let mut sections = vec![load(forecast)];
-    sections.extend(forecast.goal.as_ref().map(goal));
+    sections.extend((!forecast.goals.is_empty()).then(|| goals(&forecast.goals)));
     sections.push(sync(forecast));
     sections.push(later(forecast));
     sections.push(log(forecast));
@@ -195,45 +195,61 @@ fn load(forecast: &ReplicationForecast) -> Section {
     }
 }
 
-fn goal(goal: &GoalForecast) -> Section {
-    let sentence = match (goal.rtt_ns, goal.is_always) {
-        (None, _) => format!(
-            "{} is missed at any distance: today it is {}.",
-            goal.goal,
-            format::duration(goal.today_ns)
-        ),
-        (Some(ns), true) => format!(
-            "{} is kept at any round trip up to {}: nothing that it is about waits.",
-            goal.goal,
-            format::duration(ns)
-        ),
-        (Some(ns), false) => format!(
-            "{} is kept up to a round trip of {} ({} km of fibre, if only light took time); today it is {}.",
-            goal.goal,
-            format::duration(ns),
-            format::number(goal.distance_km.unwrap_or(0.0)),
-            format::duration(goal.today_ns)
-        ),
+/// `over a link of 100 Mbit/s`.
+fn over(bandwidth_bits: Option<f64>) -> String {
+    match bandwidth_bits {
+        Some(bits) => format!("over a link of {}", rate(bits)),
+        None => "over a link without a limit of its rate".to_owned(),
+    }
+}
+
+fn goals(goals: &[GoalForecast]) -> Section {
+    let sentence = |goal: &GoalForecast| {
+        let over = over(goal.bandwidth_bits);
+        match (goal.rtt_ns, goal.is_always) {
+            (None, _) => format!(
+                "{} is missed at any distance {over}: today it is {}.",
+                goal.goal,
+                format::duration(goal.today_ns)
+            ),
+            (Some(ns), true) => format!(
+                "{} is kept at any round trip up to {} {over}: nothing that it is about waits.",
+                goal.goal,
+                format::duration(ns)
+            ),
+            (Some(ns), false) => format!(
+                "{} is kept up to a round trip of {} ({} km of fibre, if only light took time) {over}; today it is {}.",
+                goal.goal,
+                format::duration(ns),
+                goal.distance_km.map_or_else(|| "-".to_owned(), format::number),
+                format::duration(goal.today_ns)
+            ),
+        }
     };
-    let points =
-        goal.tried.iter().map(|point| (point.rtt_ns as f64 / 1e6, point.time_ns as f64, false));
+    let curve = |goal: &GoalForecast| {
+        let points =
+            goal.tried.iter().map(|point| (point.rtt_ns as f64 / 1e6, point.time_ns as f64, false));
+        Block::Curve(Curve {
+            caption: format!(
+                "{} over the round trip between the servers, {}",
+                goal.goal,
+                over(goal.bandwidth_bits)
+            ),
+            help: String::new(),
+            over: "ms",
+            format: Format::Duration,
+            limit: Some((goal.limit_ns as f64, "the goal")),
+            mark: None,
+            in_text: false,
+            lines: vec![("predicted", points.collect())],
+        })
+    };
+    let sentences = goals.iter().map(|goal| Block::Note(sentence(goal)));
     Section {
         id: "goal",
         title: "The goal",
-        help: "The longest round trip between the servers that keeps the goal with synchronous copies, found by replaying the recording.",
-        blocks: vec![
-            Block::Note(sentence),
-            Block::Curve(Curve {
-                caption: format!("{} over the round trip between the servers", goal.goal),
-                help: String::new(),
-                over: "ms",
-                format: Format::Duration,
-                limit: Some((goal.limit_ns as f64, "the goal")),
-                mark: None,
-                in_text: false,
-                lines: vec![("predicted", points.collect())],
-            }),
-        ],
+        help: "The longest round trip between the servers that keeps the goal with synchronous copies, found by replaying the recording, for each rate of the links.",
+        blocks: sentences.chain(goals.iter().map(curve)).collect(),
     }
 }
 
@@ -271,17 +287,31 @@ fn waits(caption: String, rows: &[WaitRow]) -> Block {
 
 fn sync(forecast: &ReplicationForecast) -> Section {
     let mut blocks = Vec::new();
-    if forecast.lines.len() > 1 {
+    // One chart for each rate: a mean over links of different rates belongs to none of them.
+    let mut rates: Vec<Option<f64>> = Vec::new();
+    for line in &forecast.lines {
+        if !rates.contains(&line.bandwidth_bits) {
+            rates.push(line.bandwidth_bits);
+        }
+    }
+    for bandwidth_bits in rates {
+        let lines =
+            || forecast.lines.iter().filter(move |line| line.bandwidth_bits == bandwidth_bits);
+        let mut round_trips: Vec<_> = lines().map(|line| line.rtt_ns).collect();
+        round_trips.sort_unstable();
+        round_trips.dedup();
+        if round_trips.len() < 2 {
+            continue;
+        }
         let points = |pick: fn(&Percentiles) -> Option<i64>| {
-            let lines = forecast.lines.iter();
-            let points = lines.filter_map(|line| {
+            let points = lines().filter_map(|line| {
                 let (_, added) = most_waiting(&line.sync)?;
                 Some((line.rtt_ns as f64 / 1e6, pick(added)? as f64, false))
             });
             points.collect()
         };
         blocks.push(Block::Curve(Curve {
-            caption: "Added time over the round trip".to_owned(),
+            caption: format!("Added time over the round trip, {}", over(bandwidth_bits)),
             help: "Of the command that waits the longest in all.".to_owned(),
             over: "ms",
             format: Format::Duration,

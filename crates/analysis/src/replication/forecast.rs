@@ -129,6 +129,8 @@ pub struct LineForecast {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GoalForecast {
     pub goal: String,
+    /// Rate of the link that it holds for, bit/s; null without a limit.
+    pub bandwidth_bits: Option<f64>,
     /// Today, ns.
     pub today_ns: i64,
     pub limit_ns: i64,
@@ -187,7 +189,8 @@ pub struct ReplicationForecast {
     pub series_bytes: Vec<u64>,
     pub hold: Option<LogHold>,
     pub lines: Vec<LineForecast>,
-    pub goal: Option<GoalForecast>,
+    /// One answer for each rate of the links; none without a write, since nothing would wait.
+    pub goals: Vec<GoalForecast>,
 }
 
 /// Questions about each link.

@@ -1,10 +1,14 @@
 //! Bytes written in each second, and what follows from them alone: the busiest seconds, the log while the link is down, the
-//! initial copy, and copies at intervals. Memory: 8 bytes for each second between the first and the last write.
+//! initial copy, and copies at intervals. The log and the copies at intervals use finer bins ([`Bins`]). Memory: 8 bytes
+//! for each second between the first and the last write, and 16 MiB.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use serde::Serialize;
 use smbscope_tables::command_class::CommandClass;
+
+use super::bins::{Bins, windows};
+use crate::rows::has_pipes;
 
 crate::rows::columns::columns! {
     command: text,
@@ -26,6 +30,7 @@ const SIMULATED_MAX: usize = 2 * SECONDS_MAX as usize;
 pub struct WriteLoad {
     first: i64,
     seconds: Vec<u64>,
+    bins: Bins,
     /// Acknowledged writes.
     pub writes: u64,
     /// Their bytes.
@@ -132,10 +137,7 @@ impl WriteLoad {
             if class != Some(&CommandClass::Write) || bytes == 0 || !is_done {
                 continue;
             }
-            let is_pipe = columns.share.get(row).is_some_and(|name| {
-                name.get(name.len().saturating_sub(4)..)
-                    .is_some_and(|end| end.eq_ignore_ascii_case("IPC$"))
-            });
+            let is_pipe = columns.share.get(row).is_some_and(has_pipes);
             if !is_pipe {
                 self.add(self.now, bytes);
             }
@@ -165,6 +167,7 @@ impl WriteLoad {
             self.seconds.resize(place + 1, 0);
         }
         self.seconds[place] = self.seconds[place].saturating_add(bytes);
+        self.bins.add(at_ns, bytes);
         self.writes += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
@@ -212,7 +215,8 @@ impl WriteLoad {
         sorted.sort_unstable();
         let rank = |percent: usize| 8.0 * sorted[(n * percent).div_ceil(100).max(1) - 1] as f64;
         let mean = self.bytes as f64 / n as f64;
-        let minute = (n >= 60).then(|| self.most_in(60).0 as f64 / 60.0);
+        let most = |length| windows(&self.seconds, length).into_iter().max().unwrap_or(0);
+        let minute = (n >= 60).then(|| most(60) as f64 / 60.0);
         let busiest = minute.unwrap_or(rank(100) / 8.0);
         let queue = rate.map(|rate| self.queue(rate));
         LinkLoad {
@@ -243,62 +247,49 @@ impl WriteLoad {
         queue.fold(0.0, f64::max)
     }
 
-    /// Most bytes in this many consecutive seconds, and where they begin.
-    fn most_in(&self, length: usize) -> (u64, usize) {
-        let mut best = (0, 0);
-        for (place, bytes) in self.windows(length).into_iter().enumerate() {
-            if bytes > best.0 {
-                best = (bytes, place);
-            }
+    /// The bytes of the recording in the finest bins that there are, from the first to the last of its seconds.
+    fn finest(&self) -> Bins {
+        match self.bins.width_ns() < SECOND_NS {
+            true => self.bins.spread(self.first, self.seconds.len()),
+            false => Bins::of_seconds(self.first, self.seconds.clone()),
         }
-        best
-    }
-
-    /// Bytes from each second on, for this many; of a shorter recording, as if it repeated.
-    fn windows(&self, length: usize) -> Vec<u64> {
-        let n = self.seconds.len();
-        if n == 0 {
-            return Vec::new();
-        }
-        let is_repeated = length > n;
-        let whole = self.bytes.saturating_mul((length / n) as u64);
-        let part = if is_repeated { length % n } else { length };
-        let whole = if is_repeated { whole } else { 0 };
-        let at = |place: usize| self.seconds[place % n];
-        let mut sum = (0..part).map(at).sum::<u64>();
-        let starts = if is_repeated { n } else { n - length + 1 };
-        (0..starts)
-            .map(|start| {
-                let found = whole.saturating_add(sum);
-                sum = (sum + at(start + part)).saturating_sub(at(start));
-                found
-            })
-            .collect()
     }
 
     /// The link is down for this long; `rate` is that of the link in bytes per second.
     pub fn outage(&self, outage_ns: i64, rate: Option<f64>) -> Outage {
-        let length = (outage_ns.max(0) as u64).div_ceil(SECOND_NS as u64) as usize;
-        let mut found =
-            Outage { outage_ns, is_repeated: length > self.seconds.len(), ..Outage::default() };
-        if self.seconds.is_empty() || length == 0 {
+        let lasted = self.seconds.len() as i64 * SECOND_NS;
+        let mut found = Outage { outage_ns, is_repeated: outage_ns > lasted, ..Outage::default() };
+        if self.seconds.is_empty() || outage_ns <= 0 {
             return found;
         }
-        let mut windows = self.windows(length);
-        let (worst, place) = self.most_in(length);
-        // What waited for a slow link before is in the log, too.
-        let waits = rate.map_or(0.0, |rate| {
-            let before = self.seconds.iter().take(place);
-            before.fold(0.0, |waits: f64, bytes| (waits + *bytes as f64 - rate).max(0.0))
-        });
-        found.log_bytes = worst.saturating_add(waits as u64);
-        found.worst_at_ns = self.at_ns(place);
-        windows.sort_unstable();
-        found.log_bytes_p50 = windows.get((windows.len() - 1) / 2).copied().unwrap_or(0);
+        let bins = self.finest();
+        let length = bins.count(outage_ns);
+        // What the link has not carried yet when the outage begins is in the log, too.
+        let per_bin = rate.map_or(f64::INFINITY, |rate| rate * bins.width_ns() as f64 / 1e9);
+        let mut waits = 0.0f64;
+        let written = windows(bins.bytes(), length);
+        let mut logs: Vec<u64> = written
+            .into_iter()
+            .zip(bins.bytes())
+            .map(|(written, bytes)| {
+                let log = written.saturating_add(waits as u64);
+                waits = (waits + *bytes as f64 - per_bin).max(0.0);
+                log
+            })
+            .collect();
+        let mut place = 0;
+        for (at, log) in logs.iter().enumerate() {
+            if *log > found.log_bytes {
+                (found.log_bytes, place) = (*log, at);
+            }
+        }
+        found.worst_at_ns = bins.at_ns(place);
         found.catch_up_ns = rate.and_then(|rate| {
-            let begin = place + length;
-            self.drain(begin, found.log_bytes as f64, rate)
+            let end = bins.at_ns(place.saturating_add(length)).div_euclid(SECOND_NS);
+            self.drain((end - self.first).max(0) as usize, found.log_bytes as f64, rate)
         });
+        logs.sort_unstable();
+        found.log_bytes_p50 = logs.get((logs.len().max(1) - 1) / 2).copied().unwrap_or(0);
         found
     }
 
@@ -335,18 +326,20 @@ impl WriteLoad {
 
     /// How long a log of this size takes all writes.
     pub fn hold(&self, log_bytes: u64) -> LogHold {
-        let n = self.seconds.len();
         let mut found = LogHold { log_bytes, ..LogHold::default() };
-        if n == 0 || self.bytes == 0 {
+        if self.bytes == 0 {
             (found.worst_ns, found.p50_ns) = (i64::MAX, i64::MAX);
             return found;
         }
+        let bins = self.finest();
+        let n = bins.bytes().len();
         let repeats = log_bytes / self.bytes;
         let left = log_bytes % self.bytes;
         found.is_repeated = repeats > 0;
-        // Two pointers: how many seconds from each one on fit.
-        let at = |place: usize| self.seconds[place % n];
+        // Two pointers: how many bins from each one on fit.
+        let at = |place: usize| bins.bytes().get(place % n).copied().unwrap_or(0);
         let (mut end, mut sum) = (0usize, 0u64);
+        let mut least = n;
         let mut holds = Vec::with_capacity(n);
         for start in 0..n {
             end = end.max(start);
@@ -354,16 +347,20 @@ impl WriteLoad {
                 sum += at(end);
                 end += 1;
             }
-            // Of the second that no longer fits, the part that does.
-            let part = (left - sum) as f64 / at(end).max(1) as f64;
+            least = least.min(end - start);
+            // Of the bin that no longer fits, the part that does.
+            let part = left.saturating_sub(sum) as f64 / at(end).max(1) as f64;
             holds.push((end - start) as f64 + part.min(1.0));
             if end > start {
-                sum -= at(start);
+                sum = sum.saturating_sub(at(start));
             }
         }
         holds.sort_by(f64::total_cmp);
-        let ns = |seconds: f64| ((seconds + repeats as f64 * n as f64) * 1e9) as i64;
-        (found.worst_ns, found.p50_ns) = (ns(holds[0]), ns(holds[(n - 1) / 2]));
+        let repeated = repeats as f64 * n as f64;
+        let ns = |count: f64| (count * bins.width_ns() as f64) as i64;
+        // The outage may begin at the end of a bin: at least what fits after that.
+        found.worst_ns = ns((repeated + least as f64 - 1.0).max(0.0));
+        found.p50_ns = ns(repeated + holds.get((n.max(1) - 1) / 2).copied().unwrap_or(0.0));
         found
     }
 
@@ -381,16 +378,17 @@ impl WriteLoad {
 
     /// A snapshot at each interval, over a link of this rate in bytes per second.
     pub fn snapshots(&self, interval_ns: i64, rate: Option<f64>) -> Snapshots {
-        let length = (interval_ns.max(SECOND_NS) / SECOND_NS) as usize;
-        let (most, _) = self.most_in(length);
-        let transfer_s = rate.map_or(0.0, |rate| most as f64 / rate);
-        let is_kept = transfer_s <= length as f64;
-        let age = length + transfer_s.ceil() as usize;
+        let bins = self.finest();
+        let most_in =
+            |ns: i64| windows(bins.bytes(), bins.count(ns)).into_iter().max().unwrap_or(0);
+        let most = most_in(interval_ns);
+        let transfer_ns = rate.map_or(0.0, |rate| most as f64 / rate * 1e9) as i64;
+        let age_ns = interval_ns.saturating_add(transfer_ns);
         Snapshots {
             interval_ns,
             snapshot_bytes: most,
-            recovery_ns: is_kept.then(|| interval_ns.saturating_add((transfer_s * 1e9) as i64)),
-            at_risk_bytes: self.most_in(age).0,
+            recovery_ns: (transfer_ns <= interval_ns).then_some(age_ns),
+            at_risk_bytes: most_in(age_ns),
         }
     }
 }
@@ -405,7 +403,9 @@ mod tests {
     fn load(megabytes: &[u64]) -> WriteLoad {
         let mut load = WriteLoad::default();
         for (second, count) in megabytes.iter().enumerate() {
-            load.add(100 * S + second as i64 * S, count * MB);
+            for at in 0..1_000 {
+                load.add(100 * S + second as i64 * S + at * S / 1_000, count * MB / 1_000);
+            }
         }
         load
     }
@@ -428,19 +428,49 @@ mod tests {
     fn an_outage_needs_a_log_for_its_worst_moment() {
         let load = load(&[1, 9, 2, 0, 8]);
         let outage = load.outage(2 * S, Some(5e6));
-        // Seconds 101 and 102; of the moments 10, 11, 2 and 8.
+        // Seconds 101 and 102.
         assert_eq!(
             (outage.log_bytes, outage.worst_at_ns, outage.log_bytes_p50),
-            (11 * MB, 101 * S, 8 * MB)
+            (11 * MB, 101 * S, outage.log_bytes_p50)
         );
+        assert!(outage.log_bytes_p50.abs_diff(8_812_500) < 20_000, "{outage:?}");
         // 11, then 0, 8, 1, 9, 2, 0, 8 and 1 more while 5 leave each second.
         assert_eq!(outage.catch_up_ns, Some(8 * S));
         assert_eq!(load.outage(2 * S, Some(3e6)).catch_up_ns, None);
         // Longer than the recording: as if it repeated.
         let long = load.outage(12 * S, None);
         assert_eq!((long.log_bytes, long.is_repeated), (2 * 20 * MB + 11 * MB, true));
-        // What the link had not carried before is in the log.
-        assert_eq!(load.outage(S, Some(0.5e6)).log_bytes, 9 * MB + MB / 2);
+        // What the link had not carried before is in the log: 10 MB in second 104.
+        assert_eq!(load.outage(S, Some(0.5e6)).log_bytes, 18 * MB);
+    }
+
+    /// The largest backlog is not where most is written.
+    #[test]
+    fn an_outage_that_begins_with_a_backlog_needs_a_log_for_it() {
+        let load = load(&[1, 1, 40, 30, 20, 1, 41, 0]);
+        let outage = load.outage(S, Some(1e6));
+        // 87 MB wait when second 105 has ended, and 41 MB come; they are 39, 68, 87 and 87 before.
+        assert_eq!((outage.log_bytes, outage.worst_at_ns), (87 * MB + 41 * MB, 106 * S));
+        // Half of all moments have a backlog, too.
+        assert!(outage.log_bytes_p50 > 68 * MB, "{outage:?}");
+        let idle = load.outage(S, Some(1e9));
+        assert_eq!((idle.log_bytes, idle.worst_at_ns), (41 * MB, 106 * S));
+    }
+
+    /// 16 MB that are written within 100 ms fill a log of 16 MB within these.
+    #[test]
+    fn parts_of_a_second_count() {
+        let mut load = WriteLoad::default();
+        for at in 0..100 {
+            load.add(100 * S + at * S / 1_000, MB / 5);
+        }
+        load.add(103 * S, MB);
+        let hold = load.hold(16 * MB);
+        assert!((79 * S / 1_000..=80 * S / 1_000).contains(&hold.worst_ns), "{hold:?}");
+        let found = load.snapshots(2_900_000_000, Some(1e8));
+        assert_eq!((found.snapshot_bytes, found.at_risk_bytes), (20 * MB, 21 * MB));
+        let found = load.snapshots(2_000_000_000, Some(1e9));
+        assert_eq!((found.recovery_ns, found.at_risk_bytes), (Some(2_020_000_000), 20 * MB));
     }
 
     #[test]
@@ -448,10 +478,11 @@ mod tests {
         let load = load(&[1, 9, 2, 0, 8]);
         let hold = load.hold(10 * MB);
         // From second 101 on: 9, half of 2.
-        assert_eq!(hold.worst_ns, 3 * S / 2);
+        let least = 3 * S / 2 - S / 1_000;
+        assert_eq!(hold.worst_ns, least);
         assert!(!hold.is_repeated && hold.p50_ns > hold.worst_ns);
         let long = load.hold(50 * MB);
-        assert_eq!((long.worst_ns, long.is_repeated), (10 * S + 3 * S / 2, true));
+        assert_eq!((long.worst_ns, long.is_repeated), (10 * S + least, true));
         assert_eq!(WriteLoad::default().hold(5).worst_ns, i64::MAX);
         assert_eq!(load.hold(0).worst_ns, 0);
     }
@@ -462,7 +493,9 @@ mod tests {
         let load = load(&[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]);
         for seconds in 1..=8 {
             let needed = load.outage(seconds * S, None).log_bytes;
-            assert!(load.hold(needed).worst_ns >= seconds * S, "{seconds}");
+            // To the width of a bin.
+            let bin = S / 1_000;
+            assert!(load.hold(needed).worst_ns >= seconds * S - bin, "{seconds}");
             assert!(load.hold(needed - MB).worst_ns < seconds * S, "{seconds}");
         }
     }

@@ -36,6 +36,10 @@ pub struct Facts {
     /// Mean rate of writes, and that of the busiest minute or second, bit/s.
     pub mean_bits: f64,
     pub busiest_bits: f64,
+    /// Whether that is the busiest minute: the recording is long enough.
+    pub is_minute: bool,
+    /// Whether round trip and rate of the link were measured, not given.
+    pub is_measured: bool,
     /// The log, if its size is given; and what an outage needs, if one is given, bytes.
     pub log_bytes: Option<u64>,
     pub needed_log_bytes: Option<u64>,
@@ -86,8 +90,13 @@ fn round_trip(facts: &Facts) -> Check {
     check(
         format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MOST_NS / 1_000_000),
         facts.rtt_ns <= SYNC_RTT_MOST_NS,
-        format!("it is {:.3} ms, as given", facts.rtt_ns as f64 / 1e6),
+        format!("it is {:.3} ms, {}", facts.rtt_ns as f64 / 1e6, source(facts)),
     )
+}
+
+/// Where the properties of the link are from.
+fn source(facts: &Facts) -> &'static str {
+    if facts.is_measured { "as measured" } else { "as given" }
 }
 
 fn rates(facts: &Facts) -> Vec<Check> {
@@ -104,6 +113,8 @@ fn rates(facts: &Facts) -> Vec<Check> {
         }];
     };
     let given = megabits(bits);
+    let busiest =
+        if facts.is_minute { "minute" } else { "second (the recording has no whole minute)" };
     vec![
         check(
             "the link carries the writes on average".to_owned(),
@@ -111,14 +122,14 @@ fn rates(facts: &Facts) -> Vec<Check> {
             format!("it carries {given}, the writes are {}", megabits(facts.mean_bits)),
         ),
         check(
-            "synchronous copies: the link carries the busiest minute".to_owned(),
+            format!("synchronous copies: the link carries the busiest {busiest}"),
             bits > facts.busiest_bits,
             format!("it carries {given}, the writes are {}", megabits(facts.busiest_bits)),
         ),
         check(
             format!("the link has the recommended {}", megabits(BANDWIDTH_LEAST_BITS)),
             bits >= BANDWIDTH_LEAST_BITS,
-            format!("it carries {given}, as given"),
+            format!("it carries {given}, {}", source(facts)),
         ),
     ]
 }
@@ -128,12 +139,28 @@ fn log(facts: &Facts) -> Option<Check> {
     let size = facts.log_bytes.unwrap_or(LOG_DEFAULT_BYTES);
     let name =
         if facts.log_bytes.is_some() { "the given size" } else { "Storage Replica's default" };
-    let gigabytes = |bytes: u64| format!("{:.2} GB", bytes as f64 / 1e9);
     Some(check(
         "the log holds all writes of the outage".to_owned(),
         size >= needed,
-        format!("it has {} ({name}), the outage needs {}", gigabytes(size), gigabytes(needed)),
+        format!("it has {} ({name}), the outage needs {}", bytes(size), bytes(needed)),
     ))
+}
+
+/// With three digits, as sizes of logs are given: `4.00 MiB`.
+fn bytes(count: u64) -> String {
+    let (mut value, mut unit) = (count as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    match value {
+        _ if unit == "B" => format!("{count} B"),
+        ..10.0 => format!("{value:.2} {unit}"),
+        ..100.0 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +179,7 @@ mod tests {
             bandwidth_bits: Some(1e9),
             mean_bits: 1e8,
             busiest_bits: 2e9,
+            is_minute: true,
             needed_log_bytes: Some(9 << 30),
             ..Facts::default()
         };
@@ -163,6 +191,24 @@ mod tests {
         assert_eq!(outcome(&near, "faster storage"), Some(Outcome::ToBeMade));
         let larger = Facts { log_bytes: Some(9 << 30), ..near };
         assert_eq!(outcome(&larger, "outage"), Some(Outcome::Met));
+        let small = Facts {
+            log_bytes: Some(4 << 20),
+            needed_log_bytes: Some(5 << 20),
+            is_minute: false,
+            is_measured: true,
+            ..near
+        };
+        let all =
+            checks(&small).into_iter().map(|check| format!("{}: {}", check.what, check.because));
+        let text = all.collect::<Vec<_>>().join("\n");
+        for part in [
+            "has 4.00 MiB (the given size), the outage needs 5.00 MiB",
+            "busiest second",
+            "ms, as measured",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("as given"), "{text}");
         let far = Facts { rtt_ns: 5_000_001, bandwidth_bits: None, needed_log_bytes: None, ..near };
         assert_eq!(outcome(&far, "round trip"), Some(Outcome::NotMet));
         assert_eq!(outcome(&far, "carries the writes"), Some(Outcome::ToBeMade));

@@ -25,11 +25,13 @@ pub struct HtmlRow {
     pub cells: Vec<String>,
 }
 
-/// The tables of a page, and whether some were left out because there are too many.
+/// The tables of a page, whether some were left out because there are too many, and whether the page ends in the middle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HtmlTables {
     pub tables: Vec<HtmlTable>,
     pub is_cut: bool,
+    /// A tag, a comment, a table or the page itself has no end: a file that was not copied completely.
+    pub is_incomplete: bool,
 }
 
 /// Reads the tables. Bytes are UTF-8, or UTF-16 with a byte order mark, as PowerShell writes.
@@ -62,6 +64,9 @@ struct Reader {
     /// Tables that are open; what is in an inner one belongs to the outer one, too.
     depth: usize,
     rows: usize,
+    /// Whether the page begins, and ends.
+    begins: bool,
+    ends: bool,
 }
 
 impl Reader {
@@ -71,10 +76,15 @@ impl Reader {
             self.text(&rest[..at]);
             rest = &rest[at..];
             if let Some(comment) = rest.strip_prefix("<!--") {
-                rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
+                let end = comment.find("-->");
+                self.found.is_incomplete |= end.is_none();
+                rest = end.map_or("", |end| &comment[end + 3..]);
                 continue;
             }
-            let Some(end) = rest.find('>') else { break };
+            let Some(end) = rest.find('>') else {
+                self.found.is_incomplete = true;
+                break;
+            };
             let tag = rest[1..end].trim();
             rest = &rest[end + 1..];
             let (is_end, tag) = match tag.strip_prefix('/') {
@@ -85,7 +95,9 @@ impl Reader {
             let name = if name.len() <= 8 { name.to_ascii_lowercase() } else { String::new() };
             if !is_end && matches!(name.as_str(), "style" | "script") {
                 let close = format!("</{name}");
-                rest = find_any_case(rest, &close).map_or("", |at| &rest[at..]);
+                let end = find_any_case(rest, &close);
+                self.found.is_incomplete |= end.is_none();
+                rest = end.map_or("", |at| &rest[at..]);
                 continue;
             }
             self.tag(&name, is_end);
@@ -93,6 +105,7 @@ impl Reader {
         if !rest.starts_with('<') {
             self.text(rest);
         }
+        self.found.is_incomplete |= self.depth > 0 || self.begins && !self.ends;
         self.end_row();
     }
 
@@ -126,6 +139,8 @@ impl Reader {
                 self.end_row();
                 self.depth = self.depth.saturating_sub(1);
             }
+            ("html", false) => self.begins = true,
+            ("html", true) => self.ends = true,
             ("tr", _) => self.end_row(),
             ("td" | "th", false) => {
                 self.end_cell();
@@ -216,7 +231,7 @@ mod tests {
     const PAGE: &str = "<html><head><style>td { color: <red> }</style></head><body><h1>Report</h1><h2>Requirements\
         <br>Tests</h2><!-- <table> --><TABLE class='x'><tr><th>Test</th><th>Result</th></tr>\
         <tr><td>Round trip &lt; 5&nbsp;ms<td>Passed<tr><td><b>Log</b> volume</td><td>Failed: too small &amp; slow</td></tr>\
-        </TABLE><p>text</p><h2>More</h2><table><tr><td>one</td></tr></table>";
+        </TABLE><p>text</p><h2>More</h2><table><tr><td>one</td></tr></table></body></html>";
 
     #[test]
     fn tables_are_read_with_their_headings() {
@@ -235,6 +250,17 @@ mod tests {
             .chain(PAGE.encode_utf16().flat_map(u16::to_le_bytes))
             .collect();
         assert_eq!(tables(&wide), found);
+    }
+
+    /// Wherever a page is cut, that is known.
+    #[test]
+    fn a_page_that_was_cut_is_known() {
+        assert!(!tables(PAGE.as_bytes()).is_incomplete);
+        assert!(!tables(b"<table><tr><td>x</table>").is_incomplete);
+        for end in "<html>".len()..PAGE.len() {
+            let found = tables(&PAGE.as_bytes()[..end]);
+            assert!(found.is_incomplete, "{}", &PAGE[..end]);
+        }
     }
 
     #[test]

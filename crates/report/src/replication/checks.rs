@@ -35,6 +35,19 @@ pub(super) fn checks(plan: &ReplicationPlan) -> Section {
              error or a warning.",
             format::count(troubles as u64)
         )));
+        if report.is_incomplete {
+            blocks.push(Block::Warn(
+                "The report of Test-SRTopology ends in the middle of a table or of the page: rows may be missing, failures \
+                 among them. Copy the file again."
+                    .to_owned(),
+            ));
+        }
+        if report.is_cut {
+            blocks.push(Block::Warn(
+                "The report of Test-SRTopology has too many rows: the last ones are not shown."
+                    .to_owned(),
+            ));
+        }
         for table in &report.tables {
             let width = table.rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
             let columns = (0..width).map(|place| {

@@ -1,6 +1,8 @@
 //! What a plan of a second server says first: the longest waits, what would be lost, and whether the link suffices.
 
-use smbscope_analysis::replication::forecast::{Percentiles, ReplicationForecast, WaitRow, Waits};
+use smbscope_analysis::replication::forecast::{
+    GoalForecast, Percentiles, ReplicationForecast, WaitRow, Waits,
+};
 
 use super::{name, rate};
 use crate::format;
@@ -86,9 +88,16 @@ pub(super) fn tiles(forecast: &ReplicationForecast) -> Vec<Tile> {
             format!("{} writes", format::count(forecast.writes)),
         ),
     ];
-    if let Some(goal) = &forecast.goal {
-        let value = goal.rtt_ns.map_or_else(|| "none".to_owned(), format::duration);
-        tiles.push(Tile::new("Longest round trip for the goal", value, goal.goal.clone()));
+    // The shortest holds for all links.
+    let value =
+        |goal: &GoalForecast| goal.rtt_ns.map_or_else(|| "none".to_owned(), format::duration);
+    if let Some(goal) = forecast.goals.iter().min_by_key(|goal| goal.rtt_ns) {
+        let of = match (forecast.goals.len(), goal.bandwidth_bits) {
+            (1, _) => goal.goal.clone(),
+            (_, Some(bits)) => format!("{}, {}", goal.goal, rate(bits)),
+            (_, None) => format!("{}, without a limit of the rate", goal.goal),
+        };
+        tiles.push(Tile::new("Longest round trip for the goal", value(goal), of));
     }
     if let Some(outage) = forecast.lines.first().and_then(|line| line.outage) {
         tiles.push(Tile::new(

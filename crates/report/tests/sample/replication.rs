@@ -106,12 +106,14 @@ pub fn plan() -> ReplicationPlan {
         tried: vec![GoalPoint { rtt_ns: MS, time_ns: 3 * MS }],
         ..GoalForecast::default()
     };
-    forecast.goal = Some(goal.answer(Found::UpTo(7 * MS)));
+    forecast.goals = vec![goal.answer(Found::UpTo(7 * MS))];
     let facts = |line: &LineForecast| Facts {
         rtt_ns: line.rtt_ns,
         bandwidth_bits: line.bandwidth_bits,
         mean_bits: line.load.mean_bits,
         busiest_bits: line.load.max_bits,
+        is_minute: false,
+        is_measured: false,
         log_bytes: Some(10 << 20),
         needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
     };

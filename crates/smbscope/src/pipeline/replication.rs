@@ -55,8 +55,14 @@ pub fn plan(
         forecast.stable_operations = sync.stable;
         forecast.lines.push(LineForecast::new(*line, &load, questions, [sync, received, later]));
     }
-    if let (Some(goal), Some(line)) = (goal, lines.first()) {
-        forecast.goal = Some(search(source, &context, goal, *line, monitor)?);
+    if let Some(goal) = goal.as_ref().filter(|_| forecast.writes > 0) {
+        let mut rates: Vec<Option<f64>> = Vec::new();
+        for line in lines {
+            if !rates.contains(&line.bandwidth_bits) {
+                rates.push(line.bandwidth_bits);
+                forecast.goals.push(search(source, &context, goal, *line, monitor)?);
+            }
+        }
     }
     Ok(forecast)
 }
@@ -68,7 +74,7 @@ fn copy(line: Line, (is_sync, is_on_arrival): (bool, bool)) -> Plan {
     Plan { replication: Some(replication), ..Plan::default() }
 }
 
-/// The longest round trip that keeps a goal.
+/// The longest round trip that keeps a goal, with the rate of this link.
 fn search(
     source: &Source,
     context: &Context,
@@ -100,6 +106,7 @@ fn search(
     }
     let forecast = GoalForecast {
         goal: goal.to_string(),
+        bandwidth_bits: line.bandwidth_bits,
         today_ns: today_ns.unwrap_or(0),
         limit_ns: goal.limit_ns(),
         tried,

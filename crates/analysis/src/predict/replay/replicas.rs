@@ -12,6 +12,7 @@ use super::tally::Names;
 use crate::predict::plan::Direction;
 use crate::rows::application::Application;
 use crate::rows::columns::{Resolved, Text};
+use crate::rows::has_pipes;
 use crate::stats::latency::{Distribution, Grain, Latency, Sample};
 
 /// The columns that are read in addition.
@@ -132,6 +133,9 @@ impl ReplicaCollector {
         }
         let added_ns = time.parts[Part::Replica as usize].1;
         let share = request.share as usize;
+        if self.share_names.0.get(share).is_some_and(|name| has_pipes(name)) {
+            return;
+        }
         if self.shares.len() <= share {
             self.shares.resize_with(share + 1, Group::new);
         }

@@ -20,7 +20,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("series_bytes", "Written in a second", Counts, Always, "Bytes of the busiest second in each bin."),
         ("hold", "The log", Object("log_hold"), Nullable, "How long the log of --log-size holds while the link is down."),
         ("lines", "Links", List("line"), Always, "Each link with what follows from it."),
-        ("goal", "Goal", Object("goal"), Nullable, "Which round trip the goal allows."),
+        ("goals", "Goal", List("goal"), Always, "Which round trip the goal allows, for each rate of the links; empty without a goal, or without a write."),
         ("checks", "Checks", List("line_checks"), Always, "Checks of each link."),
         ("test_command", "Command", Code, Always, "The command that makes the checks which cannot be made from a recording."),
         ("test_report", "Report of Test-SRTopology", Object("html_tables"), Nullable, "Tables of the given report."),
@@ -31,7 +31,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("log_hold", "A log while the link is down.", &[], &[
         ("log_bytes", "Log", Bytes, Always, "Its size."),
-        ("worst_ns", "Holds at least", Duration, Always, "How long it takes all writes from the worst moment on."),
+        ("worst_ns", "Holds at least", Duration, Always, "How long it takes all writes from the worst moment on: a lower bound, to 1 ms for recordings of up to 17 minutes, to 128 ms for a day."),
         ("p50_ns", "Holds for half of all moments", Duration, Always, "How long it takes all writes from half of all moments on."),
         ("is_repeated", "Repeated", Flag, Always, "Whether the recording is shorter, and was taken to repeat."),
     ]),
@@ -79,7 +79,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("outage", "The link is down for a while.", &[], &[
         ("outage_ns", "Outage", Duration, Always, "How long."),
-        ("log_bytes", "Log", Bytes, Always, "Log that it needs if it begins at the worst moment."),
+        ("log_bytes", "Log", Bytes, Always, "Log that it needs if it begins at the worst moment: what waits for the link then, and what is written meanwhile."),
         ("worst_at_ns", "Worst moment", Time, Always, "The worst moment."),
         ("log_bytes_p50", "Log, half of all moments", Bytes, Always, "Log for half of all moments."),
         ("catch_up_ns", "Catches up in", Duration, Nullable, "How long the second server then needs to catch up, with the load continuing; null if it never does, or without a limit on the rate."),
@@ -109,6 +109,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("goal", "Which round trip a goal allows, with synchronous copies.", &[], &[
         ("goal", "Goal", Text, Always, "The goal."),
+        ("bandwidth_bits", "Rate", Number, Nullable, "Rate of the link that it holds for, bit/s; null without a limit."),
         ("today_ns", "Today", Duration, Always, "The time that it is about, today."),
         ("limit_ns", "Limit", Duration, Always, "The longest time allowed."),
         ("rtt_ns", "Round trip", Duration, Nullable, "Longest round trip that keeps it; null if none does."),
@@ -133,6 +134,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("html_tables", "The tables of an HTML page.", &[], &[
         ("tables", "Tables", List("html_table"), Always, "The tables."),
         ("is_cut", "Cut", Flag, Always, "Whether rows were left out because there are too many."),
+        ("is_incomplete", "Incomplete", Flag, Always, "Whether the page ends in the middle, so that rows may be missing."),
     ]),
     ("html_table", "A table of an HTML page.", &[], &[
         ("heading", "Heading", Text, Always, "The heading above it."),

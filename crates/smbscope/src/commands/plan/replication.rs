@@ -108,6 +108,8 @@ pub struct ReplicationArgs {
 /// Makes the plan.
 pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let lines = lines(args, &verbosity)?;
+    // Those that were measured are the last ones.
+    let given = lines.len().saturating_sub(args.line.len());
     let test_report = args.test_report.as_deref().map(read_report).transpose()?;
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
@@ -129,7 +131,12 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         inputs: args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref())).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         clock: crate::local_time::clock(false, forecast.start_ns),
-        checks: forecast.lines.iter().map(|line| checks_of(line, &questions)).collect(),
+        checks: forecast
+            .lines
+            .iter()
+            .enumerate()
+            .map(|(place, line)| checks_of(line, place >= given, &questions))
+            .collect(),
         forecast,
         test_report,
     };
@@ -193,13 +200,15 @@ fn ns(time: Duration) -> anyhow::Result<i64> {
     i64::try_from(time.as_nanos()).map_err(|_| Failure::usage("a time is too long"))
 }
 
-fn checks_of(line: &LineForecast, questions: &Questions) -> Vec<Check> {
+fn checks_of(line: &LineForecast, is_measured: bool, questions: &Questions) -> Vec<Check> {
     let load = &line.load;
     checks(&Facts {
         rtt_ns: line.rtt_ns,
         bandwidth_bits: line.bandwidth_bits,
         mean_bits: load.mean_bits,
         busiest_bits: load.minute_bits.unwrap_or(load.max_bits),
+        is_minute: load.minute_bits.is_some(),
+        is_measured,
         log_bytes: questions.log_bytes,
         needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
     })
