@@ -154,6 +154,7 @@ impl Bench {
         let round = self.round(plan.clone(), number, writer.sender().clone());
         let runtime = runtime();
         let mut oracle = BTreeSet::new();
+        let mut present = BTreeSet::new();
         runtime.block_on(async {
             let started = writer::start(&round).await.unwrap();
             let before = started.identity;
@@ -171,6 +172,9 @@ impl Bench {
                 std::thread::sleep(Duration::from_millis(2));
             }
             oracle = self.disk.pull();
+            let folder = self.disk.share.join(plan.round_folder(number).replace('\\', "/"));
+            let names = std::fs::read_dir(folder).into_iter().flatten();
+            present = names.map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
             let ends = writing.await.unwrap();
             assert!(ends.iter().any(|end| matches!(end, writer::End::Lost(_))), "{ends:?}");
             let session = writer::connect(&round).await.unwrap();
@@ -195,7 +199,7 @@ impl Bench {
             result
         });
         std::fs::remove_file(&path).unwrap();
-        self.agrees(&plan, &ledger, &result, &oracle);
+        self.agrees(&plan, &ledger, &result, (&oracle, &present));
         result
     }
 
@@ -205,18 +209,33 @@ impl Bench {
         plan: &Plan,
         ledger: &Ledger,
         result: &RoundResult,
-        oracle: &BTreeSet<(u32, Lost)>,
+        (oracle, present): (&BTreeSet<(u32, Lost)>, &BTreeSet<String>),
     ) {
         let mut acknowledged: BTreeSet<Lost> = BTreeSet::new();
         for (number, lane) in ledger.lanes.iter().enumerate() {
-            // A version that a later one replaced is gone, and so is what was not synced of it.
+            // A version that a later one replaced is gone, and so is what was not synced of it: if renames are on the disk
+            // first, or if nothing has the name any more.
             let is_renamed = plan.lanes[number].pattern == Pattern::Rename;
-            let newest = lane.renames.keys().next_back().copied().unwrap_or(0);
+            let mut newest = lane.renames.keys().next_back().copied().unwrap_or(0);
+            let has = |path: String| present.contains(path.rsplit('\\').next().unwrap());
+            let is_nameless = !has(plan.renamed(ledger.round, number as u16));
+            let has_version = |file: u32| has(plan.file(ledger.round, number as u16, file));
+            // The rename of the next version may have been done, too, and both are gone then.
+            let next = lane.files.get(&(newest + 1));
+            let is_complete =
+                next.is_some_and(|next| next.writes.len() as u32 >= plan.lanes[number].blocks);
+            if is_nameless
+                && newest > 0
+                && is_complete
+                && !has_version(newest)
+                && !has_version(newest + 1)
+            {
+                newest += 1;
+            }
+            let is_replaced = is_nameless || self.renames_first();
             for (file, of) in &lane.files {
-                let writes = of
-                    .writes
-                    .iter()
-                    .filter(|_| !is_renamed || *file >= newest || !self.renames_first());
+                let writes =
+                    of.writes.iter().filter(|_| !is_renamed || *file >= newest || !is_replaced);
                 acknowledged.extend(writes.map(|w| (number as u16, *file, w.block, w.sequence)));
             }
         }

@@ -12,8 +12,8 @@ mod record;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
@@ -116,7 +116,8 @@ struct Shared {
     /// Records that were stored, or left out because the journal is full.
     handled: AtomicU64,
     full: AtomicBool,
-    failed: AtomicBool,
+    /// Why it cannot be written any more.
+    failed: OnceLock<String>,
 }
 
 /// Where writers send what was acknowledged.
@@ -129,7 +130,7 @@ pub struct Sender {
 impl Sender {
     /// Adds a record; false if the journal is full or cannot be written any more.
     pub async fn add(&self, record: Record) -> bool {
-        if self.shared.failed.load(Ordering::Relaxed)
+        if self.failed().is_some()
             || self.is_full() && !record.kind.is_event()
             || self.records.send(record).await.is_err()
         {
@@ -143,12 +144,17 @@ impl Sender {
     pub async fn settle(&self) -> bool {
         let sent = self.shared.sent.load(Ordering::Relaxed);
         while self.shared.handled.load(Ordering::Relaxed) < sent {
-            if self.shared.failed.load(Ordering::Relaxed) {
+            if self.failed().is_some() {
                 return false;
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        true
+        self.failed().is_none()
+    }
+
+    /// Why it cannot be written any more, if it cannot: its file and the error of the system.
+    pub fn failed(&self) -> Option<&str> {
+        self.shared.failed.get().map(String::as_str)
     }
 
     /// Whether it has reached its limit.
@@ -191,19 +197,24 @@ impl Writer {
         if cfg!(unix) {
             synced.map_err(failed)?;
         }
-        let run = plan.run_bytes().unwrap_or_default();
         let records_max = bytes_max.saturating_sub(bytes.len() as u64) / RECORD_BYTES as u64;
+        Ok(Writer::begin(path, file, plan.run_bytes().unwrap_or_default(), records_max))
+    }
+
+    /// Starts the thread that adds records to a file.
+    fn begin(path: &Path, file: File, run: [u8; 16], records_max: u64) -> Writer {
         let (records, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
         let sender = Sender { records, shared: shared.clone() };
+        let name = path.to_owned();
         let thread = std::thread::spawn(move || {
             let done = store(file, queue, &run, records_max, &shared);
-            if done.is_err() {
-                shared.failed.store(true, Ordering::Relaxed);
+            if let Err(error) = &done {
+                let _ = shared.failed.set(format!("{}: {error}", name.display()));
             }
             done
         });
-        Ok(Writer { sender, thread, path: path.to_owned() })
+        Writer { sender, thread, path: path.to_owned() }
     }
 
     /// Where records go.
@@ -244,6 +255,12 @@ fn store(
             let reserve = if record.kind.is_event() { 0 } else { 1024 };
             if number + reserve >= records_max {
                 shared.full.store(true, Ordering::Relaxed);
+                // Without its events a round cannot be understood later.
+                if record.kind.is_event() {
+                    file.write_all(&batch)?;
+                    file.sync_data()?;
+                    return Err(io::Error::other("it is full (--journal-size)"));
+                }
                 continue;
             }
             batch.extend_from_slice(&record.bytes(number, run));
@@ -255,4 +272,49 @@ fn store(
         shared.handled.fetch_add(handled, Ordering::Relaxed);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(to: &Path, records_max: u64, records: &[Kind]) -> (Vec<bool>, bool, Option<String>) {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(to).unwrap();
+        let writer = Writer::begin(to, file, [7; 16], records_max);
+        let sender = writer.sender().clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let mut added = Vec::new();
+            for kind in records {
+                added.push(sender.add(Record::event(*kind, 0, 0, 0)).await);
+                sender.settle().await;
+            }
+            let failed = sender.failed().map(str::to_owned);
+            (added, sender.settle().await, failed)
+        })
+    }
+
+    /// A disk without space is not a journal with its largest size.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_called_so() {
+        let (added, is_settled, failed) =
+            write(Path::new("/dev/full"), 1 << 20, &[Kind::Write, Kind::Write]);
+        assert_eq!((added, is_settled), (vec![true, false], false));
+        let failed = failed.unwrap();
+        assert!(failed.starts_with("/dev/full: No space left on device"), "{failed}");
+    }
+
+    #[test]
+    fn a_full_journal_still_takes_events_until_it_must_fail() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let (added, is_settled, failed) =
+            write(&path, 1_024, &[Kind::Write, Kind::Write, Kind::Lost]);
+        assert_eq!((added, is_settled, failed), (vec![true, false, true], true, None));
+        let kinds = [Kind::Lost, Kind::Verified, Kind::Cleaning, Kind::Lost];
+        let (added, is_settled, failed) = write(&folder.path().join("small"), 2, &kinds);
+        assert_eq!((added, is_settled), (vec![true, true, true, false], false));
+        assert!(failed.unwrap().ends_with("it is full (--journal-size)"));
+    }
 }

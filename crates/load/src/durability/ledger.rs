@@ -74,6 +74,8 @@ pub struct Ledger {
     pub back_ns: Option<i64>,
     /// The number of faults, if the round was verified.
     pub verified: Option<u64>,
+    /// Whether its files were being removed after that.
+    pub cleaning: bool,
 }
 
 impl Ledger {
@@ -115,6 +117,7 @@ impl Ledger {
                 self.back_ns = Some(record.acked_ns);
             }
             Kind::Verified => self.verified = Some(record.sequence),
+            Kind::Cleaning => self.cleaning = true,
             Kind::Open | Kind::Close => {}
         }
         if !record.kind.is_event() {

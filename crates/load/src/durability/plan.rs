@@ -166,6 +166,8 @@ pub struct Choice {
     pub file_bytes: u64,
 }
 
+/// The folder below the target in which each run has one of its own.
+pub const FOLDER: &str = "smbscope-durability";
 /// Blocks of a file that is renamed.
 const RENAMED_BLOCKS: u32 = 8;
 
@@ -259,6 +261,12 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// The folder in which runs have theirs, if that is [`FOLDER`].
+    pub fn folder_of_runs(&self) -> Option<&str> {
+        let (parent, _) = self.folder.rsplit_once('\\')?;
+        (parent.rsplit('\\').next() == Some(FOLDER)).then_some(parent)
     }
 
     /// The folder of a round.

@@ -47,7 +47,7 @@ pub async fn verify(
     Ok(check.collector.finish())
 }
 
-/// Removes the files of a round, and its folder if nothing else is in it.
+/// Removes the files of a round, and its folders if nothing else is in them.
 ///
 /// # Errors
 /// The connection is lost.
@@ -76,7 +76,11 @@ pub async fn clean(session: &mut Session, plan: &Plan, ledger: &Ledger) -> Resul
     }
     let folder = CreateOptions::DIRECTORY_FILE;
     files::remove(session, &plan.round_folder(ledger.round), folder).await?;
-    files::remove(session, &plan.folder, folder).await
+    files::remove(session, &plan.folder, folder).await?;
+    match plan.folder_of_runs() {
+        Some(parent) => files::remove(session, parent, folder).await,
+        None => Ok(()),
+    }
 }
 
 struct Check<'a> {
@@ -124,16 +128,21 @@ impl Check<'_> {
                 None => self.version_by_name(number, newest).await?,
             },
         };
+        // The first version whose data is checked, and the newest rename that is not undone.
+        let (first, kept) = match &target {
+            Some(_) => (version, version),
+            None => self.without_name(number, lane, of).await?,
+        };
         let last_ns = self.collector.last_ns();
         for (of_version, rename) in &of.renames {
-            if *of_version > version {
+            if *of_version > kept {
                 let tally = self.collector.tally(number);
                 tally.renames_lost += 1;
                 tally.rename_ages_ns.push(last_ns.saturating_sub(rename.acked_ns));
             }
         }
         let mut target = target;
-        for (of_version, ledger) in of.files.range(version..) {
+        for (of_version, ledger) in of.files.range(first..) {
             let open = if *of_version == version {
                 target.take()
             } else {
@@ -150,6 +159,31 @@ impl Check<'_> {
             files::close(self.session, open.file_id).await?;
         }
         Ok(any)
+    }
+
+    /// The name does not exist: the first version whose data must be there, and the newest rename that cannot be missed.
+    /// The versions before the newest acknowledged rename were replaced by the application. It may also have been replaced
+    /// by a rename in flight; then both versions are gone, and only one of them is lost.
+    async fn without_name(
+        &mut self,
+        number: u16,
+        lane: &Lane,
+        of: &LaneLedger,
+    ) -> Result<(u32, u32), ClientError> {
+        let Some(renamed) = of.renames.keys().next_back().copied() else { return Ok((0, 0)) };
+        let kept = renamed.saturating_sub(1);
+        let next = of.files.iter().next_back().filter(|(version, ledger)| {
+            **version > renamed && ledger.writes.len() as u64 >= u64::from(lane.blocks)
+        });
+        let Some((&next, _)) = next else { return Ok((renamed, kept)) };
+        for version in [renamed, next] {
+            let path = self.plan.file(self.round, number, version);
+            if let Some(open) = self.open(&path).await? {
+                files::close(self.session, open.file_id).await?;
+                return Ok((renamed, kept));
+            }
+        }
+        Ok((next, kept))
     }
 
     /// The version in the file that has the name.

@@ -63,8 +63,10 @@ pub enum End {
     NotOffered(&'static str),
     /// The server refused something.
     Refused(&'static str, Status),
-    /// The journal takes no more records.
-    JournalClosed,
+    /// The journal has its largest size.
+    JournalFull,
+    /// The journal cannot be written: its file and the error of the system.
+    JournalFailed(String),
 }
 
 impl End {
@@ -75,7 +77,8 @@ impl End {
             End::Asked => "the round was ended".into(),
             End::NotOffered(why) => format!("not offered: {why}"),
             End::Refused(what, status) => format!("{what}: {}", status_text(*status)),
-            End::JournalClosed => "the journal is full (--journal-size)".into(),
+            End::JournalFull => "the journal is full (--journal-size)".into(),
+            End::JournalFailed(error) => format!("the journal cannot be written: {error}"),
         }
     }
 }
@@ -148,7 +151,7 @@ pub async fn write(round: Round, started: Started, phase: watch::Sender<Phase>) 
                 }
                 End::NotOffered(_) => (Kind::NotOffered, 0),
                 End::Refused(_, status) => (Kind::Refused, u64::from(status.0)),
-                End::Asked | End::JournalClosed => return end,
+                End::Asked | End::JournalFull | End::JournalFailed(_) => return end,
             };
             let event = Record::event(kind, round.number, value, round.host.clock.now());
             round.journal.add(Record { lane: number, ..event }).await;

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Session};
-use smbscope_load::durability::plan::{Choice, Pattern, Plan, Way, random_run};
+use smbscope_load::durability::plan::{Choice, FOLDER, Pattern, Plan, Way, random_run};
 use smbscope_report::format;
 use smbscope_report::pages::durability::{
     Durability as Page, durability_html, durability_json, durability_text,
 };
 
-use super::load::target::{Destination, Where};
+use super::load::target::{Destination, Where, shell_word};
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{Verbosity, duration, size};
@@ -36,7 +36,9 @@ use crate::terminal;
 /// missing, torn, stale or damaged is a fault (exit code 10). What was not promised and is missing shows how many seconds
 /// of data the server keeps in memory. Restarting the service or the operating system proves little: caches survive.
 ///
-/// Only files in a new folder, smbscope-durability in TARGET, are written; they are removed unless there is a fault.
+/// Only files in a new folder, smbscope-durability in TARGET, are written. They are removed when a round has no fault. If it
+/// has one, or ends before it was verified (an error, Ctrl-C, a kill of smbscope), they are left, and a message names the
+/// folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -187,7 +189,7 @@ fn test(
     let short = run.get(..8).unwrap_or_default();
     let journal = args.journal.clone();
     let journal = journal.unwrap_or_else(|| PathBuf::from(format!("durability-{short}.journal")));
-    let folder = format!("smbscope-durability\\{short}");
+    let folder = format!("{FOLDER}\\{short}");
     let folder = if at.folder.is_empty() { folder } else { format!("{}\\{folder}", at.folder) };
     let clock = Clock::start();
     let plan = Plan {
@@ -198,6 +200,11 @@ fn test(
         lanes: choice(&args.writes)?.lanes(),
     };
     plan.check().map_err(Failure::usage)?;
+    let verify_command = format!(
+        "smbscope durability --verify {} --journal {}",
+        args.place.words().join(" "),
+        shell_word(&journal.display().to_string())
+    );
     let rate = args.writes.rate;
     let gap = if rate == 0 { Duration::ZERO } else { Duration::from_secs(1) / rate };
     let (runtime, _) = runtime(0)?;
@@ -218,11 +225,13 @@ fn test(
             wait: args.plug.wait,
             keep: args.keep,
             pull: args.plug.pull.clone().map(pull),
+            verify_command,
         };
         let mut screen = Screen { verbosity, shown: Duration::ZERO };
         screen.say(&format!(
-            "{} writers; what is acknowledged is recorded in {}",
+            "{} writers; files are in {} of the share, what is acknowledged is recorded in {}",
             job.plan.lanes.len(),
+            job.plan.folder,
             job.journal.display()
         ));
         let outcome = pipeline::run(&job, &mut screen).await?;

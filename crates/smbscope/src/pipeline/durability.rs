@@ -50,6 +50,8 @@ pub struct Job {
     pub keep: bool,
     /// Pulls the plug; `None`: a person does.
     pub pull: Option<Pull>,
+    /// The command that verifies the journal later.
+    pub verify_command: String,
 }
 
 /// Pulls the plug.
@@ -77,62 +79,105 @@ pub async fn run(job: &Job, observer: &mut dyn Observer) -> anyhow::Result<Outco
         .map_err(|error| Failure::new(Code::Output, error.to_string()))?;
     let mut outcome = Outcome { results: Vec::new(), notes: Vec::new() };
     for number in 0..job.rounds {
-        let round = Round {
-            host: job.host.clone(),
-            credential: job.credential.clone(),
-            plan: job.plan.clone(),
-            number,
-            journal: writer.sender().clone(),
-            logon_timeout: job.logon_timeout,
-            silence: job.silence,
-            gap: job.gap,
-        };
-        let started = writer::start(&round).await?;
-        let before = started.identity;
-        let ends = write(job, &round, started, observer).await?;
-        for (end, lane) in ends.iter().zip(&job.plan.lanes) {
-            if matches!(end, End::NotOffered(_) | End::Refused(..)) {
-                note(&mut outcome.notes, format!("{}: {}", lane.way.name(), end.text()));
-            }
-        }
-        let away = Instant::now();
-        let mut session = come_back(job, &round, observer).await?;
-        let after = Identity::of(&session);
-        let back = Record::event(Kind::Back, number, after.start_time, job.host.clock.now());
-        round.journal.add(back).await;
-        let (sentence, restarted) = returned(before.compare(&after));
-        observer.say(&format!(
-            "the server answers again after {:.0} s: {sentence}",
-            away.elapsed().as_secs_f64()
-        ));
-        if restarted != Return::Restarted {
-            note(&mut outcome.notes, format!("the server answered again: {sentence}"));
-        }
-        if !round.journal.settle().await {
-            return Err(Failure::new(
-                Code::Output,
-                "the journal cannot be written: is the disk full?",
-            )
-            .into());
-        }
-        let ledger = ledgers(job, Some(number))?.1.remove(&number).unwrap_or_default();
-        let result = verify(&mut session, &job.plan, &ledger, |_| ()).await?;
-        let event = Record::event(Kind::Verified, number, result.broken(), job.host.clock.now());
-        round.journal.add(event).await;
-        if !job.keep && result.broken() == 0 {
-            clean(&mut session, &job.plan, &ledger).await?;
-        }
-        session.close().await;
-        observer.say(&format!(
-            "round {} of {}: {} broken promises",
-            number + 1,
-            job.rounds,
-            result.broken()
-        ));
-        outcome.results.push(result);
+        play(job, number, &writer, &mut outcome, observer).await?;
     }
     writer.finish().map_err(|error| Failure::new(Code::Output, error.to_string()))?;
+    if job.keep || outcome.results.iter().any(|result| result.broken() > 0) {
+        note(&mut outcome.notes, format!("the files are kept: {}", kept(&job.plan)));
+    }
     Ok(outcome)
+}
+
+/// Where the files of a run are.
+fn kept(plan: &Plan) -> String {
+    format!("{} of the share of {}", plan.folder, plan.target)
+}
+
+/// One round.
+async fn play(
+    job: &Job,
+    number: u32,
+    writer: &Writer,
+    outcome: &mut Outcome,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<()> {
+    let round = Round {
+        host: job.host.clone(),
+        credential: job.credential.clone(),
+        plan: job.plan.clone(),
+        number,
+        journal: writer.sender().clone(),
+        logon_timeout: job.logon_timeout,
+        silence: job.silence,
+        gap: job.gap,
+    };
+    let started = writer::start(&round).await?;
+    let before = started.identity;
+    // From here on there are files.
+    let left = |error: anyhow::Error| with_files(job, &error);
+    let ends = write(job, &round, started, observer).await.map_err(left)?;
+    for (end, lane) in ends.iter().zip(&job.plan.lanes) {
+        if matches!(end, End::NotOffered(_) | End::Refused(..)) {
+            note(&mut outcome.notes, format!("{}: {}", lane.way.name(), end.text()));
+        }
+    }
+    let away = Instant::now();
+    let mut session = come_back(job, &round, observer).await.map_err(left)?;
+    let after = Identity::of(&session);
+    let back = Record::event(Kind::Back, number, after.start_time, job.host.clock.now());
+    round.journal.add(back).await;
+    let (sentence, restarted) = returned(before.compare(&after));
+    observer.say(&format!(
+        "the server answers again after {:.0} s: {sentence}",
+        away.elapsed().as_secs_f64()
+    ));
+    if restarted != Return::Restarted {
+        note(&mut outcome.notes, format!("the server answered again: {sentence}"));
+    }
+    settle(&round).await.map_err(left)?;
+    let ledger = ledgers(job, Some(number)).map_err(left)?.1.remove(&number).unwrap_or_default();
+    let result = verify(&mut session, &job.plan, &ledger, |_| ())
+        .await
+        .map_err(|error| left(error.into()))?;
+    let event = |kind, value| Record::event(kind, number, value, job.host.clock.now());
+    round.journal.add(event(Kind::Verified, result.broken())).await;
+    if !job.keep && result.broken() == 0 {
+        // A client that is killed meanwhile must not report removed files as lost.
+        round.journal.add(event(Kind::Cleaning, 0)).await;
+        settle(&round).await.map_err(left)?;
+        clean(&mut session, &job.plan, &ledger).await.map_err(|error| left(error.into()))?;
+    }
+    session.close().await;
+    observer.say(&format!(
+        "round {} of {}: {} broken promises",
+        number + 1,
+        job.rounds,
+        result.broken()
+    ));
+    outcome.results.push(result);
+    Ok(())
+}
+
+/// Waits until the journal has everything.
+async fn settle(round: &Round) -> anyhow::Result<()> {
+    match round.journal.settle().await {
+        true => Ok(()),
+        false => Err(journal_failed(round.journal.failed().unwrap_or("its thread ended"))),
+    }
+}
+
+fn journal_failed(error: &str) -> anyhow::Error {
+    Failure::new(Code::Output, format!("the journal cannot be written: {error}")).into()
+}
+
+/// An error after which the files of the run are still there: where they are, and what to do with them.
+fn with_files(job: &Job, error: &anyhow::Error) -> anyhow::Error {
+    let message = format!(
+        "{error:#}\nthe files of the run are left: {}; verify them with `{}`, or remove the folder",
+        kept(&job.plan),
+        job.verify_command
+    );
+    Failure::new(crate::exit::code_of(error), message).into()
 }
 
 fn note(notes: &mut Vec<String>, text: String) {
@@ -180,10 +225,8 @@ async fn write(
         }
         let mut failed = None;
         if interrupt::asked() {
-            let message = format!(
-                "interrupted; what was acknowledged is in {}: verify it with smbscope durability --verify",
-                job.journal.display()
-            );
+            let message =
+                format!("interrupted; what was acknowledged is in {}", job.journal.display());
             failed = Some(Failure::new(Code::Interrupted, message).into());
         }
         if pulling.as_ref().is_some_and(|pulling| pulling.is_finished())
@@ -226,6 +269,9 @@ async fn write(
         pulling.await??;
     }
     if !ends.iter().any(|end| matches!(end, End::Lost(_))) {
+        if let Some(error) = round.journal.failed() {
+            return Err(journal_failed(error));
+        }
         let reasons: Vec<String> = ends.iter().map(End::text).collect();
         let first = reasons.first().cloned().unwrap_or_default();
         return Err(anyhow::anyhow!("all writers ended before the plug was pulled: {first}"));
@@ -258,9 +304,8 @@ async fn come_back(
         interrupt::check()?;
         if begin.elapsed() >= job.wait {
             let message = format!(
-                "the server does not answer after {:.0} s ({error}); when it does: smbscope durability --verify --journal {}",
-                begin.elapsed().as_secs_f64(),
-                job.journal.display()
+                "the server does not answer after {:.0} s ({error})",
+                begin.elapsed().as_secs_f64()
             );
             return Err(Failure::new(Code::ServerGone, message).into());
         }
@@ -312,6 +357,14 @@ pub async fn verify_journal(
         ));
     }
     for (number, ledger) in ledgers {
+        if ledger.cleaning {
+            observer.say(&format!(
+                "round {}: was verified, and smbscope removed its files; if it was killed meanwhile, the others are left: {}",
+                number + 1,
+                kept(&journal.plan)
+            ));
+            continue;
+        }
         let result = verify(session, &journal.plan, ledger, |_| ()).await?;
         if !result.has_folder && ledger.verified == Some(0) {
             observer.say(&format!("round {}: was verified, and its files removed", number + 1));

@@ -42,7 +42,7 @@ fn a_server_that_loses_nothing_keeps_its_promises() {
     let (_, message) = run(5, &[&place, QUICK.as_slice(), &plug].concat());
     assert!(message.contains("exists already"), "{message}");
     let left = Path::new(&users.lab).join("share/smbscope-durability");
-    assert_eq!(std::fs::read_dir(left).unwrap().count(), 0);
+    assert!(!left.exists());
     // What was verified and removed is not reported as lost.
     let (_, message) = run(9, &["--verify", "--lab", &users.lab, "--journal", &journal]);
     assert!(message.contains("nothing to verify"), "{message}");
@@ -52,6 +52,13 @@ fn a_server_that_loses_nothing_keeps_its_promises() {
     let failing = ["--pull", "exit 3", "--after", "1s"];
     let (_, message) = run(1, &[&place, QUICK.as_slice(), &failing].concat());
     assert!(message.contains("--pull") && message.contains("failed"), "{message}");
+    // The files that are left are named, with a command that can be executed as it is printed.
+    assert!(message.contains("the files of the run are left: smbscope-durability"), "{message}");
+    let command = message.split("verify them with `").nth(1).unwrap();
+    let command = command.split('`').next().unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    assert_eq!(&words[..3], ["smbscope", "durability", "--verify"], "{message}");
+    run(0, &words[2..]);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub enum Kind {
     Back = 10,
     /// The round was verified; `sequence` is the number of faults.
     Verified = 11,
+    /// The files of a verified round are being removed: what is missing from now on was not lost.
+    Cleaning = 12,
 }
 
 impl Kind {
@@ -49,6 +51,7 @@ impl Kind {
             9 => Kind::Refused,
             10 => Kind::Back,
             11 => Kind::Verified,
+            12 => Kind::Cleaning,
             _ => return None,
         })
     }
@@ -63,6 +66,7 @@ impl Kind {
                 | Kind::Refused
                 | Kind::Back
                 | Kind::Verified
+                | Kind::Cleaning
         )
     }
 }

@@ -375,7 +375,14 @@ impl LaneWriter {
     }
 
     async fn record(&self, record: Record) -> Result<(), End> {
-        if self.round.journal.add(record).await { Ok(()) } else { Err(End::JournalClosed) }
+        let journal = &self.round.journal;
+        match journal.add(record).await {
+            true => Ok(()),
+            false => Err(match journal.failed() {
+                Some(error) => End::JournalFailed(error.to_owned()),
+                None => End::JournalFull,
+            }),
+        }
     }
 }
 

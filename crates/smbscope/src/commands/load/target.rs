@@ -130,7 +130,57 @@ impl Destination {
     }
 }
 
+/// A word of a shell's command line.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 impl Where {
+    /// The words of a command line with the same share and the same logon.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &str| {
+            words.extend([option.to_owned(), shell_word(value)]);
+        };
+        let logon = &self.logon;
+        let path = |path: &Path| path.display().to_string();
+        if let Some(file) = &logon.users_file {
+            add("--users-file", &path(file));
+        } else if self.lab.is_none() {
+            add("--user", &logon.user);
+        }
+        for (option, file) in
+            [("--password-file", &logon.password_file), ("--keytab", &logon.keytab)]
+        {
+            if let Some(file) = file {
+                add(option, &path(file));
+            }
+        }
+        if let Some(auth) = logon.auth.and_then(|auth| auth.to_possible_value()) {
+            add("--auth", auth.get_name());
+        }
+        for (option, value) in [("--realm", &logon.realm), ("--spn", &logon.spn)] {
+            if let Some(value) = value {
+                add(option, value);
+            }
+        }
+        for kdc in &logon.kdc {
+            add("--kdc", &kdc.to_string());
+        }
+        match (&self.target, &self.lab) {
+            (Some(target), _) => words.insert(0, shell_word(target)),
+            (None, Some(Some(folder))) => add("--lab", &path(folder)),
+            // Its value may be absent: last, before another option.
+            (None, Some(None)) => words.push("--lab".to_owned()),
+            (None, None) => {}
+        }
+        words
+    }
+
     /// Evaluates the options.
     pub fn resolve(&self) -> anyhow::Result<Destination> {
         let kerberos = self.logon.kerberos()?.map(Arc::new);
