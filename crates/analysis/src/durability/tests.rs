@@ -202,6 +202,62 @@ fn a_continuously_available_share_makes_all_writes_stable_whenever_it_is_known()
     }
 }
 
+/// As Samba 4.22 does that declares a continuously available share: no handle is persistent.
+#[test]
+fn opens_without_a_persistent_handle_are_only_promised_by_the_share() {
+    let acts = [(WRITE, 1, 1.0, PLAIN), (CLOSE, 1, 2.0, PLAIN), (WRITE, 2, 3.0, PLAIN)];
+    let rows = batch(&acts, "\\\\server\\share", "vm.vhdx");
+    let tree = Tree {
+        recording: "run".into(),
+        session_id: 7,
+        tree_id: 3,
+        continuous_availability: Some(true),
+        ..Tree::default()
+    };
+    let handle = |persistent, written_bytes, opened_at| Handle {
+        recording: "run".into(),
+        session_id: Some(7),
+        tree_id: Some(3),
+        path: Some("vm.vhdx".into()),
+        persistent,
+        written_bytes,
+        opened_at,
+        ..Handle::default()
+    };
+    let found = |handles: &[Handle]| {
+        let mut tally = DurabilityTally::default();
+        tally.operations(&rows).unwrap();
+        tally.handles(handles);
+        tally.trees(std::slice::from_ref(&tree));
+        tally.finish().unwrap()
+    };
+    // Without data, or from before the recording, an open says nothing.
+    let others = [handle(None, 0, Some(1)), handle(None, 5, None)];
+    let none = found(&others);
+    assert_eq!(
+        (none.available_opens, none.not_persistent_opens, &none.not_persistent),
+        (None, None, &None)
+    );
+    let refused = found(
+        &[&others[..], &[handle(None, 5, Some(1)), handle(Some(false), 5, Some(2))]].concat(),
+    );
+    assert_eq!((refused.available_opens, refused.not_persistent_opens), (Some(2), Some(2)));
+    // The way stays; the verdict says who promises it.
+    assert_eq!((refused.ways[0].way, refused.applications[0].stable_opens), (Way::Available, 2));
+    let verdict = refused.applications[0].verdict.clone().unwrap();
+    for part in [
+        "All 2 opens of virtual disks had their data stable",
+        "2 of 2 opens with data on continuously available shares had no persistent handle",
+        "smbscope durability proves it",
+    ] {
+        assert!(verdict.contains(part), "{part}: {verdict}");
+    }
+    assert!(verdict.ends_with(&refused.not_persistent.unwrap()));
+    let granted = found(&[handle(Some(true), 5, Some(1)), handle(Some(true), 0, Some(1))]);
+    assert_eq!((granted.available_opens, granted.not_persistent_opens), (Some(1), Some(0)));
+    assert_eq!(granted.not_persistent, None);
+}
+
 #[test]
 fn pipes_failed_and_empty_writes_do_not_count() {
     let failed: fn(&mut Operation) = |row| row.set_status(0xc000_0022);
