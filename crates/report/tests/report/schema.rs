@@ -73,6 +73,27 @@ fn a_plan_of_a_second_server_is_of_its_published_schema() {
     }
 }
 
+/// Links of different rates are neither averaged nor answered by one of them.
+#[test]
+fn each_rate_has_its_own_goal_and_its_own_chart() {
+    let plan = super::sample::replication::plan();
+    let text = replication_text(&plan, 200);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "is kept up to a round trip of 7.00 ms (700 km of fibre, if only light took time) over a link of 1 Gbit/s",
+        "is missed at any distance over a link of 1 Mbit/s",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let html = replication_html(&plan);
+    let chart = "Added time over the round trip, over a link of";
+    // The other rate has one round trip only.
+    assert_eq!(
+        (html.matches(chart).count(), html.contains(&format!("{chart} 1 Gbit/s"))),
+        (1, true)
+    );
+}
+
 /// The figures of a plan that can be computed by hand: each Flush waits for a round trip and for its data.
 #[test]
 fn a_plan_says_what_waits_and_what_is_at_risk() {

@@ -20,9 +20,10 @@ use smbscope_tables::tables::Connection;
 use super::{HOSTILE, START};
 
 const MS: i64 = 1_000_000;
-const LINES: [Line; 2] = [
+const LINES: [Line; 3] = [
     Line { rtt_ns: MS, bandwidth_bits: Some(1e9) },
     Line { rtt_ns: 20 * MS, bandwidth_bits: Some(1e6) },
+    Line { rtt_ns: 20 * MS, bandwidth_bits: Some(1e9) },
 ];
 
 /// Each fourth request flushes what the three before have written.
@@ -99,14 +100,16 @@ pub fn plan() -> ReplicationPlan {
         let line = LineForecast::new(line, &load, &questions, [&sync, &received, &later]);
         forecast.lines.push(line);
     }
-    let goal = GoalForecast {
+    let goal = |bandwidth_bits| GoalForecast {
+        bandwidth_bits,
         goal: "Flush p99 < 10ms".into(),
         today_ns: 2 * MS,
         limit_ns: 10 * MS,
         tried: vec![GoalPoint { rtt_ns: MS, time_ns: 3 * MS }],
         ..GoalForecast::default()
     };
-    forecast.goals = vec![goal.answer(Found::UpTo(7 * MS))];
+    forecast.goals =
+        vec![goal(Some(1e9)).answer(Found::UpTo(7 * MS)), goal(Some(1e6)).answer(Found::Never)];
     let facts = |line: &LineForecast| Facts {
         rtt_ns: line.rtt_ns,
         bandwidth_bits: line.bandwidth_bits,
