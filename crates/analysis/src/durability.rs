@@ -205,8 +205,10 @@ impl DurabilityTally {
     pub fn handles(&mut self, rows: &[Handle]) {
         for row in rows {
             let is_persistent = row.persistent == Some(true);
-            // What was granted to an open from before the recording is not known.
-            let has_data = row.written_bytes > 0 && (row.opened_at.is_some() || is_persistent);
+            // What was granted to an open from before the recording is not known, and one with write-through needs no
+            // promise of the share.
+            let is_known = row.opened_at.is_some() && row.write_through != Some(true);
+            let has_data = row.written_bytes > 0 && (is_known || is_persistent);
             if !is_persistent && !has_data {
                 continue;
             }

@@ -152,8 +152,8 @@ pub struct Durability {
     pub most_at_ns: Option<i64>,
     /// Whether it may have been less, because shares were known to be continuously available only afterwards.
     pub is_bound: bool,
-    /// Opens with data on continuously available shares, or with a persistent handle; null where no such open and its
-    /// handle is known.
+    /// Opens with data and without write-through on continuously available shares, or with a persistent handle; null
+    /// where no such open and its handle is known.
     pub available_opens: Option<u64>,
     /// Of them, opens to which the server granted no persistent handle.
     pub not_persistent_opens: Option<u64>,

@@ -65,9 +65,9 @@ pub(super) fn of_kind(
 pub(super) fn not_persistent(opens: u64, without: u64) -> Option<String> {
     (without > 0).then(|| {
         format!(
-            "{} of {} with data on continuously available shares had no persistent handle: only the share promises that \
-             their writes are stable, and a server can be set to declare it without keeping it (Samba). smbscope \
-             durability proves it",
+            "{} of {} with data on continuously available shares had no persistent handle: that what they write without \
+             write-through is stable, only the share promises, and a server can be set to declare that without keeping it \
+             (Samba). smbscope durability proves it",
             readable::count(without),
             match opens {
                 1 => "1 open".to_owned(),

@@ -242,7 +242,8 @@ impl LineForecast {
             bandwidth_bits: line.bandwidth_bits,
             sync: Waits::of(sync),
             received: Waits::of(received),
-            at_risk: later.at_risk.map(|risk| RiskRow {
+            // The replay also knows writes to pipes, which reach no file.
+            at_risk: later.at_risk.filter(|_| load.writes > 0).map(|risk| RiskRow {
                 mean_bytes: risk.mean as u64,
                 p50_bytes: risk.bytes_p50,
                 p99_bytes: risk.bytes_p99,

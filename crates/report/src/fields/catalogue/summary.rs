@@ -77,7 +77,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("most_bytes", "Most at risk", Bytes, Always, "Most acknowledged bytes that were not stable at any moment, over all files."),
         ("most_at_ns", "At", Time, Nullable, "When that was."),
         ("is_bound", "Upper bound", Flag, Always, "Whether it may have been less, because shares were known to be continuously available only afterwards."),
-        ("available_opens", "Opens on continuously available shares", Count, Nullable, "Opens with data on continuously available shares, or with a persistent handle; null where no such open and its handle is known."),
+        ("available_opens", "Opens on continuously available shares", Count, Nullable, "Opens with data and without write-through on continuously available shares, or with a persistent handle; null where no such open and its handle is known."),
         ("not_persistent_opens", "Opens without a persistent handle", Count, Nullable, "Of them, opens to which the server granted no persistent handle."),
         ("not_persistent", "Not persistent", Text, Nullable, "What follows from these, in one sentence; null if all have persistent handles."),
         ("ways", "How writes become stable", List("durability_way"), Always, "Opens with writes, the surest way first."),
