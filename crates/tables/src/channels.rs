@@ -2,8 +2,8 @@
 //!
 //! A source reports what it sees, in any order: [`Channels::open`] when a connection
 //! begins, [`Channels::bind`] when a session setup succeeds on it, [`Channels::transfer`] for each
-//! Read and Write that ended, [`Channels::network`] for what it knows of TCP, [`Channels::close`] at
-//! the end. [`Channels::take_rows`] returns the rows of intervals that are over.
+//! Read and Write that ended, [`Channels::network`] for what it knows of TCP, [`Channels::lose`] when
+//! it is lost, [`Channels::close`] at the end. [`Channels::begin_phase`] separates parts of a run. [`Channels::take_rows`] returns the rows of intervals that are over.
 //!
 //! The payload of a transfer is spread evenly over the time in which it was on the wire (request of
 //! a Write, response of a Read), with rounding that loses no byte: the rows of a channel add up to
@@ -111,9 +111,21 @@ struct Member {
     intervals: Intervals,
 }
 
+/// How a connection was lost.
+#[derive(Clone, Debug)]
+struct Loss {
+    at: i64,
+    reason: Cow<'static, str>,
+    repeated: Option<u64>,
+}
+
+/// A part of a run: its name, and when it began.
+type Phase = (&'static str, i64);
+
 #[derive(Clone, Debug)]
 struct Connection {
     opened: Opened,
+    lost: Option<Loss>,
     /// At least one.
     members: Vec<Member>,
 }
@@ -126,6 +138,7 @@ pub struct Channels {
     rows: Vec<Channel>,
     settled: i64,
     not_followed: u64,
+    phase: Option<Phase>,
 }
 
 impl Default for Channels {
@@ -144,6 +157,7 @@ impl Channels {
             rows: Vec::new(),
             settled: i64::MIN,
             not_followed: 0,
+            phase: None,
         }
     }
 
@@ -156,7 +170,40 @@ impl Channels {
         }
         let mut member = Member::default();
         member.intervals.touch(self.limits.interval_ns, opened.at.unwrap_or(now));
-        self.connections.insert(connection, Connection { opened, members: vec![member] });
+        let one = Connection { opened, lost: None, members: vec![member] };
+        self.connections.insert(connection, one);
+    }
+
+    /// A phase of the run begins: what ends from now on belongs to it, and first bytes are its own.
+    pub fn begin_phase(&mut self, name: &'static str, at: i64) {
+        let interval_ns = self.limits.interval_ns;
+        for (&number, one) in &mut self.connections {
+            settle(one, (number, self.phase), i64::MAX, interval_ns, &mut self.rows);
+            for member in &mut one.members {
+                member.first_byte_at = None;
+                // A connection that was lost before has no part in it.
+                if one.lost.is_none() {
+                    member.intervals.touch(interval_ns, at);
+                }
+            }
+        }
+        self.phase = Some((name, at));
+    }
+
+    /// A connection was lost. `repeated` are its requests that others carried again, if known.
+    pub fn lose(
+        &mut self,
+        connection: u64,
+        at: i64,
+        reason: impl Into<Cow<'static, str>>,
+        repeated: Option<u64>,
+    ) {
+        let interval_ns = self.limits.interval_ns;
+        let Some(one) = self.connections.get_mut(&connection) else { return };
+        one.lost = Some(Loss { at, reason: reason.into(), repeated });
+        for member in &mut one.members {
+            member.intervals.touch(interval_ns, at);
+        }
     }
 
     /// Says on which interfaces a connection is, where that is known later than the connection.
@@ -221,7 +268,8 @@ impl Channels {
     /// A connection ended.
     pub fn close(&mut self, connection: u64) {
         if let Some(mut one) = self.connections.remove(&connection) {
-            settle(&mut one, connection, i64::MAX, self.limits.interval_ns, &mut self.rows);
+            let key = (connection, self.phase);
+            settle(&mut one, key, i64::MAX, self.limits.interval_ns, &mut self.rows);
         }
     }
 
@@ -235,7 +283,7 @@ impl Channels {
         }
         self.settled = until;
         for (&number, one) in &mut self.connections {
-            settle(one, number, until, self.limits.interval_ns, &mut self.rows);
+            settle(one, (number, self.phase), until, self.limits.interval_ns, &mut self.rows);
         }
     }
 
@@ -250,7 +298,8 @@ impl Channels {
     /// All connections end with the recording.
     pub fn finish(&mut self) {
         for (number, mut one) in self.connections.drain() {
-            settle(&mut one, number, i64::MAX, self.limits.interval_ns, &mut self.rows);
+            let key = (number, self.phase);
+            settle(&mut one, key, i64::MAX, self.limits.interval_ns, &mut self.rows);
         }
         self.settled = i64::MIN;
     }
@@ -302,12 +351,12 @@ impl Channels {
 /// Makes rows of a connection's intervals that ended at `until`.
 fn settle(
     one: &mut Connection,
-    number: u64,
+    (number, phase): (u64, Option<Phase>),
     until: i64,
     interval_ns: i64,
     rows: &mut Vec<Channel>,
 ) {
-    let Connection { opened, members } = one;
+    let Connection { opened, lost, members } = one;
     for member in members {
         while let Some((start, interval)) = member.intervals.pop(interval_ns, until) {
             rows.push(Channel {
@@ -336,6 +385,11 @@ fn settle(
                 bytes_in_flight_max: interval.in_flight_max,
                 round_trip_ns: interval.round_trip_ns,
                 retransmissions: interval.retransmissions,
+                phase: phase.map(|(name, _)| Cow::Borrowed(name)),
+                phase_at: phase.map(|(_, at)| at),
+                lost_at: lost.as_ref().map(|lost| lost.at),
+                lost_reason: lost.as_ref().map(|lost| lost.reason.clone()),
+                repeated: lost.as_ref().and_then(|lost| lost.repeated),
             });
         }
     }

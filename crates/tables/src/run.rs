@@ -13,6 +13,10 @@ pub const LOAD_FORMAT: &str = "load run";
 pub const WARM_UP: &str = "warm-up";
 /// [`Scenario::phase`] of scenarios scheduled in the measured window.
 pub const MEASURED: &str = "measured";
+/// Phase of a run that moves bulk data: the files that are read are written first.
+pub const PREPARING: &str = "preparing";
+/// Phase of such a run: what was written is read and compared.
+pub const VERIFYING: &str = "verifying";
 /// [`Scenario::phase`] of scenarios scheduled after the measured window.
 pub const COOL_DOWN: &str = "cool-down";
 

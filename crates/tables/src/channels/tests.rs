@@ -110,6 +110,37 @@ fn connections_beyond_the_limit_are_counted() {
     assert_eq!(rows(&mut channels).len(), 1);
 }
 
+#[test]
+fn phases_have_rows_and_first_bytes_of_their_own() {
+    let mut channels = Channels::default();
+    channels.open(1, 0, opened(0));
+    channels.bind(1, 7, 0, Some(MS));
+    channels.begin_phase("preparing", 2 * MS);
+    channels.transfer(1, Some(7), &write(1_000, 3 * MS, 20 * MS));
+    channels.begin_phase("measured", 30 * MS);
+    channels.transfer(1, Some(7), &write(50, 31 * MS, 40 * MS));
+    channels.lose(1, 130 * MS, "no reply within 2s", Some(3));
+    channels.begin_phase("verifying", 400 * MS);
+    let rows = rows(&mut channels);
+    let of = |row: &Channel| {
+        (row.phase.clone(), row.phase_at, row.bytes_written, row.first_byte_at, row.lost_at)
+    };
+    let named = |name: &'static str| Some(std::borrow::Cow::Borrowed(name));
+    let lost = Some(130 * MS);
+    assert_eq!(
+        rows.iter().map(of).collect::<Vec<_>>(),
+        [
+            (None, None, 0, None, None),
+            (named("preparing"), Some(2 * MS), 1_000, Some(3 * MS), None),
+            (named("measured"), Some(30 * MS), 50, Some(31 * MS), lost),
+            (named("measured"), Some(30 * MS), 0, Some(31 * MS), lost),
+        ]
+    );
+    let last = rows.last().unwrap();
+    assert_eq!(last.lost_reason.as_deref(), Some("no reply within 2s"));
+    assert_eq!(last.repeated, Some(3));
+}
+
 proptest! {
     #[test]
     fn no_byte_is_lost(

@@ -36,5 +36,10 @@ table! {
         bytes_in_flight_max: Option<u64>, Bytes, Public, "Most unacknowledged bytes of TCP in either direction; of a connection with several sessions in the rows of the first.";
         round_trip_ns: Option<i64>, Nanoseconds, Public, "Smallest round trip of TCP that was measured in the interval, to the far side of the capture point or as the sender's system reports it.";
         retransmissions: Option<u64>, Count, Public, "Segments that were sent again, both directions.";
+        phase: Option<Cow<'static, str>>, None, Public, "Phase of the load run that moves bulk data: preparing (files that are read are written first), measured or verifying; null in captures. The first and the last interval of a phase have a row for each phase.";
+        phase_at: Option<i64>, Time, Public, "When that phase began.";
+        lost_at: Option<i64>, Time, Public, "When the connection was lost; null before that, and if it was not.";
+        lost_reason: Option<Cow<'static, str>>, None, Public, "Why it was lost: what the load generator says, or in captures reset, fin or silent (the server sent nothing more).";
+        repeated: Option<u64>, Count, Public, "Requests that were repeated on other channels because it was lost; null if it was not, and in captures.";
     }
 }

@@ -17,7 +17,7 @@ table! {
         rdma_capable: bool, None, Public, "Whether it has RDMA.";
         link_bits_per_second: u64, None, Public, "Its speed, bits/s.";
         used: bool, None, Public, "Whether a channel of the session went to the address.";
-        reason: String, None, Public, "Why it was used or not: used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, link_local, family (of the address: neither IPv4 nor IPv6), same_interface or not_tried (unknown).";
+        reason: String, None, Public, "Why it was used or not: used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, link_local, family (of the address: neither IPv4 nor IPv6), same_interface, not_listed (the user listed the addresses, without this one) or not_tried (unknown).";
         status: Option<String>, None, Public, "Status with which a channel to it was refused; null if none was.";
     }
 }
