@@ -17,6 +17,9 @@ pub enum ClientError {
     /// The connection ended.
     #[error("connection lost: {0}")]
     Lost(std::io::Error),
+    /// All connections of the session have ended.
+    #[error("the last connection of the session is lost: {0}")]
+    AllLost(String),
     /// The server refused a request that everything else depends on.
     #[error("{}: {}", command.name().unwrap_or("request"), status_text(*.status))]
     Refused {
@@ -50,6 +53,9 @@ pub enum ClientError {
     /// The server violated the protocol, or supports nothing that the client supports.
     #[error("protocol: {0}")]
     Protocol(String),
+    /// The session gets no further connections.
+    #[error("{0}")]
+    NoMultichannel(String),
     /// A reply whose signature or encryption does not verify.
     #[error("a reply failed verification: {0}")]
     Unverified(&'static str),
@@ -63,13 +69,14 @@ impl ClientError {
     pub fn kind(&self) -> &'static str {
         match self {
             ClientError::Connect { .. } => "CONNECT_FAILED",
-            ClientError::Lost(_) => "CONNECTION_LOST",
+            ClientError::Lost(_) | ClientError::AllLost(_) => "CONNECTION_LOST",
             ClientError::Refused { .. }
             | ClientError::BindRefused { .. }
             | ClientError::Share { .. } => "REFUSED",
             ClientError::Logon(_) => "LOGON_ERROR",
             ClientError::Kdc(_) => "KDC_UNREACHABLE",
             ClientError::Protocol(_) => "PROTOCOL_ERROR",
+            ClientError::NoMultichannel(_) => "NO_MULTICHANNEL",
             ClientError::Unverified(_) => "NOT_VERIFIED",
             ClientError::Timeout(_) => "TIMEOUT",
         }
@@ -101,7 +108,7 @@ fn bind_problem(status: Status, encrypted: bool) -> String {
     let answer = status_text(status);
     match status {
         Status::ACCESS_DENIED if encrypted => format!(
-            "{answer}; the session requires encryption, and Samba refuses further channels then: omit --channels, or configure encryption as desired on the server"
+            "{answer}; the session requires encryption, and Samba refuses further channels then: configure encryption as desired on the server (server smb encrypt = desired), or use one channel (--channels 1)"
         ),
         Status::USER_SESSION_DELETED => format!(
             "{answer}; the server does not know the session at this address: it is another server or another process of it (Samba on a loopback address), so that the address cannot be used"

@@ -44,6 +44,11 @@ pub trait Request: Send + Sync {
     /// Payload of the request or of its reply, in bytes: for credits, and as what is in flight.
     fn payload_bytes(&self) -> u32;
 
+    /// File data of it, in bytes: what its channel has carried once it is answered.
+    fn data_bytes(&self) -> u32 {
+        self.payload_bytes()
+    }
+
     /// Whether a repetition is marked as such: requests that change something.
     fn is_marked(&self) -> bool;
 
@@ -116,6 +121,8 @@ pub struct Multichannel {
     rows: Vec<Box<Row>>,
     /// Connections that were never bound.
     refused: Ended,
+    /// Why the last connection was lost: the session went with it.
+    gone: Option<String>,
 }
 
 impl Multichannel {
@@ -141,6 +148,7 @@ impl Multichannel {
             chosen: 0,
             rows: Vec::new(),
             refused: Ended::default(),
+            gone: None,
         };
         for channel in channels {
             let number = this.next_channel;
@@ -175,7 +183,7 @@ impl Multichannel {
         let binder = match &self.binder {
             Ok(binder) => binder.clone(),
             Err(error) => {
-                let error = ClientError::Protocol(error.to_string());
+                let error = ClientError::NoMultichannel(error.to_string());
                 let bound = Report::Bound { channel, to, bound: Err(error), slot: None };
                 // The receiver is this value's own.
                 let _ = report.send(bound);
@@ -247,7 +255,7 @@ impl Multichannel {
     /// The next event. The future may be dropped at any time.
     ///
     /// # Errors
-    /// All connections are lost, or a request has no answer within the timeout.
+    /// All connections are lost, which holds from then on, or a request has no answer within the timeout.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         match self.events.pop_front() {
             Some(event) => Ok(event),
@@ -255,8 +263,17 @@ impl Multichannel {
         }
     }
 
+    /// An event that is already there, and was kept by [`Multichannel::call`].
+    pub fn kept_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     async fn receive(&mut self) -> Result<Event, ClientError> {
         loop {
+            // Nothing answers any more, so that waiting would never end.
+            if let Some(reason) = &self.gone {
+                return Err(ClientError::AllLost(reason.clone()));
+            }
             self.send_again();
             let due = self.again.front().map(|(due, _)| *due);
             let report = match due {
@@ -284,6 +301,7 @@ impl Multichannel {
                 let Some(waiting) = self.waiting.get(&id) else { return Ok(None) };
                 // An answer that arrived before the connection was lost counts; its repetition is not awaited.
                 let bytes = waiting.request.payload_bytes();
+                let data = waiting.request.data_bytes();
                 if let Some(lane) = waiting.lane.and_then(|lane| self.lanes.get_mut(lane)) {
                     lane.in_flight = lane.in_flight.saturating_sub(1);
                     lane.state.in_flight_bytes =
@@ -295,13 +313,13 @@ impl Multichannel {
                 self.waiting.remove(&id);
                 let Some(lane) = self.lanes.get_mut(lane) else { return Ok(None) };
                 lane.state.requests += 1;
-                lane.state.bytes += u64::from(bytes);
+                lane.state.bytes += u64::from(data);
                 let channel = lane.state.channel;
                 Ok(Some(Event::Done { id, channel, reply, is_intact }))
             }
             Report::Lost { lane, channel, error, at } => {
                 self.rows.extend(self.parts.lost(*channel));
-                self.lost(lane, error, at).map(Some)
+                Ok(Some(self.lost(lane, error, at)))
             }
             Report::Bound { channel, to, bound, slot } => {
                 self.joining -= 1;
@@ -340,8 +358,8 @@ impl Multichannel {
         Ok(())
     }
 
-    /// A connection is lost: its requests go to others.
-    fn lost(&mut self, index: usize, error: ClientError, at: i64) -> Result<Event, ClientError> {
+    /// A connection is lost: its requests go to others, if there is one.
+    fn lost(&mut self, index: usize, error: ClientError, at: i64) -> Event {
         let channel = match self.lanes.get_mut(index) {
             None => 0,
             Some(lane) => {
@@ -366,12 +384,13 @@ impl Multichannel {
         }
         repeated.sort_unstable();
         if !self.lanes.iter().any(Lane::is_alive) {
-            return Err(error);
+            self.gone = Some(error.to_string());
+            return Event::Lost { channel, repeated: 0, is_last: true, error };
         }
         let now = Instant::now();
         self.again.extend(repeated.iter().map(|&id| (now, id)));
         self.send_again();
-        Ok(Event::Lost { channel, repeated: repeated.len(), error })
+        Event::Lost { channel, repeated: repeated.len(), is_last: false, error }
     }
 
     /// Sends the requests that are due again.

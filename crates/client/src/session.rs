@@ -183,15 +183,15 @@ impl Session {
     /// Dialect or server have no multichannel.
     pub fn binder(&self, credential: &Credential) -> Result<Binder, ClientError> {
         if self.negotiated.dialect < Dialect::SMB_3_0 {
-            return Err(ClientError::Protocol(format!(
-                "multichannel (--channels) needs dialect 3.0 or later, but {} was negotiated: omit --channels, or allow 3.0",
+            return Err(ClientError::NoMultichannel(format!(
+                "further channels need dialect 3.0 or later, but {} was negotiated: allow 3.0, or use one channel (--channels 1)",
                 self.negotiated.dialect.name().unwrap_or("older")
             )));
         }
         let multichannel = self.negotiated.capabilities.contains(Capabilities::MULTI_CHANNEL);
         if !multichannel {
-            return Err(ClientError::Protocol(
-                "the server does not offer multichannel: omit --channels, or enable multichannel on the server"
+            return Err(ClientError::NoMultichannel(
+                "the server does not offer multichannel: enable it there (Samba: server multi channel support), or use one channel (--channels 1)"
                     .into(),
             ));
         }

@@ -20,6 +20,7 @@ use smbscope_client::error::status_text;
 use smbscope_client::multichannel::policy::Rules;
 use smbscope_client::multichannel::{ChannelState, Choice};
 use smbscope_client::{ClientError, Credential, Host};
+use smbscope_tables::run::{MEASURED, PREPARING, VERIFYING};
 use smbscope_wire::status::Status;
 use tokio::sync::watch;
 
@@ -109,12 +110,20 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The word in the table `channels`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Phase::Moving => MEASURED,
+            other => other.name(),
+        }
+    }
+
     /// The phase in a word.
     pub fn name(self) -> &'static str {
         match self {
-            Phase::Preparing => "preparing",
+            Phase::Preparing => PREPARING,
             Phase::Moving => "moving",
-            Phase::Verifying => "verifying",
+            Phase::Verifying => VERIFYING,
         }
     }
 }
@@ -187,6 +196,8 @@ pub struct MigrationOutcome {
     pub channels: Vec<ChannelOutcome>,
     /// The server's interfaces; empty if they were not queried.
     pub interfaces: Vec<InterfaceOutcome>,
+    /// Why the server's interfaces are not known, if it did not list them.
+    pub not_listed: Option<String>,
     /// Channels that were refused: address and reason.
     pub refused: Vec<(SocketAddr, String)>,
     /// Requests that were repeated because their channel was lost.

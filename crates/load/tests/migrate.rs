@@ -157,6 +157,9 @@ fn assert_rows(shown: &Shown, expected: u64) {
     let rows = channel_rows(&shown.parts);
     let moved: u64 = rows.iter().map(|row| row.bytes_written + row.bytes_read).sum();
     assert_eq!(moved, expected, "channels");
+    let measured = rows.iter().filter(|row| row.phase.as_deref() == Some("measured"));
+    let measured: u64 = measured.map(|row| row.bytes_written + row.bytes_read).sum();
+    assert_eq!(measured, shown.outcome.bytes);
     let written: u64 = shown
         .parts
         .iter()
@@ -303,6 +306,23 @@ fn listed_paths_all_carry_data() {
     assert_eq!(servers, ["10.77.0.2", "10.77.1.2", "10.77.1.2"]);
     assert!(shown.outcome.channels.iter().all(|one| one.moved_bytes > 10 * MIB));
     assert_rows(&shown, 2 * 256 * MIB);
+    // The list of interfaces is not file data.
+    let moved: u64 = shown.outcome.channels.iter().map(|one| one.moved_bytes).sum();
+    assert_eq!(moved, shown.outcome.bytes);
+}
+
+/// An address that the list leaves out was never to be used.
+#[test]
+fn an_address_that_is_not_listed_has_that_reason() {
+    let Some(network) = NetworkPaths::up(&["", "", ""]) else { return };
+    let Some(lab) = server(&network, |_| ";speed=1000000000".to_owned()) else { return };
+    let paths = listed(lab.port(), &[(0, 1), (1, 1)]);
+    let target = format!("//{}:{}/home", NetworkPaths::address(0), lab.port());
+    let shown = network.inside(|| migrate(&lab, Case::new(&target, 256, paths)));
+    let mut rows = interface_rows(&shown.parts);
+    rows.sort();
+    let words: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.2.as_str())).collect();
+    assert_eq!(words, [("10.77.0.2", "used"), ("10.77.1.2", "used"), ("10.77.2.2", "not_listed")]);
 }
 
 /// Payload of each connection, by the client's port: what it wrote and read.
@@ -444,10 +464,47 @@ fn a_path_cut_in_the_middle_loses_nothing() {
         let shown = network.inside(|| migrate(&lab, case));
         assert_whole(&lab, &shown);
         assert!(shown.outcome.repeated > 0, "{:?}", shown.said);
+        let rows = channel_rows(&shown.parts);
+        let repeated = rows.iter().filter_map(|row| Some((row.connection, row.repeated?)));
+        let repeated: BTreeMap<u64, u64> = repeated.collect();
+        assert_eq!(repeated.values().sum::<u64>(), shown.outcome.repeated);
         let lost = shown.outcome.channels.iter().filter(|one| one.lost.is_some());
         assert!(lost.count() >= 1, "{:?}", shown.said);
         let up = format!("-n {} link set s{victim} up", network.server());
         assert!(std::process::Command::new("ip").args(up.split(' ')).status().unwrap().success());
+    }
+}
+
+/// When the last path goes, the run ends with an error instead of waiting for answers that cannot come.
+#[test]
+fn the_loss_of_the_last_channel_ends_the_run() {
+    let Some(network) = NetworkPaths::up(&["rate=200mbit,rtt=1ms", "rate=200mbit,rtt=1ms"]) else {
+        return;
+    };
+    let Some(lab) = server(&network, |_| String::new()) else { return };
+    let target = format!("//{}:{}/home", NetworkPaths::address(0), lab.port());
+    for paths in [&[(0, 1)][..], &[(0, 1), (1, 1)]] {
+        let mut is_cut = false;
+        let mut case = Case::new(&target, 200, listed(lab.port(), paths));
+        case.at = Box::new(|progress| {
+            if !is_cut && progress.bytes > 20 * MIB {
+                is_cut = true;
+                paths.iter().for_each(|&(path, _)| network.cut(path));
+            }
+        });
+        let shown = network.inside(|| migrate(&lab, case));
+        let trouble = shown.outcome.trouble.as_deref().unwrap();
+        assert!(trouble.contains("the last connection of the session is lost"), "{trouble}");
+        assert!(shown.said.iter().any(|text| text.contains("no other one is left")));
+        assert!(shown.outcome.channels.iter().all(|one| one.lost.is_some()), "{:?}", shown.said);
+        assert!(shown.outcome.bytes > 0);
+        let rows = channel_rows(&shown.parts);
+        assert!(rows.iter().any(|row| row.lost_at.is_some() && row.lost_reason.is_some()));
+        for (path, _) in paths {
+            let up = format!("-n {} link set s{path} up", network.server());
+            let up = std::process::Command::new("ip").args(up.split(' ')).status().unwrap();
+            assert!(up.success());
+        }
     }
 }
 

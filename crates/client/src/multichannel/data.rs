@@ -63,12 +63,14 @@ pub enum Event {
         /// The reason.
         error: ClientError,
     },
-    /// A connection was lost; its requests are repeated on others.
+    /// A connection was lost; its requests are repeated on others. After the last one there are only errors.
     Lost {
         /// The connection.
         channel: u32,
         /// Requests that are repeated.
         repeated: usize,
+        /// Whether no other one is left.
+        is_last: bool,
         /// The reason.
         error: ClientError,
     },
@@ -91,7 +93,7 @@ pub struct ChannelState {
     pub bound_at: i64,
     /// When it was lost.
     pub lost_at: Option<i64>,
-    /// Payload bytes of answered requests.
+    /// File data of answered requests, bytes.
     pub bytes: u64,
     /// Answered requests.
     pub requests: u64,

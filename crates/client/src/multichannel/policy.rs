@@ -79,6 +79,8 @@ pub enum Reason {
     SameInterface(IpAddr),
     /// There are enough connections.
     Limit(u16),
+    /// The caller lists the addresses that are used, and this is not one of them.
+    NotListed,
 }
 
 impl Reason {
@@ -93,6 +95,7 @@ impl Reason {
             Reason::SpeedClass { .. } => "speed_class",
             Reason::SameInterface(_) => "same_interface",
             Reason::Limit(_) => "limit",
+            Reason::NotListed => "not_listed",
         }
     }
 }
@@ -121,6 +124,7 @@ impl fmt::Display for Reason {
                 write!(f, "the same interface is used with the address {address}")
             }
             Reason::Limit(most) => write!(f, "the limit of {most} channels is reached"),
+            Reason::NotListed => write!(f, "the list of channels does not have it"),
         }
     }
 }

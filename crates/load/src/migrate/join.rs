@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use smbscope_client::error::status_text;
-use smbscope_client::multichannel::policy::{Verdict, judge};
+use smbscope_client::multichannel::policy::{Reason, Verdict, judge};
 use smbscope_client::multichannel::routes::route_to;
 use smbscope_client::{Ask, Reply, Want};
 use smbscope_wire::smb2::FileId;
@@ -68,10 +68,14 @@ impl Mover<'_> {
     /// The server's interfaces have arrived.
     pub(super) fn offered(&mut self, reply: &Reply) {
         if reply.status != Status::SUCCESS {
-            self.observer.say(&format!(
-                "the server does not list its interfaces ({}): the first connection carries everything",
-                status_text(reply.status)
-            ));
+            let reason =
+                format!("the server does not list its interfaces ({})", status_text(reply.status));
+            let effect = match self.plan.paths {
+                Paths::Offered(_) => ": the first connection carries everything",
+                _ => "",
+            };
+            self.observer.say(&format!("{reason}{effect}"));
+            self.not_listed = Some(reason);
             return;
         }
         let offered: Vec<_> = IoctlResponse(&reply.message).network_interfaces().collect();
@@ -80,7 +84,16 @@ impl Mover<'_> {
             Paths::Offered(rules) => *rules,
             _ => Default::default(),
         };
-        let judged = judge(&offered, first, &rules, route_to);
+        let mut judged = judge(&offered, first, &rules, route_to);
+        if let Paths::Listed(list) = &self.plan.paths {
+            // The list decides alone: what the policy would say is not the reason.
+            for one in &mut judged {
+                let mut wanted = list.iter();
+                let wanted = wanted.find(|(to, _)| one.offered.address == Some(to.ip()));
+                one.verdict = wanted
+                    .map_or(Verdict::Not(Reason::NotListed), |&(_, count)| Verdict::Use(count));
+            }
+        }
         self.interfaces = judged
             .into_iter()
             .map(|judged| Outcome { judged, channels: 0, failure: None })

@@ -129,6 +129,11 @@ impl Request for Control {
         self.ask.payload_bytes
     }
 
+    /// What it carries is not data of a file.
+    fn data_bytes(&self) -> u32 {
+        0
+    }
+
     fn is_marked(&self) -> bool {
         self.is_marked
     }

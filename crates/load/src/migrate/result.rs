@@ -21,6 +21,10 @@ impl Mover<'_> {
             Ok(()) if self.is_interrupted() => Some("interrupted".to_owned()),
             Ok(()) => None,
         };
+        // What happened while the last requests were answered one by one.
+        while let Some(event) = self.channels.kept_event() {
+            self.event(event);
+        }
         let (recorder, session_id) = (&self.plan.recorder, self.channels.session_id());
         let states = self.channels.states();
         for (channel, to) in &self.wanted {
@@ -108,6 +112,7 @@ impl Mover<'_> {
             flush: self.flush,
             channels,
             interfaces: self.interfaces,
+            not_listed: self.not_listed,
             refused: self.refused,
             repeated: self.repeated,
             verified,

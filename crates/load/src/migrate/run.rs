@@ -65,6 +65,7 @@ pub async fn run(
         observer,
         interfaces: Vec::new(),
         query: None,
+        not_listed: None,
         wanted: HashMap::new(),
         retries: Vec::new(),
         refused: Vec::new(),
@@ -94,6 +95,8 @@ pub(super) struct Mover<'a> {
     pub interfaces: Vec<Outcome>,
     /// The request for the server's interfaces.
     pub query: Option<u64>,
+    /// Why it was refused.
+    pub not_listed: Option<String>,
     /// Paths whose channels are bound or being bound, by number.
     pub wanted: HashMap<u32, SocketAddr>,
     /// Paths that are tried again, and when.
@@ -263,6 +266,7 @@ impl Mover<'_> {
     /// Sends the blocks over the channels and waits for all answers.
     async fn transfer(&mut self, phase: Phase, mut blocks: Blocks) -> Result<(), MigrateError> {
         self.phase = (phase, Instant::now());
+        self.timeline.begin_phase(phase.word(), self.plan.host.clock.now());
         self.progress = (0, blocks.total);
         let mut in_flight: HashMap<u64, Arc<Block>> = HashMap::new();
         let mut failed = None;
@@ -332,7 +336,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    fn event(&mut self, event: Event) {
+    pub(super) fn event(&mut self, event: Event) {
         match event {
             Event::Done { id, reply, .. } => {
                 if self.query == Some(id) {
@@ -373,17 +377,29 @@ impl Mover<'_> {
                     self.retries.push((Instant::now() + RETRY_AFTER, to));
                 }
             }
-            Event::Lost { channel, repeated, error } => {
+            Event::Lost { channel, repeated, is_last, error } => {
                 self.repeated += repeated as u64;
                 let states = self.channels.states();
                 let state = states.iter().find(|state| state.channel == channel);
                 let (from, to) = state.map_or((String::new(), String::new()), |state| {
                     (state.client.0.clone(), state.server.0.clone())
                 });
+                let effect = match (is_last, repeated) {
+                    (true, _) => "no other one is left".to_owned(),
+                    (false, 1) => "1 request is repeated on others".to_owned(),
+                    (false, repeated) => format!("{repeated} requests are repeated on others"),
+                };
                 self.observer.say(&format!(
-                    "channel {channel} from {from} to {to} is lost ({error}): {repeated} requests are repeated on others"
+                    "channel {channel} from {from} to {to} is lost ({error}): {effect}"
                 ));
                 self.lost.insert(channel, error.to_string());
+                if let Some(state) = state {
+                    let now = self.plan.host.clock.now();
+                    self.timeline.lost(state, now, error.to_string(), repeated as u64);
+                }
+                if is_last {
+                    return;
+                }
                 let port = self.plan.host.target.port;
                 let address = to.parse().ok().map(|address| SocketAddr::new(address, port));
                 if let Some(to) = self.wanted.remove(&channel).or(address) {

@@ -70,6 +70,17 @@ impl Timeline {
         self.channels.close(connection);
     }
 
+    /// A part of the run begins.
+    pub fn begin_phase(&mut self, name: &'static str, at: i64) {
+        self.channels.begin_phase(name, at);
+    }
+
+    /// A channel is lost, and others carry its requests again.
+    pub fn lost(&mut self, state: &ChannelState, at: i64, reason: String, repeated: u64) {
+        let at = state.lost_at.unwrap_or(at);
+        self.channels.lose(state.connection, at, reason, Some(repeated));
+    }
+
     fn open(&mut self, state: &ChannelState, offered: Option<&Judged>) {
         let (client_interface, server_interface) = offered.map_or((None, None), interfaces);
         let opened = Opened {

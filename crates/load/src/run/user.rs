@@ -476,9 +476,10 @@ pub fn failure_of(error: &ClientError) -> Failure {
         | ClientError::BindRefused { status, .. }
         | ClientError::Share { status, .. } => Failure::Status(status.0),
         ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Trouble(Trouble::Client),
-        ClientError::Protocol(_) | ClientError::Unverified(_) => {
+        ClientError::Protocol(_) | ClientError::NoMultichannel(_) | ClientError::Unverified(_) => {
             Failure::Trouble(Trouble::Protocol)
         }
+        ClientError::AllLost(_) => Failure::Trouble(Trouble::Closed),
         ClientError::Timeout(_) => Failure::Trouble(Trouble::Timeout),
     }
 }
