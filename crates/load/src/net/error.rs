@@ -73,3 +73,39 @@ pub enum NetError {
     #[error("{0}: {1}")]
     System(&'static str, io::Error),
 }
+
+impl NetError {
+    /// Why a connection on which data should flow failed; `seconds` is its time limit.
+    pub(super) fn of_connection(peer: &str, error: io::Error, seconds: u64) -> NetError {
+        match error.kind() {
+            // What a socket's time limit looks like.
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                NetError::Stalled(peer.to_owned(), seconds)
+            }
+            _ => NetError::Connection(peer.to_owned(), error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_names_the_mtu() {
+        let of = |kind: io::ErrorKind| {
+            NetError::of_connection("10.0.0.2:5446", io::Error::from(kind), 20).to_string()
+        };
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            assert!(
+                of(kind).starts_with("10.0.0.2:5446: no byte arrived for 20 s"),
+                "{}",
+                of(kind)
+            );
+            assert!(of(kind).contains("full-sized packets (MTU)"));
+        }
+        assert!(
+            of(io::ErrorKind::ConnectionReset).contains("the connection to 10.0.0.2:5446 failed")
+        );
+    }
+}

@@ -142,7 +142,8 @@ fn converse(
 
 /// Answers round trips until the sender ends their connection.
 fn answer(door: &mut Door, control: &Control, stopped: &dyn Fn() -> bool) -> Result<(), NetError> {
-    let failed = |error| NetError::Connection(control.peer().to_owned(), error);
+    let limit = round_trips::TIMEOUT.as_secs();
+    let failed = |error| NetError::of_connection(control.peer(), error, limit);
     match door.next(PATIENCE, stopped)? {
         Some((mut stream, Purpose::RoundTrips)) => round_trips::serve(&mut stream).map_err(failed),
         _ => Err(missing(control)),

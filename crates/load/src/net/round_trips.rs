@@ -23,7 +23,8 @@ const MESSAGE_MAX: u32 = 1 << 20;
 const WARM_UP: u32 = 10;
 /// Longest measurement of one size.
 const TIME_MAX: Duration = Duration::from_secs(3);
-const TIMEOUT: Duration = Duration::from_secs(20);
+/// Time without any byte after which the path is taken to be cut.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Round trips of one kind and size.
 #[derive(Clone, Debug, PartialEq, Eq)]

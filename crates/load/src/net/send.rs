@@ -187,7 +187,8 @@ impl Test<'_> {
         let started_at = wall_clock();
         let stopped = || observer.stopped();
         let list = round_trips::measure(&mut stream, self.spec.round_trips, &stopped);
-        let list = list.map_err(|error| NetError::Connection(self.name.clone(), error))?;
+        let limit = round_trips::TIMEOUT.as_secs();
+        let list = list.map_err(|error| NetError::of_connection(&self.name, error, limit))?;
         if observer.stopped() {
             return Err(NetError::Interrupted);
         }
