@@ -78,8 +78,8 @@ impl Timeline {
         rows.iter().for_each(|row| self.machines.add(row));
     }
 
-    /// The numbers; `None` if no session has more than one connection and no interfaces were
-    /// offered.
+    /// The numbers; `None` if no session has more than one connection or is a run that moves bulk
+    /// data, and no interfaces were offered.
     pub fn finish(mut self) -> Option<Channels> {
         // A connection without a session has no timeline of its own.
         self.sessions.retain(|key, one| key.1.is_some() && one.has_rows());
@@ -88,7 +88,8 @@ impl Timeline {
             self.interfaces.iter().filter(is_of).cloned().collect::<Vec<_>>()
         };
         let paths_most = self.sessions.values().map(SessionTally::connections).max().unwrap_or(0);
-        if paths_most < 2 && self.interfaces.is_empty() {
+        let has_run = self.sessions.values().any(SessionTally::is_run);
+        if paths_most < 2 && !has_run && self.interfaces.is_empty() {
             return None;
         }
         let mut spans: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -103,7 +104,8 @@ impl Timeline {
             .filter_map(|(key, tally)| {
                 let offered = offered(key);
                 let one = tally.finish(key, &offered, &self.machines);
-                (one.is_worth_showing() || !offered.is_empty()).then_some(one)
+                let is_shown = one.is_worth_showing() || tally.is_run() || !offered.is_empty();
+                is_shown.then_some(one)
             })
             .collect();
         // Runs with one path are shown next to those with several, if they moved as much.

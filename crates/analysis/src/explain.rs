@@ -235,6 +235,7 @@ impl Explain {
     /// Adds what channels carried.
     pub fn timeline(&mut self, rows: &[Channel]) {
         self.timeline.channels(rows);
+        self.network.channels(rows);
     }
 
     /// Adds interfaces that servers offered.

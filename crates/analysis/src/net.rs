@@ -3,12 +3,14 @@
 
 pub mod bound;
 pub mod like;
+mod paths;
 
 use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
-use smbscope_tables::tables::{Connection, Counter, NetRoundTrip, NetTest};
+use smbscope_tables::tables::{Channel, Connection, Counter, NetRoundTrip, NetTest};
 
 use crate::rows::bins::Bin;
+use paths::SmbPaths;
 
 /// Rows of tests and of round trips that are kept.
 const ROWS_MAX: usize = 256;
@@ -61,6 +63,28 @@ pub struct SmbRatio {
     pub limit: String,
     /// What limited the raw rate.
     pub raw_limit: String,
+    /// Addresses of servers that the data went to or came from; null if the recording does not say.
+    pub paths: Option<u64>,
+    /// Those with a test, which all numbers are about; null likewise.
+    pub paths_tested: Option<u64>,
+}
+
+impl SmbRatio {
+    /// Over what the rates are compared, with a preposition.
+    pub fn over(&self) -> String {
+        match (self.paths, self.paths_tested) {
+            (Some(paths @ 2..), Some(tested)) if tested == paths => {
+                format!("over the same {paths} paths together")
+            }
+            (Some(paths @ 2..), Some(1)) => {
+                format!("over the same path, one of {paths} that SMB uses: the others have no test")
+            }
+            (Some(paths @ 2..), Some(tested)) => {
+                format!("over {tested} of the {paths} paths that SMB uses: the others have no test")
+            }
+            _ => "over the same path".to_owned(),
+        }
+    }
 }
 
 /// Something about packet sizes.
@@ -107,6 +131,7 @@ pub struct NetTally {
     net: Net,
     servers: HashSet<String>,
     cpus: HashMap<String, Cpu>,
+    paths: SmbPaths,
 }
 
 impl NetTally {
@@ -137,6 +162,11 @@ impl NetTally {
                 self.servers.insert(row.server.clone());
             }
         }
+    }
+
+    /// Adds what channels carried: which part of SMB's data went over which path.
+    pub fn channels(&mut self, rows: &[Channel]) {
+        self.paths.add(rows);
     }
 
     /// Adds counters of a load run.
@@ -180,11 +210,38 @@ impl NetTally {
             ("read", (|bin| bin.read_bytes) as fn(&Moved) -> u64),
             ("write", |bin| bin.written_bytes),
         ] {
-            let Some((rate, windows, window_ns)) = plateau(bin_ns, bins, of) else { continue };
-            let Some(test) = self.test_of(operation) else { continue };
-            let raw = test.bits_per_second;
+            let Some((whole, windows, window_ns)) = plateau(bin_ns, bins, of) else { continue };
+            // Several paths: only those with a test can be compared with it.
+            let used = self.paths.used(of);
+            let (tests, found) = match used.len() {
+                0 | 1 => {
+                    let one = used.first().map(String::as_str);
+                    let test = one.and_then(|server| self.test_of(operation, Some(server)));
+                    let test = test.or_else(|| self.test_of(operation, None));
+                    (Vec::from_iter(test), (whole, windows, window_ns))
+                }
+                _ => {
+                    let servers = used.iter().map(String::as_str);
+                    let tested = servers.filter_map(|server| {
+                        Some((server, self.test_of(operation, Some(server))?))
+                    });
+                    let (servers, tests): (Vec<_>, Vec<_>) = tested.unzip();
+                    let (width_ns, bins) = self.paths.of(&servers);
+                    let Some(found) = plateau(width_ns, &bins, of) else { continue };
+                    (tests, found)
+                }
+            };
+            let Some(first) = tests.first() else { continue };
+            let (rate, windows, window_ns) = found;
+            let raw: f64 = tests.iter().map(|test| test.bits_per_second).sum();
             let ratio = if raw > 0.0 { rate / raw } else { 0.0 };
-            let limit = match (ratio >= NETWORK_SHARE, &*test.limit) {
+            // Several tests with different limits: that of the whole is not known better.
+            let raw_limit = match tests.iter().all(|test| test.limit == first.limit) {
+                true => &*first.limit,
+                false if tests.iter().any(|test| test.limit == "pace") => "pace",
+                false => "unknown",
+            };
+            let limit = match (ratio >= NETWORK_SHARE, raw_limit) {
                 (false, _) if raw > 0.0 => "smb",
                 (true, limit @ ("sender" | "receiver")) => limit,
                 // A paced test does not show what the path could carry.
@@ -200,7 +257,9 @@ impl NetTally {
                 raw_bits_per_second: raw,
                 ratio,
                 limit: limit.to_owned(),
-                raw_limit: test.limit.clone(),
+                raw_limit: raw_limit.to_owned(),
+                paths: (!used.is_empty()).then_some(used.len() as u64),
+                paths_tested: (!used.is_empty()).then_some(tests.len() as u64),
             };
             self.net.ratios.push(ratio);
         }
@@ -215,15 +274,17 @@ impl NetTally {
         is_known.then(|| (cpu.busy_ns * processors / (bytes as f64 / 1e9)) as i64)
     }
 
-    /// The test of the direction in which an operation's data goes. Tests run on the client, unless the
-    /// machine that ran them is an SMB server of the same recording.
-    fn test_of(&self, operation: &str) -> Option<&NetTest> {
+    /// The test of the direction in which an operation's data goes, to this address of the server if one is
+    /// given. Tests run on the client, unless the machine that ran them is an SMB server of the same recording.
+    fn test_of(&self, operation: &str, address: Option<&str>) -> Option<&NetTest> {
         let is_of = |test: &&NetTest| {
             let runs_test = if test.direction == "send" { &test.sender } else { &test.receiver };
             let other = if test.direction == "send" { &test.receiver } else { &test.sender };
             let on_server = self.servers.contains(runs_test) && !self.servers.contains(other);
             let sends = test.direction == "send";
-            (operation == "write") == (sends != on_server)
+            let server = if on_server { runs_test } else { other };
+            let is_there = address.is_none_or(|address| address == server.as_str());
+            is_there && (operation == "write") == (sends != on_server)
         };
         let tests = self.net.tests.iter().filter(is_of);
         // Alone rather than together with the other direction, and unpaced rather than paced.
@@ -358,6 +419,39 @@ mod tests {
         assert_eq!(limit(9000.0, "receiver"), "receiver");
         assert_eq!(limit(16_000.0, "network"), "smb");
         assert_eq!(limit(8000.0, "pace"), "unknown");
+    }
+
+    /// Two paths with a test of one, of both, and of neither.
+    #[test]
+    fn several_paths_are_compared_with_the_tests_of_these_paths() {
+        let row = |server: &str, second: i64, bytes_written| Channel {
+            server: server.into(),
+            interval_start: second * 1_000_000_000,
+            interval_ns: 1_000_000_000,
+            bytes_written,
+            ..Channel::default()
+        };
+        let rows: Vec<_> = (0..8)
+            .flat_map(|second| [row("10.0.0.2", second, 600), row("10.1.0.2", second, 500)])
+            .collect();
+        let ratio = |tests: &[NetTest]| {
+            let mut tally = NetTally::default();
+            tally.tests(tests);
+            tally.channels(&rows);
+            tally.finish(1_000_000_000, &bins(&[1100; 8])).unwrap().ratios.pop()
+        };
+        let first = test("send", 8000.0, "network");
+        let second = NetTest { receiver: "10.1.0.2".into(), ..first.clone() };
+        let other = NetTest { receiver: "10.9.0.2".into(), ..first.clone() };
+        let one = ratio(&[first.clone(), other.clone()]).unwrap();
+        assert_eq!((one.paths, one.paths_tested), (Some(2), Some(1)));
+        assert!((one.ratio - 0.6).abs() < 0.01 && one.limit == "smb", "{one:?}");
+        assert!(one.over().contains("one of 2 that SMB uses"), "{}", one.over());
+        let both = ratio(&[first, second]).unwrap();
+        assert!((both.ratio - 0.55).abs() < 0.01 && both.limit == "smb", "{both:?}");
+        assert_eq!(both.raw_bits_per_second, 16_000.0);
+        assert_eq!(both.over(), "over the same 2 paths together");
+        assert_eq!(ratio(&[other]), None);
     }
 
     #[test]

@@ -216,6 +216,7 @@ impl Summary {
     /// Adds what channels carried.
     pub fn channels(&mut self, rows: &[Channel]) {
         self.timeline.channels(rows);
+        self.net.channels(rows);
     }
 
     /// Adds interfaces that servers offered.

@@ -334,3 +334,141 @@ fn times_that_jump_do_no_harm() {
     timeline.channels(&rows);
     assert_eq!(timeline.finish().unwrap().sessions[0].channels.len(), 2);
 }
+
+/// What is prepared and verified is not part of the transfer.
+#[test]
+fn only_the_measured_part_of_a_run_counts() {
+    let run = transfer(&[0, S / 10]);
+    let mut rows = run.rows();
+    rows.iter_mut().for_each(|row| {
+        (row.phase, row.phase_at) = (Some("measured".into()), Some(START_NS));
+    });
+    let plain = {
+        let mut timeline = Timeline::default();
+        timeline.channels(&rows);
+        session(&timeline.finish().unwrap(), "run").clone()
+    };
+    // Five seconds of writing by the first channel alone before, and of reading after.
+    let mut all = rows.clone();
+    let other = |phase: &'static str, from: i64| {
+        let first = rows.iter().filter(|row| row.connection == 1 && row.bytes_written > 0);
+        first.take(50).cloned().map(move |mut row| {
+            (row.phase, row.phase_at) = (Some(phase.into()), Some(from));
+            row.interval_start = row.interval_start - START_NS + from;
+            row.first_byte_at = Some(from);
+            row
+        })
+    };
+    all.extend(other("preparing", START_NS - 5 * S));
+    all.extend(other("verifying", START_NS + 40 * S));
+    let mut timeline = Timeline::default();
+    all.iter_mut().for_each(|row| row.opened_at = row.opened_at.map(|at| at - 6 * S));
+    timeline.channels(&all);
+    let found = timeline.finish().unwrap();
+    let one = session(&found, "run");
+    assert_eq!((one.bytes(), plain.bytes()), (10_000_000_000, 10_000_000_000));
+    assert_eq!((one.start_ns, one.first_byte_after_ns), (START_NS, Some(0)));
+    assert_eq!((one.lasted_ns, one.fairness), (plain.lasted_ns, plain.fairness));
+    assert_eq!(one.plateau_bytes_per_second, plain.plateau_bytes_per_second);
+    assert_eq!(of(&found, ChannelTrouble::SlowRampUp), []);
+}
+
+/// A run that moves bulk data is shown with one channel, too: it is what others are compared with.
+#[test]
+fn a_run_over_one_channel_has_a_timeline() {
+    let mut rows = Transfer { bytes: 1_000_000, ..transfer(&[0]) }.rows();
+    rows.iter_mut().for_each(|row| row.phase = Some("measured".into()));
+    let mut timeline = Timeline::default();
+    timeline.channels(&rows);
+    assert_eq!(timeline.finish().unwrap().sessions.len(), 1);
+}
+
+/// A path is cut after 5 s; a new channel to it carries data from 15 s on.
+fn cut(repeated: Option<u64>) -> Channels {
+    let mut rows = transfer(&[0, 0]).rows();
+    for row in &mut rows {
+        let second = (row.interval_start - START_NS) / S;
+        if row.connection == 2 {
+            if second >= 15 {
+                (row.connection, row.channel) = (3, Some(2));
+                row.opened_at = Some(START_NS + 15 * S - S / 10);
+                row.bound_at = row.opened_at;
+                row.first_byte_at = Some(START_NS + 15 * S);
+            } else {
+                if second >= 5 {
+                    row.bytes_written = 0;
+                }
+                row.lost_at = Some(START_NS + 5 * S);
+                row.lost_reason = Some("no reply within 5s".into());
+                row.repeated = repeated;
+            }
+        }
+    }
+    let mut timeline = Timeline::default();
+    timeline.channels(&rows);
+    timeline.finish().unwrap()
+}
+
+#[test]
+fn a_lost_channel_is_named_and_its_successor_is_not_late() {
+    let all = cut(Some(8));
+    let lost = of(&all, ChannelTrouble::ChannelLost);
+    assert_eq!(
+        lost[0].1,
+        "the channel to 10.0.1.2 was lost 5.0 s after the start (no reply within 5s); 8 requests were repeated on \
+         others; a new channel to it carries data from 15.0 s on"
+    );
+    assert_eq!(of(&all, ChannelTrouble::SlowRampUp), []);
+    let one = session(&all, "run");
+    let channel = &one.channels[1];
+    assert_eq!((channel.lost_ns, channel.repeated), (Some(START_NS + 5 * S), Some(8)));
+    // One path was alone for ten seconds in between.
+    let gain = one.gain.unwrap();
+    assert!(near(gain.factor, 2.0) && gain.promised == 2.0, "{gain:?}");
+    // A capture does not know what was repeated.
+    let all = cut(None);
+    assert!(!of(&all, ChannelTrouble::ChannelLost)[0].1.contains("repeated"));
+    assert!(cut(Some(1)).findings[0].what.contains("; 1 request was repeated on others"));
+}
+
+/// A client that opens a channel late decided to: idle states of processors are not the reason.
+#[test]
+fn a_channel_that_is_opened_late_is_not_blamed_on_power() {
+    let remedies = |opened: i64| {
+        let mut rows = transfer(&[0, 10 * S]).rows();
+        for row in rows.iter_mut().filter(|row| row.connection == 2) {
+            row.opened_at = Some(START_NS + opened);
+            row.bound_at = row.opened_at;
+        }
+        let mut timeline = Timeline::default();
+        timeline.channels(&rows);
+        let all = timeline.finish().unwrap();
+        let mut found = all.findings.into_iter();
+        let found = found.find(|one| one.trouble == ChannelTrouble::SlowRampUp).unwrap();
+        (found.what, found.remedies.iter().any(|one| one.action.contains("idle")))
+    };
+    assert!(remedies(0).1);
+    let (what, has_power) = remedies(9 * S);
+    assert!(!has_power && what.contains("the client opened it 9.0 s after that byte"), "{what}");
+}
+
+/// A capture sees the requests of a full path one at a time, because the others wait in the client.
+#[test]
+fn a_full_path_is_not_a_lack_of_requests() {
+    let brake = |trip: i64| {
+        let run = Transfer { weights: vec![10, 1], ..transfer(&[0, 0]) };
+        let mut rows = run.rows();
+        for (place, row) in rows.iter_mut().filter(|row| row.connection == 2).enumerate() {
+            row.outstanding_mean = 1.0;
+            // 30 MB/s: 3 MB in 100 ms.
+            row.bytes_in_flight_max = Some(3_500_000);
+            row.round_trip_ns = Some(if place == 0 { 1_000_000 } else { trip });
+        }
+        let mut timeline = Timeline::default();
+        timeline.channels(&rows);
+        timeline.finish().unwrap().sessions[0].slowest.as_ref().unwrap().brake
+    };
+    assert_eq!(brake(100_000_000), Brake::Path);
+    // Without a queue it is what it was.
+    assert_eq!(brake(1_000_000), Brake::Requests);
+}

@@ -25,7 +25,8 @@ pub struct SessionTimeline {
     pub session_id: Option<u64>,
     pub client: String,
     pub server: String,
-    /// When the first connection was opened, or first seen.
+    /// When the first connection was opened, or first seen; of a load run that wrote its files
+    /// first, the begin of what is measured.
     pub start_ns: i64,
     /// Time from there to the first byte.
     pub first_byte_after_ns: Option<i64>,
@@ -98,6 +99,12 @@ pub struct ChannelTimeline {
     pub retransmissions: Option<u64>,
     /// Speed of the server's interface, if it was offered.
     pub link_bits_per_second: Option<u64>,
+    /// When it was lost; null if it was not, as far as the recording shows.
+    pub lost_ns: Option<i64>,
+    /// Why.
+    pub lost_reason: Option<String>,
+    /// Requests that other channels carried again because it was lost.
+    pub repeated: Option<u64>,
     /// Status with which the server refused it.
     pub bind_status: Option<String>,
     /// Rate of each bin.
@@ -135,6 +142,9 @@ pub enum Brake {
     Link,
     /// Segments are lost.
     Loss,
+    /// It always has data on its way, and more of it only makes the round trip longer: a slower link
+    /// between both is full.
+    Path,
     /// Bytes in flight over the round trip are what it carries.
     Window,
     /// Hardly ever more than one request is in flight.
@@ -228,6 +238,8 @@ impl OfferedInterface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelTrouble {
+    /// A channel was lost in the middle.
+    ChannelLost,
     /// Long until the first byte, until a channel joins or until the plateau.
     SlowRampUp,
     /// Further paths bring little of what they promise.
@@ -244,7 +256,8 @@ pub enum ChannelTrouble {
 
 impl ChannelTrouble {
     /// All troubles.
-    pub const ALL: [ChannelTrouble; 6] = [
+    pub const ALL: [ChannelTrouble; 7] = [
+        ChannelTrouble::ChannelLost,
         ChannelTrouble::SlowRampUp,
         ChannelTrouble::SecondPathBringsLittle,
         ChannelTrouble::InterfaceUnused,
@@ -256,6 +269,7 @@ impl ChannelTrouble {
     /// What a person calls it.
     pub fn title(self) -> &'static str {
         match self {
+            ChannelTrouble::ChannelLost => "A channel was lost",
             ChannelTrouble::SlowRampUp => "Channels start slowly",
             ChannelTrouble::SecondPathBringsLittle => "A further path brings little",
             ChannelTrouble::InterfaceUnused => "An interface was offered and never used",

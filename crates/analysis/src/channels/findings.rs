@@ -33,6 +33,7 @@ pub(super) fn findings(
 ) -> Vec<ChannelFinding> {
     let mut found = Vec::new();
     let mut add = |all: Vec<ChannelFinding>| found.extend(all.into_iter().take(EACH_MAX));
+    add(sessions.iter().filter_map(lost).collect());
     add(sessions.iter().filter_map(slow_ramp_up).collect());
     add(sessions.iter().filter_map(little_gain).collect());
     add(sessions.iter().filter_map(refused).collect());
@@ -79,18 +80,79 @@ fn is_slow(ns: i64, one: &SessionTimeline) -> bool {
     ns >= SLOW_NS && ns as f64 >= SLOW_SHARE * one.lasted_ns as f64
 }
 
-const RAMP_UP: &[Remedy] = &[
+const LOST: &[Remedy] = &[
     remedy(
-        "client and server",
-        "try one run without deep idle states: cpupower idle-set --disable-by-latency 30 (undo: --enable-all), or \
-         powercfg /setactive SCHEME_MIN; profile High performance in the BIOS makes it last",
+        "network",
+        "check cable, adapter and switch port of that path: ip -s link and ethtool -S INTERFACE (Windows: \
+         Get-NetAdapterStatistics), and the logs of both ends at that time",
     ),
     remedy(
-        "Windows",
-        "the client looks for further paths only while data flows: start the transfer with a small one, or check \
-         Get-SmbMultichannelConnection before it",
+        "client",
+        "how long a silent path delays its requests is the client's choice: Linux retries for \
+         net.ipv4.tcp_retries2, smbscope load for --path-timeout",
     ),
 ];
+
+/// A channel that ended while the session needed it.
+fn lost(one: &SessionTimeline) -> Option<ChannelFinding> {
+    // In a capture all channels may end at once, because the client did.
+    let last_byte = one.channels.iter().filter_map(|channel| channel.last_byte_ns).max();
+    let is_lost = |channel: &&ChannelTimeline| {
+        channel.lost_ns.is_some_and(|at| channel.repeated.is_some() || last_byte > Some(at))
+    };
+    let lost: Vec<_> = one.channels.iter().filter(is_lost).collect();
+    let first = lost.iter().copied().min_by_key(|one| one.lost_ns)?;
+    let at = first.lost_ns?;
+    let after = |at: i64| seconds(at.saturating_sub(one.start_ns).max(0));
+    let reason = first.lost_reason.as_deref().unwrap_or("the reason is not recorded");
+    let mut what = format!(
+        "the channel to {} was lost {} after the start ({reason})",
+        first.server,
+        after(at)
+    );
+    if lost.len() > 1 {
+        what = format!("{} channels were lost; {what}", lost.len());
+    }
+    let repeated: Option<u64> = lost.iter().filter_map(|one| one.repeated).reduce(|a, b| a + b);
+    match repeated {
+        Some(1) => what.push_str("; 1 request was repeated on others"),
+        Some(repeated) => what.push_str(&format!("; {repeated} requests were repeated on others")),
+        None => {}
+    }
+    let back = (one.channels.iter())
+        .filter(|next| next.server == first.server && next.opened_ns > Some(at))
+        .filter_map(|next| next.first_byte_ns)
+        .min();
+    what.push_str(&match back {
+        Some(again) => format!("; a new channel to it carries data from {} on", after(again)),
+        None => "; no other one to it carries data afterwards".to_owned(),
+    });
+    let mut figures = vec![
+        figure("lost", lost.len() as f64, ""),
+        figure("lost_after", at.saturating_sub(one.start_ns) as f64, "ns"),
+    ];
+    figures.extend(repeated.map(|repeated| figure("repeated", repeated as f64, "")));
+    figures.extend(back.map(|again| figure("away", again.saturating_sub(at) as f64, "ns")));
+    let confidence = match repeated {
+        Some(_) => (Confidence::High, "the load generator lost it"),
+        None => (
+            Confidence::Medium,
+            "requests on it have no reply, and it ended or fell silent while the recording continues",
+        ),
+    };
+    Some(finding(one, ChannelTrouble::ChannelLost, what, confidence, figures, LOST))
+}
+
+const IDLE_STATES: Remedy = remedy(
+    "client and server",
+    "try one run without deep idle states: cpupower idle-set --disable-by-latency 30 (undo: --enable-all), or \
+     powercfg /setactive SCHEME_MIN; profile High performance in the BIOS makes it last",
+);
+const LOOKS_LATE: Remedy = remedy(
+    "Windows",
+    "the client looks for further paths only while data flows: start the transfer with a small one, or check \
+     Get-SmbMultichannelConnection before it",
+);
 
 /// Long until the first byte, until a channel joins, or until the plateau.
 fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
@@ -99,10 +161,19 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
     }
     let first = one.first_byte_after_ns?;
     let waits = is_slow(first, one) && first <= IDLE_NS;
-    let climb = one.plateau_after_ns.map(|at| at - first).filter(|&ns| is_slow(ns, one));
     let begin = one.start_ns.saturating_add(first);
+    // A loss before the plateau explains that it comes late, and a later channel replaces what was lost.
+    let lost_at = one.channels.iter().filter_map(|channel| channel.lost_ns).min();
+    let climb = (one.plateau_after_ns)
+        .filter(|at| lost_at.is_none_or(|lost| one.start_ns.saturating_add(*at) < lost))
+        .map(|at| at - first)
+        .filter(|&ns| is_slow(ns, one));
+    let replaces = |channel: &ChannelTimeline| {
+        lost_at.is_some_and(|lost| channel.opened_ns.or(channel.first_byte_ns) > Some(lost))
+    };
     // A channel of a path that was used later: what it carried before counts as its delay.
     let late = (one.channels.iter())
+        .filter(|channel| !replaces(channel))
         .filter_map(|channel| Some((channel, channel.first_byte_ns?.saturating_sub(begin))))
         .filter(|(_, ns)| is_slow(*ns, one))
         .max_by_key(|(_, ns)| *ns);
@@ -113,12 +184,20 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
     if waits {
         parts.push(format!("{} pass until the first byte", seconds(first)));
     }
+    // Opened late: the client decided to, for which processors need no time.
+    let opened_late = late.and_then(|(channel, ns)| {
+        let opened = channel.opened_ns?.saturating_sub(begin);
+        (2 * opened > ns).then_some(opened)
+    });
     if let Some((channel, ns)) = late {
         parts.push(format!(
             "the channel to {} carries its first byte {} after that of the session",
             channel.server,
             seconds(ns)
         ));
+        if let Some(opened) = opened_late {
+            parts.push(format!("the client opened it {} after that byte", seconds(opened)));
+        }
     }
     if let Some(ns) = climb {
         parts.push(format!("{} more until 90 % of the plateau", seconds(ns)));
@@ -140,7 +219,17 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
         figure("lasted", one.lasted_ns as f64, "ns"),
         figure("share", total as f64 / one.lasted_ns.max(1) as f64, "share"),
     ];
-    Some(finding(one, ChannelTrouble::SlowRampUp, what, confidence, figures, RAMP_UP))
+    // Counters that show processors awake rule idle states out.
+    let is_awake = one.power.as_ref().is_some_and(|power| power.deep_idle_before < DEEP);
+    // The plateau is that of all channels, and so comes with the last one.
+    let with_it = late.map_or(0, |(_, ns)| ns.saturating_add(SLOW_NS));
+    let is_decided = opened_late.is_some() && !waits && climb.is_none_or(|ns| ns <= with_it);
+    let mut remedies = Vec::new();
+    if !is_awake && !is_decided {
+        remedies.push(IDLE_STATES);
+    }
+    remedies.push(LOOKS_LATE);
+    Some(finding(one, ChannelTrouble::SlowRampUp, what, confidence, figures, &remedies))
 }
 
 const LITTLE: &[Remedy] = &[

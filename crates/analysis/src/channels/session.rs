@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use smbscope_tables::run::{MEASURED, PREPARING};
 use smbscope_tables::tables::{Channel, Interface};
 
 use super::data::*;
@@ -21,6 +22,12 @@ const SEGMENT_BYTES: f64 = 1_460.0;
 const LOSS_LEAST: f64 = 1e-3;
 /// Share of what bounds a channel from which on that bound limits it.
 const NEAR: f64 = 0.8;
+/// A round trip of this many times the least one includes a queue ...
+const QUEUED: f64 = 2.0;
+/// ... and not only a scheduler, ns.
+const QUEUED_LEAST_NS: i64 = 1_000_000;
+/// The most bytes in flight over the usual round trip exceed what a full path carries by this at most.
+const ALWAYS_BUSY: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
@@ -36,6 +43,10 @@ struct ChannelTally {
     bins: BTreeMap<i64, Bin>,
     trips: Vec<i64>,
     first_seen: i64,
+    /// Whether it carried what is written before a run is measured.
+    is_prepared: bool,
+    /// When the measured part began, in a run that has one.
+    measured_at: Option<i64>,
 }
 
 /// One session.
@@ -44,11 +55,18 @@ pub(super) struct SessionTally {
     channels: BTreeMap<u64, ChannelTally>,
     /// Width of the bins; 0 before the first row.
     bin_ns: i64,
+    /// Whether it is a run that moves bulk data.
+    is_run: bool,
 }
 
 impl SessionTally {
     pub(super) fn has_rows(&self) -> bool {
         !self.channels.is_empty()
+    }
+
+    /// Whether a load run moved bulk data in it: then its channels are shown in any case.
+    pub(super) fn is_run(&self) -> bool {
+        self.is_run
     }
 
     /// Beginning and end of its rows.
@@ -78,11 +96,20 @@ impl SessionTally {
             ..ChannelTally::default()
         });
         one.first_seen = one.first_seen.min(row.interval_start);
+        self.is_run |= row.phase.is_some();
+        one.identify(row);
+        let bytes = row.bytes_written.saturating_add(row.bytes_read);
+        let phase = row.phase.as_deref();
+        one.is_prepared |= phase == Some(PREPARING) && bytes > 0;
+        if phase.is_some_and(|phase| phase != MEASURED) {
+            return;
+        }
+        let begins = row.phase.as_ref().and(row.phase_at);
+        one.measured_at = one.measured_at.into_iter().chain(begins).min();
         one.learn(row);
         // Rows of longer intervals than the bins count where they begin.
         let place = row.interval_start.div_euclid(self.bin_ns);
         let bin = one.bins.entry(place).or_default();
-        let bytes = row.bytes_written.saturating_add(row.bytes_read);
         bin.bytes = bin.bytes.saturating_add(bytes);
         bin.busy_ns += row.outstanding_mean * row.interval_ns as f64;
         let ends = one.bins.first_key_value().zip(one.bins.last_key_value());
@@ -123,6 +150,22 @@ impl SessionTally {
         let first = tallies.iter().filter_map(|one| one.bins.keys().next()).min().copied();
         let last = tallies.iter().filter_map(|one| one.bins.keys().next_back()).max().copied();
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+        let opened_ns = (tallies.iter())
+            .map(|one| {
+                let facts = &one.facts;
+                let known = [facts.opened_ns, facts.bound_ns, facts.first_byte_ns];
+                known.into_iter().flatten().min().unwrap_or(one.first_seen)
+            })
+            .min()
+            .unwrap_or(0);
+        // What is prepared before is not part of the transfer.
+        let is_prepared = tallies.iter().any(|one| one.is_prepared);
+        let measured_at = tallies.iter().filter_map(|one| one.measured_at).min();
+        let start_ns = measured_at.filter(|_| is_prepared).unwrap_or(opened_ns);
+        let first = match is_prepared {
+            true => first.max(start_ns.div_euclid(bin_ns)).min(last),
+            false => first,
+        };
         // Two channels that are days apart have few bins each.
         let places = last.saturating_sub(first).clamp(0, 2 * BINS_MAX as i64) as usize + 1;
         let mut channels: Vec<_> =
@@ -134,14 +177,6 @@ impl SessionTally {
         let sum: Vec<f64> = (0..places)
             .map(|at| channels.iter().filter_map(|one| one.bytes_per_second.get(at)).sum())
             .collect();
-        let start_ns = (tallies.iter())
-            .map(|one| {
-                let facts = &one.facts;
-                let known = [facts.opened_ns, facts.bound_ns, facts.first_byte_ns];
-                known.into_iter().flatten().min().unwrap_or(one.first_seen)
-            })
-            .min()
-            .unwrap_or(0);
         let first_byte = channels.iter().filter_map(|one| one.first_byte_ns).min();
         let last_byte = channels.iter().filter_map(|one| one.last_byte_ns).max();
         let bins_start_ns = first.saturating_mul(bin_ns);
@@ -158,7 +193,8 @@ impl SessionTally {
             .map_or_else(Default::default, |one| (one.client.clone(), one.server.clone()));
         let ends = (start_ns, reached, last_byte);
         let fairness = fairness(&channels);
-        let gain = gain(&channels, &sum, bin_ns);
+        let gain = gain(&channels, &sum, bin_ns)
+            .or_else(|| gain_after_loss(&channels, &sum, bins_start_ns, bin_ns));
         // A client that goes over to RDMA has no bytes in TCP from then on: the timeline continues.
         let is_offered = offered.iter().any(|one| one.rdma_capable);
         let rdma_end = machines.rdma_end(&key.0).filter(|_| is_offered).max(last_byte);
@@ -215,7 +251,8 @@ impl SessionTally {
 }
 
 impl ChannelTally {
-    fn learn(&mut self, row: &Channel) {
+    /// What is true of the connection in every part of a run.
+    fn identify(&mut self, row: &Channel) {
         let facts = &mut self.facts;
         if facts.client.is_empty() {
             facts.connection = row.connection;
@@ -227,7 +264,11 @@ impl ChannelTally {
         let earlier = |known: Option<i64>, new: Option<i64>| known.into_iter().chain(new).min();
         facts.opened_ns = earlier(facts.opened_ns, row.opened_at);
         facts.bound_ns = earlier(facts.bound_ns, row.bound_at);
-        facts.first_byte_ns = earlier(facts.first_byte_ns, row.first_byte_at);
+        facts.lost_ns = earlier(facts.lost_ns, row.lost_at);
+        if let Some(reason) = &row.lost_reason {
+            facts.lost_reason = Some(reason.to_string());
+        }
+        facts.repeated = facts.repeated.max(row.repeated);
         facts.channel = row.channel.or(facts.channel);
         if let Some(transport) = &row.transport {
             facts.transport = Some(transport.to_string());
@@ -237,6 +278,12 @@ impl ChannelTally {
             (_, Some(_)) => None,
             (None, None) => facts.bind_status.take(),
         };
+    }
+
+    fn learn(&mut self, row: &Channel) {
+        let facts = &mut self.facts;
+        let first = facts.first_byte_ns.into_iter().chain(row.first_byte_at).min();
+        facts.first_byte_ns = first;
         facts.written_bytes = facts.written_bytes.saturating_add(row.bytes_written);
         facts.read_bytes = facts.read_bytes.saturating_add(row.bytes_read);
         facts.operations = facts.operations.saturating_add(row.operations);
@@ -352,7 +399,7 @@ fn fairness(channels: &[ChannelTimeline]) -> Option<f64> {
 /// The plateau with one path and with all of them.
 fn gain(channels: &[ChannelTimeline], sum: &[f64], bin_ns: i64) -> Option<PathGain> {
     let paths = paths(channels);
-    let [(client, server, _, link), .., _] = paths[..] else { return None };
+    let [(client, server, ..), .., _] = paths[..] else { return None };
     let is_first = |one: &&ChannelTimeline| one.client == client && one.server == server;
     let begin = |one: &ChannelTimeline| one.bytes_per_second.iter().position(|&rate| rate > 0.0);
     let end = |one: &ChannelTimeline| one.bytes_per_second.iter().rposition(|&rate| rate > 0.0);
@@ -364,6 +411,61 @@ fn gain(channels: &[ChannelTimeline], sum: &[f64], bin_ns: i64) -> Option<PathGa
     let alone = plateau(sum.get(..second)?, bin_ns)?.0;
     let until = carrying().filter_map(end).min()?;
     let together = plateau(sum.get(last.saturating_add(1)..until)?, bin_ns)?.0;
+    gain_of(alone, together, &paths, 0)
+}
+
+/// The same where a loss left one path alone in between: all paths carried before it, after it, or both.
+fn gain_after_loss(
+    channels: &[ChannelTimeline],
+    sum: &[f64],
+    start_ns: i64,
+    bin_ns: i64,
+) -> Option<PathGain> {
+    let lost_at = channels.iter().filter_map(|one| one.lost_ns).min()?;
+    let paths = paths(channels);
+    if paths.len() < 2 {
+        return None;
+    }
+    let rate = |path: &(&str, &str, i64, Option<u64>), at: usize| -> f64 {
+        let of = channels.iter().filter(|one| one.client == path.0 && one.server == path.1);
+        of.filter_map(|one| one.bytes_per_second.get(at)).sum()
+    };
+    // The paths that carry something in each bin.
+    let carrying: Vec<Vec<usize>> = (0..sum.len())
+        .map(|at| {
+            let those = paths.iter().enumerate().filter(|(_, path)| rate(path, at) > 0.0);
+            those.map(|(place, _)| place).collect()
+        })
+        .collect();
+    // Stretches of one kind; the first and the last bin of each can have a part of another kind.
+    let mut alone: Option<(usize, &[f64])> = None;
+    let mut together: Vec<f64> = Vec::new();
+    let mut begin = 0;
+    while let Some(kind) = carrying.get(begin) {
+        let length = carrying.iter().skip(begin).take_while(|other| *other == kind).count();
+        let inner = sum.get(begin + 1..(begin + length).saturating_sub(1)).unwrap_or_default();
+        let at = start_ns.saturating_add(bin_ns.saturating_mul((begin + length) as i64));
+        match kind.as_slice() {
+            [path] if at > lost_at && alone.is_none_or(|(_, found)| found.len() < inner.len()) => {
+                alone = Some((*path, inner));
+            }
+            all if all.len() == paths.len() => together.extend(inner),
+            _ => {}
+        }
+        begin += length;
+    }
+    let (path, before) = alone?;
+    gain_of(plateau(before, bin_ns)?.0, plateau(&together, bin_ns)?.0, &paths, path)
+}
+
+/// What several paths brought, compared with one of them.
+fn gain_of(
+    alone: f64,
+    together: f64,
+    paths: &[(&str, &str, i64, Option<u64>)],
+    path: usize,
+) -> Option<PathGain> {
+    let link = paths.get(path)?.3;
     let speeds: Option<Vec<_>> = paths.iter().map(|path| path.3.filter(|&bits| bits > 0)).collect();
     let promised = match (speeds, link) {
         (Some(speeds), Some(link)) if link > 0 => {
@@ -407,6 +509,19 @@ fn slowest(channels: &[ChannelTimeline]) -> Option<SlowestPath> {
     })
 }
 
+/// Whether data waits in front of a link of the path: it carries what is on its way in a round trip, and that
+/// round trip is a multiple of the least one. A capture sees requests only once they leave, so that those which
+/// wait in the client's socket do not show as requests in flight.
+fn is_full(one: &ChannelTimeline, level: f64) -> bool {
+    let (Some(held), Some(trip)) = (one.in_flight_max_bytes, one.round_trip_p50_ns) else {
+        return false;
+    };
+    let is_longer = one.round_trip_min_ns.is_some_and(|least| {
+        least > 0 && trip as f64 >= QUEUED * least as f64 && trip - least >= QUEUED_LEAST_NS
+    });
+    is_longer && level >= ALWAYS_BUSY * held as f64 * 1e9 / trip as f64
+}
+
 fn brake(one: &ChannelTimeline, level: f64) -> Brake {
     let bytes = bytes(one).max(1) as f64;
     let in_flight = one.in_flight_max_bytes.map(|bytes| bytes as f64);
@@ -415,6 +530,8 @@ fn brake(one: &ChannelTimeline, level: f64) -> Brake {
         Brake::Link
     } else if one.retransmissions.unwrap_or(0) as f64 * SEGMENT_BYTES > LOSS_LEAST * bytes {
         Brake::Loss
+    } else if is_full(one, level) {
+        Brake::Path
     } else if one.outstanding_mean < 1.2 {
         Brake::Requests
     } else if windowed.is_some_and(|(held, ns)| level >= NEAR * held * 1e9 / ns as f64) {

@@ -3,7 +3,7 @@
 //! Owns the note about it, and what it says about findings that blame the path. The comparison itself is
 //! [`crate::net`].
 
-use smbscope_tables::tables::{Connection, Counter, NetRoundTrip, NetTest};
+use smbscope_tables::tables::{Channel, Connection, Counter, NetRoundTrip, NetTest};
 
 use super::data::{Figure, Finding, Trouble};
 use super::operation::{Act, Operation};
@@ -39,6 +39,10 @@ impl Network {
         self.tally.connections(rows);
     }
 
+    pub(super) fn channels(&mut self, rows: &[Channel]) {
+        self.tally.channels(rows);
+    }
+
     pub(super) fn counters(&mut self, rows: &[Counter]) {
         self.tally.counters(rows);
     }
@@ -72,7 +76,8 @@ pub(super) fn sentence(row: &SmbRatio, is_signed: bool) -> String {
     let [smb, raw] = [row.smb_bits_per_second, row.raw_bits_per_second]
         .map(|bits| format!("{:.2} Gbit/s", bits / 1e9));
     let what = format!(
-        "SMB {verb} {smb}, TCP alone moves {raw} over the same path (smbscope net; SMB has {:.0} %)",
+        "SMB {verb} {smb}, TCP alone moves {raw} {} (smbscope net; SMB has {:.0} %)",
+        row.over(),
         100.0 * row.ratio
     );
     match &*row.limit {

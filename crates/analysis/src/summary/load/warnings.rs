@@ -165,14 +165,17 @@ const COMMON: [Property; 5] = [
 ];
 
 fn settings(run: &RunDescription) -> String {
-    let word = |word: &Option<String>| word.clone().unwrap_or_else(|| "?".to_owned());
+    // What is not configured is not a difference.
+    let word = |name: &str, word: &Option<String>| {
+        word.as_ref().map(|word| format!("{name} {word}, ")).unwrap_or_default()
+    };
     let more = run.settings.iter().map(|it| format!(", {} {}", it.name, it.value));
     let rtt = run.emulated_rtt_ns.map(|ns| format!(", round trip + {ns} ns"));
     format!(
-        "dialect {}, signing {}, encryption {}, {} channels, cache {}, {}{}{}{}",
-        word(&run.dialect),
-        word(&run.signing),
-        word(&run.encryption),
+        "{}{}{}{} channels, cache {}, {}{}{}{}",
+        word("dialect", &run.dialect),
+        word("signing", &run.signing),
+        word("encryption", &run.encryption),
         run.channels,
         run.client_cache,
         run.pacing,
