@@ -360,7 +360,7 @@ impl Resolver {
         let tree_state = tree.and_then(|place| self.trees.get_mut(place));
         pipes::mark_waiting(row, tree_state.is_some_and(|tree| tree.is_of_pipes()));
         self.file(&mut connection, session, tree, done, details, row);
-        self.timeline.operation(connection.number, row, done.time);
+        self.timeline.operation(&mut connection, row, done.time);
         self.connections.put(place, connection);
         if let Effect::Referrals(first, count) = done.effect {
             self.referrals(row, details, first, count);

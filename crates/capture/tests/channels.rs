@@ -225,6 +225,34 @@ fn a_channel_joins_and_another_is_refused() {
     assert!(busy.iter().all(|row| row.interval_start % 100_000_000 == 0));
 }
 
+/// A path that is cut: its last request has no reply, and the other channel continues.
+#[test]
+fn a_channel_without_replies_is_lost_if_others_have_some() {
+    let lost = |seconds: i64| {
+        let (mut talk, sending) = first();
+        for id in 24..24 + seconds as u64 {
+            let reply = written(id, 1_000).session(77);
+            talk.exchange(write(id, 40, 0, &[7; 1_000]).session(77), 1_000 * MS, reply);
+        }
+        let decoded = capture(vec![
+            (talk, sending),
+            channel(50_001, 100, SUCCESS, |talk: &mut Talk| {
+                let reply = data(3, &[9; 500]).session(77);
+                talk.exchange(read(3, 40, 0, 500).session(77), 10 * MS, reply);
+                talk.ask(read(4, 40, 0, 500).session(77).framed());
+            }),
+        ]);
+        let lost = |port: u64| {
+            let rows = decoded.channels.iter().filter(|row| row.client_port == port);
+            let last = rows.filter_map(|row| row.lost_at.zip(row.lost_reason.clone())).last();
+            last.map(|(_, reason)| reason.into_owned())
+        };
+        [lost(50_000), lost(50_001)]
+    };
+    assert_eq!(lost(6), [None, Some("silent".to_owned())]);
+    assert_eq!(lost(1), [None, None]);
+}
+
 #[test]
 fn a_connection_that_moves_nothing_has_rows_for_its_beginning() {
     let mut talk = Talk::new();

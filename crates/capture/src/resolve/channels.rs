@@ -21,6 +21,10 @@ use crate::outcome::{self, ConnectionStart, NetworkSample};
 
 /// Answers with interfaces that are kept until the end of the recording.
 const OFFERS_MAX: usize = 4_096;
+/// A connection whose requests have no reply for this time, while others get replies, is lost, ns.
+const SILENT_NS: i64 = 3_000_000_000;
+/// Others get replies for this time after the end of a connection that was lost, ns: otherwise all ended.
+const OUTLIVED_NS: i64 = 100_000_000;
 /// Sessions' paths that are remembered.
 const PATHS_MAX: usize = 65_536;
 
@@ -45,6 +49,8 @@ pub(super) struct Timeline {
     /// Sessions and addresses of their servers that were tried.
     paths: Map<(u64, IpAddr), Path>,
     latest: i64,
+    /// End of the last response on any connection.
+    heard: i64,
 }
 
 impl Timeline {
@@ -58,6 +64,7 @@ impl Timeline {
             offers: Vec::new(),
             paths: Map::default(),
             latest: i64::MIN,
+            heard: i64::MIN,
         }
     }
 
@@ -117,7 +124,12 @@ impl Timeline {
 
     /// An operation ended.
     #[inline]
-    pub(super) fn operation(&mut self, connection: u64, row: &Operation, time: i64) {
+    pub(super) fn operation(
+        &mut self,
+        connection: &mut ConnectionState,
+        row: &Operation,
+        time: i64,
+    ) {
         if !self.is_wanted {
             return;
         }
@@ -129,7 +141,15 @@ impl Timeline {
         };
         self.latest = self.latest.max(time);
         self.channels.advance(self.latest);
+        let answered = row.response_end().or(row.response_start());
+        if let Some(end) = answered {
+            connection.answered_until = connection.answered_until.max(end);
+            self.heard = self.heard.max(end);
+        }
         let Some(writes) = writes.filter(|_| row.waits() != Some(true)) else { return };
+        if let (None, Some(start)) = (answered, row.request_start()) {
+            connection.unanswered_from = connection.unanswered_from.max(start);
+        }
         // A later member of a compound has no times of its own; a request or reply may be missing.
         let end = row.response_end().or(row.response_start()).unwrap_or(time);
         let begin = row.request_start().unwrap_or(end).min(end);
@@ -140,7 +160,7 @@ impl Timeline {
             response: (row.response_start().unwrap_or(end).min(end), end),
             outstanding: row.outstanding(),
         };
-        self.channels.transfer(connection, row.session_id(), &transfer);
+        self.channels.transfer(connection.number, row.session_id(), &transfer);
     }
 
     pub(super) fn network(&mut self, connection: u64, sample: &NetworkSample) {
@@ -150,6 +170,9 @@ impl Timeline {
     }
 
     pub(super) fn connection_ended(&mut self, connection: &ConnectionState, row: &Connection) {
+        if let Some((at, reason)) = self.loss(connection, row) {
+            self.channels.lose(connection.number, at, reason, None);
+        }
         self.channels.close(connection.number);
         if let Some(text) = &row.server_interfaces
             && self.wants_interfaces
@@ -165,6 +188,22 @@ impl Timeline {
         }
     }
 
+    /// When and how a connection was lost: its last requests have no reply, it got some before, and others get
+    /// replies afterwards.
+    fn loss(&self, connection: &ConnectionState, row: &Connection) -> Option<(i64, &'static str)> {
+        let (answered, unanswered) = (connection.answered_until, connection.unanswered_from);
+        if !self.is_wanted || answered == i64::MIN || unanswered < answered {
+            return None;
+        }
+        let after = |at: i64| self.heard.saturating_sub(at);
+        match row.end_reason.as_str() {
+            "reset" if after(row.end) >= OUTLIVED_NS => Some((row.end, "reset")),
+            "fin" if after(row.end) >= OUTLIVED_NS => Some((row.end, "fin")),
+            "reset" | "fin" => None,
+            _ => (after(answered) >= SILENT_NS).then_some((answered, "silent")),
+        }
+    }
+
     /// What was before does not belong to the recording that begins.
     pub(super) fn begin_recording(&mut self) {
         self.channels.forget_intervals();
@@ -173,7 +212,7 @@ impl Timeline {
     /// The recording ends. Returns the rows of interfaces.
     pub(super) fn end(&mut self, recording: &str) -> Vec<Interface> {
         self.channels.finish();
-        self.latest = i64::MIN;
+        (self.latest, self.heard) = (i64::MIN, i64::MIN);
         let paths = std::mem::take(&mut self.paths);
         let mut rows = Vec::new();
         for offer in self.offers.drain(..) {

@@ -39,6 +39,10 @@ pub struct ConnectionState {
     pub tree: u32,
     /// See `tree`.
     pub handle: u32,
+    /// End of the last response.
+    pub answered_until: i64,
+    /// Beginning of the last Read or Write without a response.
+    pub unanswered_from: i64,
 }
 
 impl ConnectionState {
@@ -59,6 +63,8 @@ impl ConnectionState {
             path: Interned::default(),
             tree: 0,
             handle: 0,
+            answered_until: i64::MIN,
+            unanswered_from: i64::MIN,
         }
     }
 
