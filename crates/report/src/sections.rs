@@ -26,7 +26,7 @@ use crate::document::{Block, Document, Section};
 use crate::verdict::{self, is_migration};
 
 pub(crate) use forecast::forecast;
-pub(crate) use net::problem;
+pub(crate) use net::{limit, problem};
 
 /// Sections that a page folds: what one looks up.
 const FOLDED: [&str; 7] =

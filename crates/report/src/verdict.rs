@@ -7,6 +7,7 @@ mod tiles;
 
 pub(crate) use tiles::{Tile, tiles};
 
+use smbscope_analysis::channels::SessionTimeline;
 use smbscope_analysis::explain::{Confidence, Diagnosis};
 use smbscope_analysis::summary::{Answer, Load, Net, Report, StatusClass, StepRow};
 use smbscope_tables::tables::Coverage;
@@ -59,7 +60,10 @@ const BAD_FAILURES: f64 = 0.01;
 
 pub(crate) fn verdict(report: &Report, meta: &Meta) -> Verdict {
     match &report.load {
-        Some(load) if !load.steps.is_empty() => of_load(load, meta.diagnosis.as_ref()),
+        Some(load) if !load.steps.is_empty() => {
+            let channels = report.channels.as_ref().and_then(|channels| channels.sessions.first());
+            of_load(load, channels, meta.diagnosis.as_ref())
+        }
         _ => of_recording(report, meta.diagnosis.as_ref()),
     }
 }
@@ -72,11 +76,11 @@ fn duration(ns: Option<i64>) -> String {
 fn of_net(net: &Net) -> Verdict {
     let mut sentences = net.tests.iter().map(|test| {
         format!(
-            "{} from {} to {}, limited by the {}",
+            "{} from {} to {}, {}",
             format::bits(test.bits_per_second),
             test.sender,
             test.receiver,
-            test.limit
+            crate::sections::limit(test)
         )
     });
     let first = sentences.next().unwrap_or_else(|| "Only round trips were measured".to_owned());
@@ -284,7 +288,16 @@ pub(crate) fn is_migration(load: &Load) -> bool {
     load.runs.iter().any(|run| run.description.workload == MIGRATION)
 }
 
-fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
+/// Channels that were bound: a refused one carries nothing.
+pub(crate) fn bound(session: &SessionTimeline) -> u64 {
+    session.channels.iter().filter(|one| one.bind_status.is_none()).count() as u64
+}
+
+fn of_load(
+    load: &Load,
+    session: Option<&SessionTimeline>,
+    diagnosis: Option<&Diagnosis>,
+) -> Verdict {
     let step = answer_step(load);
     let time = |row: &StepRow| {
         let (median, p95) = response(load, row);
@@ -314,7 +327,7 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
                 format::share(row.overload_share)
             ),
         ),
-        (_, Some(row)) => (Tone::Good, of_step(load, row)),
+        (_, Some(row)) => (Tone::Good, of_step(load, session, row)),
         (_, None) => (Tone::Unknown, "The run has no measured step".to_owned()),
     };
     if let [answer] = load.answers.as_slice() {
@@ -358,15 +371,16 @@ fn of_load(load: &Load, diagnosis: Option<&Diagnosis>) -> Verdict {
 }
 
 /// A step without overload. A migration is one user's: its rate is what counts.
-fn of_step(load: &Load, row: &StepRow) -> String {
-    let channels = load.runs.iter().map(|run| run.description.channels).sum::<u64>();
+fn of_step(load: &Load, session: Option<&SessionTimeline>, row: &StepRow) -> String {
     match (row.bytes_per_second.filter(|_| is_migration(load)), row.users) {
-        (Some(bytes), _) => format!(
-            "Data moved at {} over {} {}",
-            format::bits(bytes * 8.0),
-            format::count(channels),
-            if channels == 1 { "channel" } else { "channels" }
-        ),
+        (Some(bytes), _) => {
+            // What was configured is not what there was.
+            let over = session.map(bound).map_or_else(String::new, |channels| {
+                let word = if channels == 1 { "channel" } else { "channels" };
+                format!(" over {} {word}", format::count(channels))
+            });
+            format!("Data moved at {}{over}", format::bits(bytes * 8.0))
+        }
         (None, 1) => "The server carries this user without overload".to_owned(),
         (None, users) => {
             format!("The server carries these {} users without overload", format::count(users))
@@ -490,7 +504,7 @@ mod tests {
             answers: vec![answer],
             ..Load::default()
         };
-        of_load(&load, None)
+        of_load(&load, None, None)
     }
 
     #[test]
@@ -513,7 +527,7 @@ mod tests {
         part.description.server_gone_ns = Some(1);
         let load =
             Load { runs: vec![part], steps: vec![step], answers: vec![own], ..Load::default() };
-        let verdict = of_load(&load, None);
+        let verdict = of_load(&load, None, None);
         let said = "The server stopped answering";
         assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
     }

@@ -198,6 +198,9 @@ fn brake(brake: Brake) -> &'static str {
     match brake {
         Brake::Link => "it carries what its interface can",
         Brake::Loss => "segments are lost",
+        Brake::Path => {
+            "a slower link on its way is full: its round trip grows with what is in flight"
+        }
         Brake::Window => "the bytes in flight over the round trip are what it carries",
         Brake::Requests => "hardly ever more than one request is in flight",
         Brake::Unknown => "what limits it is not visible in the recording",
@@ -232,6 +235,7 @@ fn chart(one: &SessionTimeline) -> Areas {
             (channel.bound_ns, "bound", false),
             (channel.first_byte_ns, "first byte", true),
             (channel.plateau_ns, "90 %", true),
+            (channel.lost_ns, "lost", false),
         ];
         marks.extend(moments.into_iter().filter_map(|(at, words, is_data)| {
             Some(AreaMark { at_ns: at?, layer, words: format!("{number}{words}"), is_data })
@@ -250,7 +254,7 @@ fn chart(one: &SessionTimeline) -> Areas {
     }
     Areas {
         caption: format!("Channels of {}", one.recording),
-        help: "Rates on top of each other; dashed: opened and bound; solid: first byte and 90 % of the plateau.".to_owned(),
+        help: "Rates on top of each other; dashed: opened, bound and lost; solid: first byte and 90 % of the plateau.".to_owned(),
         start_ns: one.bins_start_ns,
         bin_ns: one.bin_ns,
         layers,
@@ -292,6 +296,9 @@ fn table(one: &SessionTimeline) -> Table {
             Cell::duration(row.round_trip_p50_ns)
         }),
         column(of, "retransmissions", 1, |row: &ChannelTimeline| Cell::count(row.retransmissions)),
+        column(of, "lost_ns", 1, move |row: &ChannelTimeline| after(row.lost_ns)),
+        column(of, "lost_reason", 1, |row: &ChannelTimeline| Cell::text(&row.lost_reason)),
+        column(of, "repeated", 1, |row: &ChannelTimeline| Cell::count(row.repeated)),
         column(of, "bind_status", 1, |row: &ChannelTimeline| Cell::text(&row.bind_status)),
     ];
     Table::new(

@@ -17,8 +17,11 @@ pub(crate) fn net(net: &Net) -> Section {
         blocks.push(Block::Table(tests(&net.tests)));
         blocks.extend(net.tests.iter().map(|test| {
             Block::Note(format!(
-                "{} to {}, limited by the {}: {}.",
-                test.sender, test.receiver, test.limit, test.limit_reason
+                "{} to {}, {}: {}.",
+                test.sender,
+                test.receiver,
+                limit(test),
+                test.limit_reason
             ))
         }));
         blocks.push(Block::Table(costs(net)));
@@ -40,6 +43,14 @@ pub(crate) fn net(net: &Net) -> Section {
     }
 }
 
+/// What limited a test, behind its rate or its ends.
+pub(crate) fn limit(test: &NetTest) -> String {
+    match test.limit.as_str() {
+        "unknown" => "what limited it is not known".to_owned(),
+        limit => format!("limited by the {limit}"),
+    }
+}
+
 fn rate(bits_per_second: f64) -> Cell {
     Cell::Measure(bits_per_second, format::bits(bits_per_second))
 }
@@ -53,6 +64,8 @@ fn ratios(net: &Net) -> Table {
         column(of, "raw_bits_per_second", 0, |row: &SmbRatio| rate(row.raw_bits_per_second)),
         column(of, "ratio", 0, |row: &SmbRatio| Cell::Share(row.ratio)),
         column(of, "limit", 0, |row: &SmbRatio| Cell::Text(row.limit.clone())),
+        column(of, "paths", 1, |row: &SmbRatio| Cell::count(row.paths)),
+        column(of, "paths_tested", 1, |row: &SmbRatio| Cell::count(row.paths_tested)),
     ];
     Table::new(
         "SMB and the network",
@@ -65,7 +78,11 @@ fn ratios(net: &Net) -> Table {
 /// Which of the two is the limit.
 fn sentence(row: &SmbRatio) -> String {
     let part = format::share(row.ratio);
-    let what = format!("SMB {}s {part} of what TCP alone moves", row.operation);
+    let over = match row.paths {
+        Some(2..) => format!(" {}", row.over()),
+        _ => String::new(),
+    };
+    let what = format!("SMB {}s {part} of what TCP alone moves{over}", row.operation);
     match &*row.limit {
         "smb" => format!(
             "{what}: SMB is the limit, not the network. Look at the findings: server, storage, requests in flight."

@@ -1,9 +1,9 @@
 //! At most six numbers next to the verdict, each of which says what it measures.
 
-use smbscope_analysis::channels::{CpuCost, SessionTimeline};
+use smbscope_analysis::channels::{ChannelTimeline, CpuCost, SessionTimeline};
 use smbscope_analysis::summary::{Load, Report, StepRow};
 
-use super::{answer_step, duration, is_migration, response};
+use super::{answer_step, bound, duration, is_migration, response};
 use crate::format;
 
 /// A number that says what it measures.
@@ -78,12 +78,26 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
 
 /// What a run that moves bulk data is asked.
 fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> Vec<Tile> {
-    let bytes = session.written_bytes.saturating_add(session.read_bytes);
+    // Channels of older runs count what was prepared and verified, too.
+    let bytes = step.bytes_per_second.map_or(session.bytes(), |rate| {
+        (rate * step.duration_ns.max(0) as f64 / 1e9).round() as u64
+    });
     let rate = |bytes: f64| format::bits(bytes * 8.0);
-    let paths = match session.paths {
+    let mut notes = vec![match session.paths {
         1 => "1 path".to_owned(),
         paths => format!("{} paths", format::count(paths)),
+    }];
+    let count = |is_of: fn(&ChannelTimeline) -> bool| {
+        session.channels.iter().filter(|one| is_of(one)).count() as u64
     };
+    let others = [
+        (count(|one| one.bind_status.is_some()), "refused"),
+        (count(|one| one.lost_ns.is_some()), "lost"),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    notes.extend(others.map(|(count, word)| format!("{} {word}", format::count(count))));
+    // The run's own rate, which counts from the first request to the last reply.
+    let mean = step.bytes_per_second.unwrap_or(session.mean_bytes_per_second);
     let mut tiles = vec![
         Tile::new(
             "Moved",
@@ -93,9 +107,9 @@ fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> V
         Tile::new(
             "Plateau",
             session.plateau_bytes_per_second.map_or_else(|| "not reached".to_owned(), rate),
-            format!("mean {}", rate(session.mean_bytes_per_second)),
+            format!("mean {}", rate(mean)),
         ),
-        Tile::new("Channels", format::count(session.channels.len() as u64), paths),
+        Tile::new("Channels", format::count(bound(session)), notes.join(", ")),
         Tile::new(
             "First byte",
             duration(session.first_byte_after_ns),

@@ -45,6 +45,8 @@ fn net() -> Net {
         ratio: 0.4,
         limit: "smb".into(),
         raw_limit: "network".into(),
+        paths: Some(1),
+        paths_tested: Some(1),
     };
     let problem = PathProblem { kind: "mtu_differs".into(), first_bytes: 9000, second_bytes: 1500 };
     Net {

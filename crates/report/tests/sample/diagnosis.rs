@@ -102,6 +102,8 @@ pub fn diagnosis() -> Diagnosis {
             ratio: 0.4,
             limit: "smb".into(),
             raw_limit: "network".into(),
+            paths: Some(1),
+            paths_tested: Some(1),
         }],
         whole,
     }

@@ -7,7 +7,7 @@ use crate::fields::spec::Rows;
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
     ("channels", "What the connections of sessions carried, and since when.", &[], &[
-        ("sessions", "Sessions", List("session_timeline"), Always, "Sessions with several connections, and those that moved as much, in the order of recordings and time."),
+        ("sessions", "Sessions", List("session_timeline"), Always, "Sessions with several connections, those that moved as much, and runs that move bulk data, in the order of recordings and time."),
         ("others", "Others", Count, Always, "Sessions that are not listed."),
         ("interfaces", "Interfaces", List("offered_interface"), Always, "What servers offered for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), and why it was used or not."),
         ("findings", "Findings", List("channel_finding"), Always, "What is wrong with channels."),
@@ -17,7 +17,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("session_id", "Session", Number, Nullable, "SessionId."),
         ("client", "Client", Text, Always, "The client's address on the first connection."),
         ("server", "Server", Text, Always, "The server's address on it."),
-        ("start_ns", "Start", Time, Always, "When the first connection was opened, or first seen."),
+        ("start_ns", "Start", Time, Always, "When the first connection was opened, or first seen; of a load run that wrote its files first, the begin of what is measured."),
         ("first_byte_after_ns", "Until the first byte", Duration, Nullable, "Time from the start until the first Read or Write with payload."),
         ("plateau_after_ns", "Until 90 %", Duration, Nullable, "Time from the start until all channels together carried 90 % of their plateau; null without a plateau."),
         ("lasted_ns", "Took", Duration, Always, "Time from the start until the last byte."),
@@ -27,7 +27,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("mean_bytes_per_second", "Mean", Number, Always, "Mean rate from the first byte to the last, bytes/s."),
         ("paths", "Paths", Count, Always, "Pairs of addresses of client and server that carried payload."),
         ("fairness", "Fairness", Number, Nullable, "Jain's index of the channels' bytes while all of them carried some: 1 if they are equal, 1/n if one has all."),
-        ("gain", "Gain of further paths", Object("path_gain"), Nullable, "What further paths brought within the session; null if there was no plateau with one path before."),
+        ("gain", "Gain of further paths", Object("path_gain"), Nullable, "What further paths brought within the session; null if there was no plateau with one path, before the others or after a loss."),
         ("slowest", "Slowest channel", Object("slowest_path"), Nullable, "The channel with the lowest plateau; null with fewer than two plateaus."),
         ("versus", "Compared", Object("versus"), Nullable, "The same amount moved in another recording of the report, with fewer paths or more slowly."),
         ("power", "Power saving", Object("power_state"), Nullable, "Idle states of processors; null without such counters."),
@@ -64,6 +64,9 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("round_trip_p50_ns", "Round trip", Duration, Nullable, "Median of the intervals' smallest round trips."),
         ("retransmissions", "Sent again", Count, Nullable, "Segments that were sent again."),
         ("link_bits_per_second", "Link", Number, Nullable, "Speed of the server's interface, bits/s, if the server offered it."),
+        ("lost_ns", "Lost", Time, Nullable, "When it was lost; null if it was not, as far as the recording shows."),
+        ("lost_reason", "Lost because", Text, Nullable, "Why: what the load generator says; in captures reset, fin or silent."),
+        ("repeated", "Repeated", Count, Nullable, "Requests that other channels carried again because it was lost; null in captures."),
         ("bind_status", "Refused with", Code, Nullable, "Status with which the server refused the channel."),
         ("bytes_per_second", "Rate", Values, Always, "Rate in each bin, bytes/s."),
     ]),
@@ -76,7 +79,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("slowest_path", "The channel with the lowest plateau.", &[], &[
         ("connection", "Connection", Count, Always, "Its number in the recording."),
         ("bytes_per_second", "Plateau", Number, Always, "Its plateau, bytes/s."),
-        ("brake", "Brake", Code, Always, "What limits it: link, loss, window, requests or unknown."),
+        ("brake", "Brake", Code, Always, "What limits it: link, loss, path, requests, window or unknown."),
         ("brakes_others", "Brakes others", Flag, Always, "Whether the others run at its rate although their paths could carry more."),
     ]),
     ("versus", "A session that is compared with another one of as many bytes.", &[], &[
@@ -113,7 +116,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("rdma_capable", "RDMA", Flag, Always, "Whether it claims RDMA."),
         ("link_bits_per_second", "Speed", Number, Always, "Its speed, bits/s."),
         ("used", "Used", Flag, Always, "Whether a channel went to it."),
-        ("reason", "Why", Code, Always, "used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, link_local, family (of the address), same_interface or not_tried."),
+        ("reason", "Why", Code, Always, "used, speed_class, subnet, no_route, connect_failed, refused, limit, loopback, link_local, family (of the address), same_interface, not_listed (the user listed the addresses, without this one) or not_tried."),
         ("status", "Status", Code, Nullable, "Status with which a channel to it was refused."),
     ]),
 ];
@@ -122,7 +125,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
 #[rustfmt::skip]
 pub(crate) const FINDINGS: &[Rows] = &[
     ("channel_finding", "What is wrong with channels.", &[], &[
-        ("trouble", "Trouble", Code, Always, "slow-ramp-up, second-path-brings-little, interface-unused, bind-refused, rss-without-need or power-saving."),
+        ("trouble", "Trouble", Code, Always, "channel-lost, slow-ramp-up, second-path-brings-little, interface-unused, bind-refused, rss-without-need or power-saving."),
         ("recording", "Recording", Code, Always, "The recording."),
         ("session_id", "Session", Number, Nullable, "The session."),
         ("what", "What", Text, Always, "A sentence."),

@@ -134,7 +134,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("response", "Response", Object("distribution"), Always, "From the scheduled time of a scenario to its end, for all scenarios of the measured window that ended."),
         ("late", "Late", Object("distribution"), Always, "Delay of the start of a scenario after its scheduled time."),
         ("operations_per_second", "Operations/s", Number, Nullable, "Operations that ended in the window, per second; null in recordings of older versions."),
-        ("bytes_per_second", "Data/s", Bytes, Nullable, "File data that they read and wrote, per second."),
+        ("bytes_per_second", "Data/s", Number, Nullable, "File data that they read and wrote, bytes per second."),
         ("operation_mean_ns", "Mean operation", Duration, Nullable, "Their mean latency, without operations that wait by design."),
         ("server_cpu_share", "Server CPU", Share, Nullable, "Utilization of all processors of the server in the window, from its counters; the highest of several servers."),
         ("server_disk_share", "Server disk", Share, Nullable, "Utilization of the server's busiest disk in the window."),

@@ -138,10 +138,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("smb_bits_per_second", "SMB", Number, Always, "Mean rate of the windows in which SMB moved at least half as much as in its busiest one, bits per second."),
         ("smb_windows", "n", Count, Always, "These windows."),
         ("smb_window_ns", "Window", Duration, Always, "Length of a window."),
-        ("raw_bits_per_second", "TCP alone", Number, Always, "Rate of the test in the same direction, bits per second."),
+        ("raw_bits_per_second", "TCP alone", Number, Always, "Rate of the test in the same direction, bits per second; of several paths the sum."),
         ("ratio", "SMB's part", Share, Always, "SMB's rate as a part of the rate without SMB."),
         ("limit", "Limit", Text, Always, "network (or the sending or receiving machine): SMB carries at least 85 % of what TCP alone does; smb: less; unknown: the test was paced."),
         ("raw_limit", "Limit of TCP alone", Text, Always, "What limited the test: network, sender, receiver, pace or unknown."),
+        ("paths", "Paths", Count, Nullable, "Addresses of servers that the data went to or came from; null if the recording does not say."),
+        ("paths_tested", "With a test", Count, Nullable, "Of them, those with a test; all numbers are about these paths together. Null if the recording does not say."),
     ]),
     ("net_problem", "Packet sizes that do not fit each other.", &[], &[
         ("kind", "Problem", Text, Always, "mtu_differs, segments_differ or segment_too_small."),
