@@ -4,7 +4,8 @@
 //! The first line names the counters by their paths (`\\HOST\Object(instance)\Counter`), after the form of the log and the
 //! time zone as minutes from local time to UTC: `"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)"`. Each further line has a
 //! time (month/day/year) and a value for each of them; one that is not known is empty. Names of counters and of objects are
-//! those of an English Windows. What smbscope knows gets the name that it has on Linux (docs/method/counters.md).
+//! those of an English Windows. A Windows whose numbers have a comma before the fraction may write it here, too: then all
+//! values have it. What smbscope knows gets the name that it has on Linux (docs/method/counters.md).
 
 mod known;
 
@@ -60,6 +61,8 @@ pub struct Reader<R> {
     lines: u64,
     /// Values that the log does not have.
     missing: u64,
+    /// What stands before the fraction of the log's numbers, once it is known.
+    point: Option<char>,
 }
 
 /// What the first line says.
@@ -85,6 +88,7 @@ impl<R: BufRead> Reader<R> {
             coverage: Coverage { format: "Windows counter log".to_owned(), ..Coverage::default() },
             lines: 0,
             missing: 0,
+            point: None,
         }
     }
 
@@ -154,9 +158,19 @@ impl<R: BufRead> Reader<R> {
             }
             return;
         };
-        let texts: Vec<_> = fields.map(str::trim).collect();
-        let value =
-            |place: usize| texts.get(place)?.parse::<f64>().ok().filter(|it| it.is_finite());
+        let mut wrong = (0, None);
+        let mut columns = head.columns.iter();
+        let mut number = |text: &str| {
+            let is_known = columns.next().is_some_and(Option::is_some);
+            let text = text.trim();
+            let value = number(text, &mut self.point);
+            if is_known && value.is_none() && !text.is_empty() {
+                wrong = (wrong.0 + 1, wrong.1.take().or_else(|| Some(text.to_owned())));
+            }
+            value
+        };
+        let values: Vec<_> = fields.map(&mut number).collect();
+        let value = |place: usize| values.get(place).copied().flatten();
         let (mut events, mut missing) = (0, 0);
         let mut row = |name: &str, instance: &Option<String>, unit: &str, value: f64| {
             // In another unit it can be too large.
@@ -188,10 +202,16 @@ impl<R: BufRead> Reader<R> {
                 row(derived.name, &None, derived.unit, value);
             }
         }
-        self.missing += missing;
+        // What is there and cannot be read is damage, not a gap.
+        self.missing += u64::saturating_sub(missing, wrong.0);
         let coverage = &mut self.coverage;
         coverage.events += events;
         coverage.at(time);
+        if let (count @ 1.., Some(text)) = wrong {
+            let shown: String = text.chars().take(40).collect();
+            self.damaged(&format!("`{shown}` is not a number"));
+            self.coverage.damaged += count - 1;
+        }
         if self.rows.len() >= ROWS {
             self.parts.push(Part::Counters(std::mem::take(&mut self.rows)));
         }
@@ -266,6 +286,21 @@ fn fields(line: &str, delimiter: u8) -> csv::StringRecord {
     // It is text in memory: there is nothing that could fail.
     let _ = reader.read_record(&mut record);
     record
+}
+
+/// A value; `point` is what stands before the fraction in the log's other numbers. A log with both is not read as
+/// one with commas: it is not known which of them separate thousands.
+fn number(text: &str, point: &mut Option<char>) -> Option<f64> {
+    let (separator, value) = match (text.contains('.'), text.matches(',').count()) {
+        (false, 1) => (Some(','), text.replace(',', ".").parse::<f64>()),
+        (true, _) => (Some('.'), text.parse::<f64>()),
+        (false, _) => (None, text.parse::<f64>()),
+    };
+    let value = value.ok().filter(|value| value.is_finite())?;
+    if separator.is_some() && *point.get_or_insert(separator?) != separator? {
+        return None;
+    }
+    Some(value)
 }
 
 /// Minutes from local time to UTC: the last number in parentheses.

@@ -75,3 +75,24 @@ fn damaged_lines_are_counted_and_others_stay() {
     assert!(rows.is_empty());
     assert!(read("nothing\n").1.cut_off.unwrap().contains("no names of counters"));
 }
+
+/// Where Windows writes a comma before the fraction, all values have it.
+#[test]
+fn decimal_commas_are_read_where_all_values_have_them() {
+    let head = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Cache Bytes\",\"\\\\A\\Memory\\Cache Faults/sec\"\n";
+    let line = |second: u32, a: &str, b: &str| {
+        format!("\"03/01/2024 00:30:0{second}.5\",\"{a}\",\"{b}\"\n")
+    };
+    let values = |text: &str| {
+        let (rows, coverages, _) = read(text);
+        let values: Vec<_> = rows.iter().map(|row| row.value).collect();
+        (values, coverages.messages_malformed, coverages.cut_off)
+    };
+    let commas = format!("{head}{}{}", line(1, "7,250000", "1,5"), line(2, " ", "3"));
+    assert_eq!(values(&commas), (vec![7.25, 1.5, 3.0], 0, None));
+    // What such a comma means is not known: the value is counted as damage.
+    let mixed = format!("{head}{}{}", line(1, "7.5", "1,500"), line(2, "8.5", "x"));
+    let (found, damaged, first) = values(&mixed);
+    assert_eq!((found, damaged), (vec![7.5, 8.5], 2));
+    assert_eq!(first.as_deref(), Some("line 2: `1,500` is not a number"));
+}
