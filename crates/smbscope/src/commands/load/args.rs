@@ -124,12 +124,15 @@ pub struct Run {
     pub bulk: migrate::Bulk,
 }
 
+/// Users without `--users`.
+pub const USERS_DEFAULT: u64 = 10;
+
 /// Number of users and schedule.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Schedule options")]
 pub struct Course {
     /// Number of users, on all machines together.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", default_value_t = USERS_DEFAULT, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub users: u64,
     /// Logons per second at the start.
     #[arg(long, value_name = "USERS/S", default_value_t = 20.0, value_parser = positive)]

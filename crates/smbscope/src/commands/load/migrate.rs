@@ -298,6 +298,9 @@ fn channel_table(outcome: &MigrationOutcome) -> String {
 /// Interfaces that were offered and not used, and why.
 fn unused(outcome: &MigrationOutcome) -> String {
     let mut out = String::new();
+    if let Some(reason) = &outcome.not_listed {
+        out += &format!("  other interfaces: {reason}\n");
+    }
     let unused = outcome.interfaces.iter().filter(|one| one.channels == 0);
     for one in unused {
         let address = one.judged.offered.address.map_or("?".to_owned(), |it| it.to_string());
@@ -379,6 +382,7 @@ fn value(outcome: &MigrationOutcome, migration: &Migration) -> Value {
         "repeated_requests": outcome.repeated,
         "channels": channels.collect::<Vec<_>>(),
         "interfaces": interfaces.collect::<Vec<_>>(),
+        "interfaces_unknown_because": outcome.not_listed,
         "refused": outcome.refused.iter().map(|(to, reason)| json!({"address": to.to_string(), "reason": reason})).collect::<Vec<_>>(),
         "verified": verified,
         "trouble": outcome.trouble,

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use smbscope_client::clock::Clock;
 use smbscope_client::multichannel::Choice;
-use smbscope_client::{Config, Credential, Host, Target};
+use smbscope_client::{ClientError, Config, Credential, Host, Target};
 use smbscope_counters::Sampler;
 use smbscope_load::migrate::{self, MigrationObserver, MigrationOutcome, MigrationPlan, Paths};
 use smbscope_load::recorder::Recorder;
 use smbscope_load::workload::{MIGRATIONS, Migration};
 use smbscope_tables::Part;
 use smbscope_tables::description::{CLOSED, RunDescription, Setting};
+use smbscope_wire::smb2::Command;
+use smbscope_wire::status::Status;
 use tokio::sync::watch;
 
 use super::counters;
@@ -86,6 +88,7 @@ pub fn run(
     description.identify();
     description.recording = description.run.clone();
     let sources = counters::sources(&plan.metrics, &host, plan.smbd, &mut description)?;
+    let user = plan.credential.name();
     let (sender, parts) = sync_channel(PARTS_WAITING);
     let so_far = RunSoFar::new(&description);
     let writer = Writer::begin(plan.out.clone(), plan.force, &description, parts, so_far)?;
@@ -126,7 +129,19 @@ pub fn run(
     recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
     drop(recorder);
     let written = writer.end(description, !interrupt::asked());
-    Ok((outcome?, written))
+    Ok((outcome.map_err(|error| logon_problem(error, &user))?, written))
+}
+
+/// Says which user the server does not accept.
+fn logon_problem(error: ClientError, user: &str) -> anyhow::Error {
+    match error {
+        ClientError::Refused { command: Command::SESSION_SETUP, status: Status::LOGON_FAILURE } => {
+            anyhow::anyhow!(
+                "the server does not accept user {user} with this password ({error}): check --user (of a domain:                  DOMAIN\\NAME) and the password"
+            )
+        }
+        error => error.into(),
+    }
 }
 
 /// What the manifest says.

@@ -9,7 +9,7 @@ use smbscope_client::multichannel::policy::Rules;
 use smbscope_load::migrate::Paths;
 use smbscope_load::workload::{Direction, MIGRATIONS, Migration, MigrationChanges};
 
-use super::Run;
+use super::{Run, USERS_DEFAULT};
 use crate::exit::{Code, Failure};
 use crate::options::duration;
 
@@ -176,6 +176,8 @@ pub fn check(args: &Run) -> anyhow::Result<()> {
         ("--shard", args.course.shard.count > 1),
         ("--scenario", !args.what.scenario.is_empty()),
         ("--durable", args.client.durable),
+        ("--users", args.course.users != USERS_DEFAULT),
+        ("--scale", args.what.scale != 1.0),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::usage(format!(
