@@ -244,7 +244,8 @@ fn a_channel_without_replies_is_lost_if_others_have_some() {
         ]);
         let lost = |port: u64| {
             let rows = decoded.channels.iter().filter(|row| row.client_port == port);
-            let last = rows.filter_map(|row| row.lost_at.zip(row.lost_reason.clone())).last();
+            let mut lost = rows.filter_map(|row| row.lost_at.zip(row.lost_reason.clone()));
+            let last = lost.next_back();
             last.map(|(_, reason)| reason.into_owned())
         };
         [lost(50_000), lost(50_001)]
