@@ -200,7 +200,9 @@ impl Timeline {
             "reset" if after(row.end) >= OUTLIVED_NS => Some((row.end, "reset")),
             "fin" if after(row.end) >= OUTLIVED_NS => Some((row.end, "fin")),
             "reset" | "fin" => None,
-            _ => (after(answered) >= SILENT_NS).then_some((answered, "silent")),
+            // A server that is only slow acknowledges the request.
+            _ => (after(answered) >= SILENT_NS && row.retransmissions_to_server > 0)
+                .then_some((answered, "silent")),
         }
     }
 
