@@ -271,6 +271,8 @@ fn channel_table(outcome: &MigrationOutcome) -> String {
         Column::left("state"),
     ];
     let since = |time: i64| match time - begin {
+        // Nothing was moved.
+        _ if begin == 0 => "-".to_owned(),
         before if before <= 0 => "before".to_owned(),
         after => milliseconds(after),
     };
