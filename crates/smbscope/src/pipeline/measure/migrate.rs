@@ -137,7 +137,7 @@ fn logon_problem(error: ClientError, user: &str) -> anyhow::Error {
     match error {
         ClientError::Refused { command: Command::SESSION_SETUP, status: Status::LOGON_FAILURE } => {
             anyhow::anyhow!(
-                "the server does not accept user {user} with this password ({error}): check --user (of a domain:                  DOMAIN\\NAME) and the password"
+                "the server does not accept user {user} with this password ({error}): check --user (of a domain: DOMAIN\\NAME) and the password"
             )
         }
         error => error.into(),
