@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let tables =
             smbscope_capture::Tables { operations: true, ..smbscope_capture::Tables::NONE };
         let options = smbscope_capture::Options { tables, ..smbscope_capture::Options::default() };
-        wanted = Wanted { processors: false, operations: Some(options) };
+        wanted = Wanted { processors: false, operations: Some(options), companion: None };
     }
     let rows = choice.parse().unwrap_or(8_192);
     let mut reader = Reader::open_as(path, "trace", format, &Symbols::default(), rows, wanted)?;
