@@ -12,6 +12,7 @@ mod findings;
 mod groups;
 mod held;
 pub mod now;
+mod path;
 mod per_cpu;
 mod power;
 mod receive;

@@ -4,11 +4,12 @@
 //! Samples are counted by their stacks. What stacks contain is joined at the end, because a dataset can yield the
 //! tables in any order. Memory is bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
 use super::data::{CallNode, InSamples, PathPart, SampledGroup};
+use super::path::{self, Step};
 use super::roles::{self, Role};
 
 /// Most stacks, and most frames of all of them.
@@ -135,11 +136,10 @@ impl Stacks {
 
     fn shown(&self, name: u32) -> String {
         match self.names.get(name as usize) {
-            Some((Some(module), Some(function))) => match roles::of_module(module) {
-                // All functions of the kernel of Linux are in one module.
-                Some(Role::System) if module.starts_with('[') => function.to_string(),
-                _ => format!("{module}!{function}"),
-            },
+            Some((Some(module), Some(function))) if roles::is_kernel_in_one(module) => {
+                function.to_string()
+            }
+            Some((Some(module), Some(function))) => format!("{module}!{function}"),
             Some((Some(only), None) | (None, Some(only))) => only.to_string(),
             _ => "without a name".to_owned(),
         }
@@ -257,36 +257,39 @@ impl Stacks {
             places: u64,
             roles: BTreeMap<Role, u64>,
         }
-        let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+        let named = |name: &u32| {
+            let (module, function) = self.names.get(*name as usize)?;
+            Some((module.as_deref(), function.as_deref()))
+        };
+        let paths = || {
+            self.used().filter(|(_, counts)| counts[1] > 0).map(|(frames, [_, samples, _])| {
+                (frames.iter().rev().filter_map(named).collect::<Vec<_>>(), samples)
+            })
+        };
+        // Modules that pass packets to NDIS are adapters in stacks that end before it, too.
+        let mut adapters: BTreeSet<&str> = BTreeSet::new();
+        for (path, _) in paths() {
+            adapters.extend(path::adapter(&path));
+        }
+        let mut parts: BTreeMap<&str, Part> = BTreeMap::new();
         let mut all = 0;
-        for (frames, [_, samples, _]) in self.used().filter(|(_, counts)| counts[1] > 0) {
-            let named = |name: &u32| {
-                let (module, function) = self.names.get(*name as usize)?;
-                Some((module.as_deref(), function.as_deref()))
-            };
-            let path: Vec<_> = frames.iter().rev().filter_map(named).collect();
-            let Some(begin) =
-                path.iter().position(|(module, function)| roles::is_receive(*module, *function))
-            else {
-                continue;
-            };
+        for (path, samples) in paths() {
+            let Some(steps) = path::steps(&path, &adapters) else { continue };
             all += samples;
-            let mut seen: Vec<String> = Vec::new();
-            let mut has_adapter = false;
+            let mut known: Vec<&str> = Vec::new();
             let last = path.len();
-            for (place, &(module, function)) in path.iter().enumerate().skip(begin) {
-                let Some((name, role)) = part(module, function, &mut has_adapter) else { continue };
-                let entry = parts.entry(name.clone()).or_default();
+            for Step { place, name, role } in steps {
+                let entry = parts.entry(name).or_default();
                 if place + 1 == last {
                     entry.own += samples;
                 }
-                if seen.contains(&name) {
+                if known.contains(&name) {
                     continue;
                 }
                 entry.samples += samples;
                 entry.places += place as u64 * samples;
                 *entry.roles.entry(role).or_default() += samples;
-                seen.push(name);
+                known.push(name);
             }
         }
         let mut found: Vec<_> = parts
@@ -298,6 +301,7 @@ impl Stacks {
                 let share = part.samples as f64 / f64::max(all as f64, 1.0);
                 let own_share = part.own as f64 / f64::max(all as f64, 1.0);
                 let samples = part.samples;
+                let name = name.to_owned();
                 (place, PathPart { name, role, samples, share, own_share })
             })
             .collect();
@@ -328,27 +332,4 @@ impl Stacks {
         }
         tracing as f64 / all.max(1) as f64
     }
-}
-
-/// The part of the receive path to which a frame belongs. The first driver that no list has is that of the
-/// adapter; others between it and TCP are filters.
-fn part(
-    module: Option<&str>,
-    function: Option<&str>,
-    has_adapter: &mut bool,
-) -> Option<(String, Role)> {
-    if let Some((role, family)) = function.and_then(roles::of_function) {
-        return Some((family.to_owned(), role));
-    }
-    let module = module?;
-    let role = match roles::of_module(module) {
-        Some(role) => role,
-        None if !*has_adapter => {
-            *has_adapter = true;
-            return Some((module.to_owned(), Role::Adapter));
-        }
-        None => Role::Filter,
-    };
-    (role != Role::System || module.eq_ignore_ascii_case("ndis.sys"))
-        .then(|| (module.to_owned(), role))
 }

@@ -72,6 +72,7 @@ fn role(role: Role) -> &'static str {
         Role::Switch => "switch",
         Role::Filter => "filter",
         Role::Protocol => "protocol",
+        Role::Receiver => "receiver",
         Role::Tracing => "tracing",
     }
 }

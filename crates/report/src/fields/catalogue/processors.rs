@@ -161,7 +161,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("path_part", "A driver or layer in the receive path of the network.", &[], &[
         ("name", "Name", Code, Always, "The module, or what functions belong to."),
-        ("role", "Role", Code, Always, "system, adapter, team, switch, filter, protocol, tracing."),
+        ("role", "Role", Code, Always, "system, adapter, team, switch, filter, protocol, receiver, tracing."),
         ("samples", "Samples", Count, Always, "Samples of received packets with it in their stacks."),
         ("share", "In stacks", Share, Always, "Their share of all samples of received packets."),
         ("own_share", "Itself", Share, Always, "Share of the samples that hit it itself."),
