@@ -112,7 +112,9 @@ pub struct Recorder {
     instead: Option<String>,
     offset_ns: i64,
     events: u64,
+    /// When all programs were attached, and when they were detached: what is outside is not counted.
     started: u64,
+    ended: Option<u64>,
     /// Do not read, so that the kernel's side drops and counts events.
     drops: bool,
 }
@@ -130,9 +132,9 @@ impl Recorder {
         let numbers: Vec<u32> = cpus.iter().map(|cpu| cpu.cpu).collect();
         let offset_ns = offset_ns();
         let (source, instead) = open(&numbers, options, offset_ns)?;
-        let hz = match &source {
-            Source::Ebpf(_) => options.hz,
-            Source::Tracefs(tracefs) => tracefs.hz(),
+        let (hz, started) = match &source {
+            Source::Ebpf(ebpf) => (options.hz, ebpf.started()),
+            Source::Tracefs(tracefs) => (tracefs.hz(), now()),
         };
         let mut recorder = Recorder {
             cost: Cost::new(Spent { now: now(), own: own(), kernel: 0 }, options.switches),
@@ -143,7 +145,8 @@ impl Recorder {
             instead,
             offset_ns,
             events: 0,
-            started: now(),
+            started,
+            ended: None,
             drops: false,
         };
         recorder.place();
@@ -228,6 +231,7 @@ impl Recorder {
     /// As [`Recorder::receive`] and [`Recorder::parts`].
     pub fn stop(mut self) -> Result<Vec<Part>, Error> {
         let ended = now();
+        self.ended = Some(ended);
         let spent = self.spent();
         match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.detach(),
@@ -248,13 +252,18 @@ impl Recorder {
 
     /// Gives the events up to a time to the rows, in the order of time; returns whether there may be more.
     fn read(&mut self, until: u64) -> Result<bool, Error> {
-        let rows = &mut self.rows;
-        let mut sink = |event| rows.event(event);
+        let started = self.time(self.started);
+        let ended = self.ended.map_or(i64::MAX, |ended| self.time(ended));
+        let (rows, mut outside) = (&mut self.rows, 0);
+        let mut sink = |event| match is_within(&event, started, ended) {
+            true => rows.event(event),
+            false => outside += 1,
+        };
         let (events, more) = match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.read(until, &mut sink)?,
             Source::Tracefs(tracefs) => tracefs.read(&mut sink)?,
         };
-        self.events += events;
+        self.events += events.saturating_sub(outside);
         Ok(more)
     }
 
@@ -323,6 +332,19 @@ impl Recorder {
             ..coverage
         }
     }
+}
+
+/// Whether an event is about the time between the start and the end of the recording. Programs are attached one after
+/// the other, and events that come meanwhile would add time to that of the recording.
+fn is_within(event: &Event, started: i64, ended: i64) -> bool {
+    let (from, to) = match event {
+        Event::Interrupt(one) => (one.start_ns.unwrap_or(one.end_ns), one.end_ns),
+        Event::Sample(one) => (one.time_ns, one.time_ns),
+        Event::Switch(one) => (one.time_ns, one.time_ns),
+        Event::Power(one) => (one.time_ns, one.time_ns),
+        _ => return true,
+    };
+    started <= from && to <= ended
 }
 
 /// Opens what the options ask for; why it is tracefs instead of eBPF, if eBPF was preferred.

@@ -16,6 +16,8 @@ pub struct Ebpf {
     programs: Programs,
     convert: Convert,
     hz: u32,
+    /// When all programs were attached.
+    started: u64,
     pending: Vec<RingEvent>,
 }
 
@@ -28,12 +30,18 @@ impl Ebpf {
     pub fn start(cpus: &[u32], options: Options, offset_ns: i64) -> Result<Ebpf, LoadError> {
         let Options { buffer_bytes, hz, switches, .. } = options;
         let programs = Programs::attach(cpus, What { buffer_bytes, hz, switches })?;
-        // After the programs were loaded, which are functions, too.
+        let started = super::now();
+        // After the programs were loaded, which are functions, too. It takes a part of a second.
         let functions = super::functions();
         let interrupts = fs::read_to_string("/proc/interrupts").unwrap_or_default();
         let devices = Devices::read(&interrupts, Path::new("/sys/class"));
         let convert = Convert::new(offset_ns, hz, devices, functions);
-        Ok(Ebpf { programs, convert, hz, pending: Vec::new() })
+        Ok(Ebpf { programs, convert, hz, started, pending: Vec::new() })
+    }
+
+    /// When all programs were attached, by their clock.
+    pub fn started(&self) -> u64 {
+        self.started
     }
 
     /// Gives the events up to a time to the sink, in the order of time: how many, and whether there may be more.
