@@ -1,6 +1,6 @@
 //! Numbers and texts in bytes from outside, in the byte order of the trace.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 /// Order of the bytes of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,15 @@ pub fn read_block(source: &mut impl Read, length: u64, most: u64) -> io::Result<
     let mut block = Vec::new();
     source.by_ref().take(length).read_to_end(&mut block)?;
     Ok(Some(block).filter(|block| block.len() as u64 == length))
+}
+
+/// Goes to a place that a file names; false if the file ends before it.
+pub fn seek_to(source: &mut impl Seek, at: u64) -> io::Result<bool> {
+    let is_inside = at <= source.seek(SeekFrom::End(0))?;
+    if is_inside {
+        source.seek(SeekFrom::Start(at))?;
+    }
+    Ok(is_inside)
 }
 
 /// The text up to the next zero byte; `None` if it is longer than `most`, or not ended.

@@ -123,7 +123,9 @@ impl<F: Files> Reader<F> {
         let Some(time_ns) = self.clock.nanoseconds(event.time) else {
             return self.linux.damaged(|| "a time".to_owned());
         };
-        self.linux.count(cpu, time_ns, sink);
+        if !self.linux.count(cpu, time_ns, || None, sink) {
+            return;
+        }
         let (types, values) = (&self.metadata.types, &stream.values);
         let is_before_4_14 = self.metadata.kernel.is_some_and(|version| version < (4, 14));
         let fields = Decoded { types, values, bytes: &stream.window, is_before_4_14 };

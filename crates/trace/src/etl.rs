@@ -2,7 +2,7 @@
 //!
 //! A file is a sequence of buffers, each filled by one processor. [`buffer`] reads their headers and
 //! decompresses them, [`log_header`] reads the first record, [`record`] the headers of events,
-//! [`merge`] puts the events of all processors in the order of their times, [`kernel`] knows the
+//! [`times`] knows which times can be, [`merge`] puts the events of all processors in the order of their times, [`kernel`] knows the
 //! layouts of the kernel's events, [`survey`] collects what events refer to (images, threads,
 //! stacks), and [`convert`] makes [`Event`]s.
 //!
@@ -24,6 +24,7 @@ pub(crate) mod record;
 pub mod shape;
 mod stacks;
 mod survey;
+mod times;
 
 pub use clock::ClockKind;
 pub use kernel::config::{InterruptLine, NetworkAdapter};
@@ -32,14 +33,13 @@ pub use record::Origin;
 use crate::event::{Coverage, Event, EventReader};
 use crate::windows::{self, Machine, Operations};
 use convert::Converter;
-use index::Entry;
 use log_header::LogHeader;
 use merge::Merge;
 use smbscope_capture::Options;
 use smbscope_tables::Part;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek};
-use survey::{Reading, Survey};
+use survey::{Found, Reading};
 
 /// Why a file cannot be read at all. Everything else is in the coverage.
 #[derive(Debug)]
@@ -247,7 +247,7 @@ struct Companion<R> {
 enum State {
     First(Box<Reading>),
     /// The first reading of the companion, and what that of the log itself found.
-    Companion(Box<(Reading, Vec<Entry>, Survey)>),
+    Companion(Box<(Reading, Found)>),
     Second(Box<Second>),
     Ended,
 }
@@ -276,7 +276,10 @@ impl<R: Read + Seek> Reader<R> {
             ..Coverage::default()
         };
         let (clock, cpus) = (header.clock_kind, header.cpus);
-        let log = Log { coverage, clock, cpus, ..Log::default() };
+        let mut log = Log { coverage, clock, cpus, ..Log::default() };
+        if let Some(what) = header.damaged {
+            log.damaged(|| what.to_owned());
+        }
         let state = State::First(Box::new(Reading::new(header, None)));
         let (wanted, operations, parts) = (None, None, Vec::new());
         Ok(Reader { source, header, log, state, wanted, operations, companion: None, parts })
@@ -320,9 +323,8 @@ impl<R: Read + Seek> Reader<R> {
     /// Begins the second reading.
     fn second(
         &mut self,
-        (entries, survey): (Vec<Entry>, Survey),
-        windows: Option<Box<windows::Survey>>,
-        of_companion: Option<Vec<Entry>>,
+        Found { entries, bounds, survey, windows }: Found,
+        others: Option<Found>,
         sink: &mut dyn FnMut(Event),
     ) -> io::Result<()> {
         if let Some(((recording, options), windows)) = self.wanted.take().zip(windows) {
@@ -334,12 +336,12 @@ impl<R: Read + Seek> Reader<R> {
             let made = Operations::new(&recording, *windows, machine, &options);
             self.operations = made.map_err(failed)?.map(Box::new);
         }
-        let mut converter = Converter::new(&self.header, survey, &mut self.log);
+        let mut converter = Converter::new(&self.header, survey, bounds, &mut self.log);
         converter.before_events(&self.header, sink);
-        let merge = Merge::new(self.header, entries);
-        let companion = self.companion.as_ref().zip(of_companion);
-        let of_companion =
-            companion.map(|(companion, entries)| Merge::new(companion.header, entries));
+        let merge = Merge::new(self.header, entries, bounds);
+        let others = self.companion.as_ref().zip(others);
+        let of_companion = others
+            .map(|(companion, found)| Merge::new(companion.header, found.entries, found.bounds));
         self.state = State::Second(Box::new(Second { merge, converter, of_companion }));
         Ok(())
     }
@@ -359,13 +361,14 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                 let State::First(reading) = std::mem::replace(&mut self.state, State::Ended) else {
                     return Ok(false);
                 };
-                let (entries, survey, windows) = reading.finish(&mut self.log);
+                let mut found = reading.finish(&mut self.log);
                 match &self.companion {
                     Some(companion) => {
+                        let windows = found.windows.take();
                         let reading = Reading::new(companion.header, windows);
-                        self.state = State::Companion(Box::new((reading, entries, survey)));
+                        self.state = State::Companion(Box::new((reading, found)));
                     }
-                    None => self.second((entries, survey), windows, None, sink)?,
+                    None => self.second(found, None, sink)?,
                 }
             }
             State::Companion(state) => {
@@ -375,9 +378,10 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                 }
                 let state = std::mem::replace(&mut self.state, State::Ended);
                 let State::Companion(state) = state else { return Ok(false) };
-                let (reading, entries, survey) = *state;
-                let (others, _, windows) = reading.finish(&mut companion.log);
-                self.second((entries, survey), windows, Some(others), sink)?;
+                let (reading, mut found) = *state;
+                let mut others = reading.finish(&mut companion.log);
+                found.windows = others.windows.take();
+                self.second(found, Some(others), sink)?;
             }
             State::Second(second) => {
                 let Second { merge, converter, of_companion } = &mut **second;
@@ -392,7 +396,7 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                     let time_ns = clock.time_ns(record.ticks);
                     if let Some((companion, merge)) = &mut other {
                         let clock = &companion.header.clock;
-                        let until = clock.ticks(time_ns);
+                        let until = clock.ticks_at(time_ns);
                         let result = merge.until(&mut companion.source, until, |record| {
                             operations.event(record, clock.time_ns(record.ticks));
                         });
@@ -407,6 +411,12 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                 })?;
                 failure?;
                 log.out_of_order = merge.out_of_order;
+                let damaged = std::mem::take(&mut merge.damaged);
+                if damaged > 0 {
+                    log.coverage.damaged += damaged;
+                    let what = || "times of events outside of the log or its order".to_owned();
+                    log.coverage.first_damaged.get_or_insert_with(what);
+                }
                 let mut others_left = false;
                 if let Some((companion, merge)) = other.filter(|_| !has_more)
                     && let Some(operations) = operations
@@ -415,6 +425,7 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                     others_left = merge.step(&mut companion.source, |record| {
                         operations.event(record, clock.time_ns(record.ticks));
                     })?;
+                    companion.log.coverage.damaged += std::mem::take(&mut merge.damaged);
                 }
                 if let Some(operations) = operations
                     && operations.wants_out()

@@ -18,6 +18,8 @@ use line::Line;
 
 /// Longer lines are damaged.
 pub(crate) const LINE_BYTES_MAX: usize = 65_536;
+/// Lines after an event in which the next one of its processor is looked for.
+const LINES_AHEAD: usize = 500;
 /// Lines of a head that are looked at, to recognise a trace.
 const LINES_LOOKED_AT: usize = 100;
 
@@ -51,10 +53,16 @@ impl<R: BufRead> EventReader for Text<R> {
             read += self.input.skip_until(b'\n')? as u64;
         }
         self.read_bytes += read;
+        // Looked at only where the time of the line is far from the one before.
+        let ahead = match self.input.fill_buf() {
+            Ok(ahead) => ahead,
+            // The next reading reports it.
+            Err(_) => &[],
+        };
         // Names of tasks can be anything.
         let text = String::from_utf8_lossy(&self.line);
         let text = Some(&*text).filter(|text| whole && !text.contains('\0'));
-        self.state.line(text.map(|text| text.trim_end_matches(['\n', '\r'])), sink);
+        self.state.line(text.map(|text| text.trim_end_matches(['\n', '\r'])), ahead, sink);
         Ok(true)
     }
 
@@ -72,8 +80,8 @@ impl<R: BufRead> EventReader for Text<R> {
 struct State {
     linux: linux::State,
     lines: u64,
-    /// A sample whose frames follow.
-    sample: Option<(Sample, Vec<Frame>)>,
+    /// A sample whose frames follow; without the sample they are left out.
+    sample: Option<(Option<Sample>, Vec<Frame>)>,
 }
 
 /// Whether this is the beginning of a text trace.
@@ -107,8 +115,8 @@ fn lost(line: &str) -> Option<(u32, u64)> {
 }
 
 impl State {
-    /// Reads one line; `None` if it was longer than [`LINE_BYTES_MAX`] or not text.
-    fn line(&mut self, text: Option<&str>, sink: &mut dyn FnMut(Event)) {
+    /// Reads one line; `None` if it was longer than [`LINE_BYTES_MAX`] or not text. `ahead` are bytes after it.
+    fn line(&mut self, text: Option<&str>, ahead: &[u8], sink: &mut dyn FnMut(Event)) {
         self.lines += 1;
         let Some(text) = text else { return self.damaged("") };
         let trimmed = text.trim();
@@ -131,7 +139,7 @@ impl State {
             return self.linux.lost(Some(cpu), count);
         }
         match Line::parse(text) {
-            Some(line) => self.event(&line, sink),
+            Some(line) => self.event(&line, ahead, sink),
             None => self.damaged(trimmed),
         }
     }
@@ -174,8 +182,12 @@ impl State {
         });
     }
 
-    fn event(&mut self, line: &Line<'_>, sink: &mut dyn FnMut(Event)) {
-        self.linux.count(line.cpu, line.time_ns, sink);
+    fn event(&mut self, line: &Line<'_>, ahead: &[u8], sink: &mut dyn FnMut(Event)) {
+        let next = || next_time(ahead, line.cpu);
+        if !self.linux.count(line.cpu, line.time_ns, next, sink) {
+            self.sample = line.is_perf.then(|| (None, Vec::new()));
+            return;
+        }
         let coverage = &mut self.linux.coverage;
         if coverage.format.is_empty() {
             let format = if line.is_perf { "perf script" } else { "ftrace" };
@@ -212,14 +224,23 @@ impl State {
         };
         // Without call chains the frame is on the same line.
         let frames = stack::frame(line.fields, &mut self.linux.names).into_iter().collect();
-        self.sample = Some((sample, frames));
+        self.sample = Some((Some(sample), frames));
     }
 
     fn end_sample(&mut self, sink: &mut dyn FnMut(Event)) {
-        if let Some((sample, frames)) = self.sample.take() {
+        if let Some((Some(sample), frames)) = self.sample.take() {
             self.linux.sample(sample, frames, sink);
         }
     }
+}
+
+/// Time of the next event of a processor in the lines that follow, if one is near.
+fn next_time(ahead: &[u8], cpu: u32) -> Option<i64> {
+    // The last line may be cut.
+    let whole = ahead.rsplitn(2, |&byte| byte == b'\n').nth(1)?;
+    let lines = whole.split(|&byte| byte == b'\n').take(LINES_AHEAD);
+    let mut texts = lines.filter_map(|line| std::str::from_utf8(line).ok());
+    texts.find_map(|text| Line::parse(text).filter(|line| line.cpu == cpu)).map(|line| line.time_ns)
 }
 
 /// Fields as the kernel prints them (`print fmt` of `events/*/format`).

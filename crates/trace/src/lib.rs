@@ -31,6 +31,7 @@ pub mod evtx;
 pub mod ftrace;
 mod linux;
 mod names;
+mod order;
 pub mod perf;
 mod reader;
 #[cfg(all(feature = "record", target_os = "linux"))]

@@ -14,13 +14,15 @@ pub mod stacks;
 pub mod tracing;
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
-use foldhash::HashSet;
+use foldhash::HashMap;
 
 use crate::event::{
     Coverage, Cpu, Event, Frame, Interrupt, Kind, Power, PowerKind, Sample, Switch,
 };
 use crate::names::Names;
+use crate::order::Order;
 use action::{Action, Handler};
 use pairing::{Begin, Pairing};
 use power::Idle;
@@ -28,6 +30,8 @@ use stacks::Stacks;
 
 /// Most processors that are listed.
 const CPUS_MAX: usize = 8192;
+/// After that time without an event of a processor its next one is compared with the one after it.
+const FAR_NS: i64 = 1_000_000_000;
 
 /// Names of softirqs by their vectors (include/linux/interrupt.h).
 const SOFTIRQS: [&str; 10] =
@@ -64,7 +68,8 @@ pub struct State {
     pairing: Pairing,
     idle: Idle,
     stacks: Stacks,
-    cpus: HashSet<u32>,
+    /// The order of the events of each processor.
+    cpus: HashMap<u32, Order>,
 }
 
 impl State {
@@ -103,14 +108,47 @@ impl State {
         self.pairing.finish();
     }
 
-    /// Counts an event. Each one comes here first, then to the function for its kind.
-    pub fn count(&mut self, cpu: u32, time_ns: i64, sink: &mut dyn FnMut(Event)) {
-        let coverage = &mut self.coverage;
-        coverage.events += 1;
-        coverage.at(time_ns);
-        if self.cpus.len() < CPUS_MAX && self.cpus.insert(cpu) {
-            sink(Event::Cpu(Cpu { cpu, ..Cpu::default() }));
+    /// Counts an event. Each one comes here first, then to the function for its kind; false if its time cannot be.
+    /// `next` finds the time of the next event of the processor, where that is known; it is called for jumps only.
+    pub fn count(
+        &mut self,
+        cpu: u32,
+        time_ns: i64,
+        next: impl FnOnce() -> Option<i64>,
+        sink: &mut dyn FnMut(Event),
+    ) -> bool {
+        self.coverage.events += 1;
+        let is_room = self.cpus.len() < CPUS_MAX;
+        let is_possible = match self.cpus.entry(cpu) {
+            Entry::Occupied(mut known) => {
+                let order = known.get_mut();
+                let next = order.is_suspect(time_ns, FAR_NS).then(next).flatten();
+                order.check(time_ns, next)
+            }
+            Entry::Vacant(new) if is_room => {
+                let mut order = Order::of_nanoseconds();
+                let is_possible = order.check(time_ns, next());
+                if is_possible {
+                    new.insert(order);
+                    sink(Event::Cpu(Cpu { cpu, ..Cpu::default() }));
+                }
+                is_possible
+            }
+            Entry::Vacant(_) => true,
+        };
+        if !is_possible {
+            self.damaged(|| format!("the time of an event of CPU {cpu}: {time_ns} ns"));
+            return false;
         }
+        self.coverage.at(time_ns);
+        true
+    }
+
+    /// Counts an event that this machine has just written: its time is right.
+    #[cfg(all(feature = "record", target_os = "linux"))]
+    pub fn count_live(&mut self, time_ns: i64) {
+        self.coverage.events += 1;
+        self.coverage.at(time_ns);
     }
 
     /// An event of a kind that has no meaning here.

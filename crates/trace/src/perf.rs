@@ -17,10 +17,11 @@ mod stream;
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
+use crate::bytes::seek_to;
 use crate::event::{Coverage, Event, EventReader};
 use convert::Converter;
 use header::Header;
-use queue::Queue;
+use queue::{Key, Queue};
 use stream::{Next, Stream};
 
 /// Marks that a round of `perf record` has ended.
@@ -50,19 +51,56 @@ impl<R: Read + Seek> Reader<R> {
     ///
     /// Those of the operating system, and `InvalidData` if it is not `perf.data`.
     pub fn new(mut source: R) -> io::Result<Reader<R>> {
-        let header = Header::read(&mut source)?
+        let mut header = Header::read(&mut source)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a perf.data file"))?;
         let size_bytes = source.seek(SeekFrom::End(0))?;
         let rest_bytes = size_bytes.saturating_sub(header.data_at);
         let data_bytes = header.data_bytes.unwrap_or(rest_bytes).min(rest_bytes);
         let other_bytes = size_bytes - data_bytes;
-        source.seek(SeekFrom::Start(header.data_at))?;
-        let source = BufReader::with_capacity(1 << 16, source);
-        let stream = Stream::new(source, header.order, header.data_bytes);
-        let data_at = header.data_at;
-        let (queue, converter) = (Queue::default(), Converter::new(header));
+        if !seek_to(&mut source, header.data_at)? {
+            header.damaged = Some("the file is cut: it has no records");
+            header.data_bytes = Some(0);
+        }
+        let (order, data_at) = (header.order, header.data_at);
+        let (data_length, mut queue) = (header.data_bytes, Queue::default());
+        let mut converter = Converter::new(header);
+        let mut source = BufReader::with_capacity(1 << 16, source);
+        if let Some(bounds) = converter.sample_times() {
+            // A damaged section is not believed.
+            let stream = Stream::new(&mut source, order, data_length);
+            match agrees(stream, &converter, bounds)? {
+                true => queue.bounds = Some(bounds),
+                false => {
+                    converter.linux.damaged(|| "times of the first and last sample".to_owned())
+                }
+            }
+            source.seek(SeekFrom::Start(data_at))?;
+        }
+        let stream = Stream::new(source, order, data_length);
         Ok(Reader { stream, queue, converter, data_at, other_bytes })
     }
+}
+
+/// Whether at least half of the first samples are within these times.
+fn agrees(
+    mut stream: Stream<impl Read>,
+    converter: &Converter,
+    bounds: (u64, u64),
+) -> io::Result<bool> {
+    let (mut all, mut within) = (0_u32, 0_u32);
+    for _ in 0..STEP_RECORDS {
+        match stream.next()? {
+            Next::End => break,
+            Next::Damaged(_) => {}
+            Next::Record(record) => {
+                let key = converter.key(record).filter(|key| key.is_sample && key.time != 0);
+                all += u32::from(key.is_some());
+                let is_within = |key: Key| Queue::is_within(Some(bounds), key.time);
+                within += u32::from(key.is_some_and(is_within));
+            }
+        }
+    }
+    Ok(2 * within >= all)
 }
 
 impl<R: Read + Seek> EventReader for Reader<R> {
@@ -78,12 +116,12 @@ impl<R: Read + Seek> EventReader for Reader<R> {
                 }
                 Next::End => {
                     queue.finish(|attribute, record| converter.record(attribute, record, sink));
-                    converter.finish(queue.late, sink);
+                    converter.finish(queue.late, queue.damaged, sink);
                     return Ok(false);
                 }
             };
             match converter.key(record) {
-                Some((attribute, time)) => queue.push(time, attribute, record),
+                Some(key) => queue.push(key, record),
                 None if record.kind == FINISHED_ROUND => {
                     queue.round(|attribute, record| converter.record(attribute, record, sink));
                 }

@@ -16,6 +16,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::event::{Coverage, Event, EventReader};
 use crate::linux::format::Record;
 use crate::linux::{Fields as _, Head, State, tracing};
+use crate::order::{JUMP_MAX_NS, Order, TOLERANCE_NS};
 use file::File;
 use page::{Layout, Page};
 use pages::{Next, Pages};
@@ -28,14 +29,23 @@ pub fn is_trace_dat(head: &[u8]) -> bool {
     head.starts_with(tracing::MAGIC)
 }
 
+/// A processor: its next page, and the one after it, with their times.
+#[derive(Debug)]
+struct Cpu {
+    pages: Pages,
+    order: Order,
+    next: (i64, Vec<u8>),
+    ahead: Option<(i64, Vec<u8>)>,
+}
+
 /// Reads `trace.dat`.
 #[derive(Debug)]
 pub struct Reader<R> {
     source: R,
     file: File,
     layout: Layout,
-    /// Processors with pages, and the time of their next page.
-    cpus: Vec<(u64, Pages)>,
+    /// Processors with pages.
+    cpus: Vec<Cpu>,
     /// Processors whose turn comes when others end, so that memory is limited.
     waiting: Vec<Pages>,
     linux: State,
@@ -83,24 +93,44 @@ impl<R: Read + Seek> Reader<R> {
                 self.waiting.push(pages);
                 break;
             }
-            if let Some(time) = self.load(&mut pages)? {
-                self.cpus.push((time, pages));
+            if let Some(ahead) = self.load(&mut pages)? {
+                let (order, next) = (Order::of_nanoseconds(), (0, Vec::new()));
+                self.advance(Cpu { pages, order, next, ahead: Some(ahead) })?;
             }
         }
         Ok(())
     }
 
-    /// Loads the next page that can be read: its time, or `None` at the end.
-    fn load(&mut self, pages: &mut Pages) -> io::Result<Option<u64>> {
+    /// Goes to the next page of a processor whose time can be.
+    fn advance(&mut self, mut cpu: Cpu) -> io::Result<()> {
+        while let Some(next) = cpu.ahead.take() {
+            cpu.ahead = self.load(&mut cpu.pages)?;
+            if cpu.order.check(next.0, cpu.ahead.as_ref().map(|ahead| ahead.0)) {
+                cpu.next = next;
+                self.cpus.push(cpu);
+                return Ok(());
+            }
+            let number = cpu.pages.cpu;
+            self.linux.damaged(|| format!("the time of a page of CPU {number}"));
+            self.linux.lost(Some(number), 0);
+        }
+        Ok(())
+    }
+
+    /// Loads the next page that can be read, with its time; `None` at the end.
+    fn load(&mut self, pages: &mut Pages) -> io::Result<Option<(i64, Vec<u8>)>> {
         loop {
             let before = pages.at;
             let next = pages.next(&mut self.source)?;
             self.read_bytes = self.read_bytes.saturating_add(pages.at.saturating_sub(before));
             let time = Page::new(&pages.page, self.layout)
-                .and_then(|_| self.layout.order.u64(&pages.page, 0));
+                .and_then(|_| self.layout.order.u64(&pages.page, 0))
+                .and_then(|time| i64::try_from(time).ok());
             match (next, time) {
                 (Next::End, _) => return Ok(None),
-                (Next::Page, Some(time)) => return Ok(Some(time)),
+                (Next::Page, Some(time)) => {
+                    return Ok(Some((time, std::mem::take(&mut pages.page))));
+                }
                 _ => {
                     let cpu = pages.cpu;
                     self.linux.damaged(|| format!("a page of CPU {cpu}"));
@@ -114,7 +144,9 @@ impl<R: Read + Seek> Reader<R> {
         let (Some(id), Some(time_ns)) = (self.layout.order.u16(bytes, 0), time_ns) else {
             return self.linux.damaged(|| format!("a record of CPU {cpu}"));
         };
-        self.linux.count(cpu, time_ns, sink);
+        if !self.linux.count(cpu, time_ns, || None, sink) {
+            return;
+        }
         let Some(known) = self.file.tracing.events.get(&id) else { return self.linux.other() };
         let fields = Record { format: &known.format, bytes, order: self.layout.order };
         let thread = fields.number("common_pid").and_then(|thread| u32::try_from(thread).ok());
@@ -127,32 +159,44 @@ impl<R: Read + Seek> Reader<R> {
 
 impl<R: Read + Seek> EventReader for Reader<R> {
     fn step(&mut self, sink: &mut dyn FnMut(Event)) -> io::Result<bool> {
-        let earliest = self.cpus.iter().enumerate().min_by_key(|(_, (time, _))| *time);
+        let earliest = self.cpus.iter().enumerate().min_by_key(|(_, cpu)| cpu.next.0);
         let Some((place, _)) = earliest else {
             let lost = self.linux.coverage.events_lost.unwrap_or(0);
             self.linux.coverage.events_lost = Some(lost.max(self.file.lost));
             self.linux.finish();
             return Ok(false);
         };
-        let (_, mut pages) = self.cpus.swap_remove(place);
-        let bytes = std::mem::take(&mut pages.page);
+        let mut cpu = self.cpus.swap_remove(place);
+        let number = cpu.pages.cpu;
+        let (begin, bytes) = std::mem::take(&mut cpu.next);
+        // Records are not later than the next page.
+        let end = match &cpu.ahead {
+            Some((next, _)) => next.saturating_add(TOLERANCE_NS),
+            None => begin.saturating_add(JUMP_MAX_NS),
+        };
+        let is_possible = |time: u64| i64::try_from(time).is_ok_and(|time| time <= end);
         if let Some(mut page) = Page::new(&bytes, self.layout) {
             if let Some(lost) = page.lost {
                 // The kernel does not always say how many.
-                self.linux.lost(Some(pages.cpu), lost.max(1));
+                self.linux.lost(Some(number), lost.max(1));
             }
-            for (time, record) in page.by_ref() {
-                self.record(pages.cpu, time, record, sink);
+            while let Some((time, record)) = page.next() {
+                if !is_possible(time) {
+                    // Times of records add up: those of the others are not known.
+                    page.is_damaged = true;
+                    break;
+                }
+                self.record(number, time, record, sink);
             }
             if page.is_damaged {
-                let cpu = pages.cpu;
-                self.linux.damaged(|| format!("a record of CPU {cpu}"));
+                self.linux.damaged(|| format!("a record of CPU {number}"));
+                self.linux.lost(Some(number), 0);
             }
         }
-        pages.page = bytes;
-        match self.load(&mut pages)? {
-            Some(time) => self.cpus.push((time, pages)),
-            None => self.fill()?,
+        let before = self.cpus.len();
+        self.advance(cpu)?;
+        if self.cpus.len() == before {
+            self.fill()?;
         }
         Ok(true)
     }

@@ -222,3 +222,34 @@ fn frames_of_a_program_have_its_file() {
     }
     assert_eq!(modules, [[Some("/usr/sbin/smbd"), None], [None, None]]);
 }
+
+/// Each byte of the time of a sample in the middle: the trace has the same length.
+#[test]
+fn a_damaged_time_leaves_out_its_sample_only() {
+    let file = fixture();
+    let data_at = u64_at(&file, 40);
+    let (_, whole) = read(file.clone());
+    let mut at = data_at;
+    let mut samples = Vec::new();
+    while at + 8 < data_at + u64_at(&file, 48) {
+        let size = usize::from(u16::from_le_bytes([file[at + 6], file[at + 7]]));
+        if file[at..at + 4] == [9, 0, 0, 0] {
+            samples.push(at);
+        }
+        at += size;
+    }
+    // Number, address, process and thread, time.
+    let time_at = samples[samples.len() / 2] + 8 + 24;
+    for byte in 4..8 {
+        for bit in 0..8 {
+            let mut changed = file.clone();
+            changed[time_at + byte] ^= 1 << bit;
+            let (_, coverage) = read(changed);
+            assert_eq!(
+                (coverage.start_ns, coverage.end_ns, coverage.damaged),
+                (whole.start_ns, whole.end_ns, 1),
+                "{byte} {bit}"
+            );
+        }
+    }
+}

@@ -127,3 +127,26 @@ fn recordings_from_elsewhere_have_the_events_of_trace_cmd() {
         assert_eq!((coverage.damaged, coverage.events_lost), (0, Some(0)), "{name}");
     }
 }
+
+/// Places in the file that it does not have, times that cannot be, and zeros.
+#[test]
+fn what_cannot_be_is_damaged_and_not_an_error() {
+    for version in [6, 7] {
+        let file = fixture(version);
+        let (_, whole) = read(file.clone());
+        let length = |coverage: &Coverage| coverage.end_ns.unwrap() - coverage.start_ns.unwrap();
+        for at in (10..file.len() - 8).step_by(61) {
+            let mut changed = file.clone();
+            changed[at + 7] = 0xff;
+            let (_, coverage) = read(changed);
+            if coverage.events > 0 && coverage.clock == whole.clock {
+                assert!(length(&coverage) < 1_000_000_000_000, "{version} {at}: {coverage:?}");
+            }
+        }
+        let mut zeros = file.clone();
+        let tail = zeros.len() - 4096;
+        zeros[tail..].fill(0);
+        let (_, coverage) = read(zeros);
+        assert!(coverage.damaged > 0, "{version}");
+    }
+}

@@ -22,6 +22,8 @@ struct Packet {
     stream_id: u64,
     content_bits: u64,
     packet_bytes: u64,
+    /// No event is later.
+    end: u64,
 }
 
 /// An event that was read.
@@ -99,7 +101,13 @@ impl Stream {
                 },
             };
             if self.at_bits < packet.content_bits {
+                let before = self.time;
                 if let Some(event) = self.read(packet, metadata) {
+                    if event.time > packet.end {
+                        self.time = before;
+                        self.damaged(linux, "the time of an event");
+                        continue;
+                    }
                     self.event = Some(event);
                     return Ok(());
                 }
@@ -175,12 +183,16 @@ impl Stream {
             return None;
         }
         self.time = number(&values, "timestamp_begin").unwrap_or(0);
+        let end = number(&values, "timestamp_end").filter(|&end| end != 0).unwrap_or(u64::MAX);
+        if self.time > end {
+            return None;
+        }
         self.cpu = match number(&values, "cpu_id") {
             Some(cpu) => u32::try_from(cpu).ok()?,
             None => 0,
         };
         self.losses(number(&values, "events_discarded"), number(&values, "packet_seq_num"), linux);
-        Some(Packet { class, stream_id, content_bits, packet_bytes: packet_bits / 8 })
+        Some(Packet { class, stream_id, content_bits, packet_bytes: packet_bits / 8, end })
     }
 
     /// Counters of the stream: events that were discarded so far, and the packet's number.

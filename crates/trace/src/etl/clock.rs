@@ -52,7 +52,18 @@ pub struct Clock {
 const SECOND_NS: i64 = 1_000_000_000;
 const FILETIME_PER_SECOND: i64 = 10_000_000;
 /// 1970-01-01 in units of 100 ns since 1601.
-const EPOCH_FILETIME: i64 = 116_444_736_000_000_000;
+pub const EPOCH_FILETIME: i64 = 116_444_736_000_000_000;
+
+/// Whether a clock can have this frequency: the slowest one is that of the timer of a PC (1.19 MHz).
+pub fn is_rate(ticks_per_second: i64) -> bool {
+    (1_000_000..=20_000_000_000).contains(&ticks_per_second)
+}
+
+/// Whether a log can have this time (FILETIME): from 1990 to 2200.
+pub fn is_date(filetime: i64) -> bool {
+    const YEAR: i64 = 315_576_000_000_000;
+    (EPOCH_FILETIME + 20 * YEAR..EPOCH_FILETIME + 230 * YEAR).contains(&filetime)
+}
 
 impl Clock {
     /// A clock that shows `ticks` at `filetime` and counts `ticks_per_second`.
@@ -61,8 +72,9 @@ impl Clock {
             return Clock::with(EPOCH_FILETIME, 0, FILETIME_PER_SECOND);
         }
         let time_ns = filetime.saturating_sub(EPOCH_FILETIME).saturating_mul(100);
-        // A frequency of zero is damage; 10 MHz is what Windows reports on current machines.
-        let rate = if ticks_per_second > 0 { ticks_per_second } else { FILETIME_PER_SECOND };
+        // Another frequency is damage; 10 MHz is what Windows reports on current machines.
+        let is_rate = is_rate(ticks_per_second);
+        let rate = if is_rate { ticks_per_second } else { FILETIME_PER_SECOND };
         Clock::with(ticks, time_ns, rate)
     }
 
@@ -73,7 +85,7 @@ impl Clock {
     }
 
     /// The first tick at or after a time, ns since 1970.
-    pub fn ticks(&self, time_ns: i64) -> i64 {
+    pub fn ticks_at(&self, time_ns: i64) -> i64 {
         let since_ns = i128::from(time_ns) - i128::from(self.time_ns);
         let (per, of) = match self.tick_ns {
             0 => (i128::from(self.ticks_per_second), i128::from(SECOND_NS)),
@@ -82,6 +94,12 @@ impl Clock {
         let since = -(-since_ns * per).div_euclid(of);
         let ticks = i128::from(self.ticks).saturating_add(since);
         i64::try_from(ticks).unwrap_or(if ticks < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Ticks of a duration, at least one.
+    pub fn ticks(&self, duration_ns: i64) -> i64 {
+        let ticks = i128::from(duration_ns) * i128::from(self.ticks_per_second);
+        i64::try_from(ticks / i128::from(SECOND_NS)).unwrap_or(i64::MAX).max(1)
     }
 
     /// Nanoseconds since 1970, rounded down.
@@ -118,8 +136,8 @@ mod tests {
         let system = Clock::new(ClockKind::SystemTime, 5, START, 3);
         assert_eq!(system.time_ns(EPOCH_FILETIME + 12), 1_200);
         for (clock, ticks) in [(counter, 1_001), (cycles, 26), (system, EPOCH_FILETIME + 12)] {
-            assert_eq!(clock.ticks(clock.time_ns(ticks)), ticks);
-            assert!(clock.time_ns(clock.ticks(clock.time_ns(ticks) + 1)) > clock.time_ns(ticks));
+            assert_eq!(clock.ticks_at(clock.time_ns(ticks)), ticks);
+            assert!(clock.time_ns(clock.ticks_at(clock.time_ns(ticks) + 1)) > clock.time_ns(ticks));
         }
         assert_eq!((filetime_ns(0), filetime_ns(START)), (None, Some(700)));
     }
@@ -131,8 +149,8 @@ mod tests {
                 let clock = Clock::new(ClockKind::Cycles, ticks, i64::MIN, rate);
                 clock.time_ns(i64::MIN);
                 clock.time_ns(i64::MAX);
-                clock.ticks(i64::MIN);
-                clock.ticks(i64::MAX);
+                clock.ticks_at(i64::MIN);
+                clock.ticks_at(i64::MAX);
             }
         }
     }

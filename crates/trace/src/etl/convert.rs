@@ -7,6 +7,7 @@ use super::log_header::LogHeader;
 use super::record::{Origin, Record};
 use super::stacks::{Number, Numbers, Waiting};
 use super::survey::Survey;
+use super::times::{Bounds, Deferred};
 use crate::event::{Event, Frame, Image, Interrupt, Kind, Power, PowerKind, Sample, Switch};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,10 +33,12 @@ pub struct Converter {
     running: Vec<Option<u32>>,
     /// Since when each processor runs its idle thread.
     idle_since: Vec<Option<i64>>,
+    bounds: Bounds,
+    deferred: Deferred,
 }
 
 impl Converter {
-    pub fn new(header: &LogHeader, survey: Survey, log: &mut Log) -> Converter {
+    pub fn new(header: &LogHeader, survey: Survey, bounds: Bounds, log: &mut Log) -> Converter {
         log.sample_interval_ns = survey.sample_interval_ns;
         Converter {
             clock: header.clock,
@@ -47,6 +50,8 @@ impl Converter {
             states: threads::STATES.iter().map(|&name| name.into()).collect(),
             running: vec![None; CPUS_MAX],
             idle_since: vec![None; CPUS_MAX],
+            bounds,
+            deferred: Deferred::new(header, bounds, CPUS_MAX),
         }
     }
 
@@ -58,7 +63,7 @@ impl Converter {
         for device in self.survey.devices() {
             sink(Event::Device(device));
         }
-        self.images = self.survey.images(&self.clock).into();
+        self.images = self.survey.images(&self.clock, &self.bounds).into();
         self.images_until(None, sink);
     }
 
@@ -114,9 +119,12 @@ impl Converter {
         }
     }
 
-    fn interrupt(&self, kind: Kind, record: &Record<'_>, sink: Sink<'_>) -> Option<()> {
+    fn interrupt(&mut self, kind: Kind, record: &Record<'_>, sink: Sink<'_>) -> Option<()> {
         let run = interrupts::parse(kind, record)?;
-        if run.start_ticks > record.ticks {
+        let is_threaded = kind == Kind::ThreadedDpc;
+        let is_dpc = matches!(kind, Kind::Dpc | Kind::TimerDpc);
+        let (start, end) = (run.start_ticks, record.ticks);
+        if !self.deferred.check(record.cpu, start, end, is_threaded, is_dpc) {
             return None;
         }
         sink(Event::Interrupt(Interrupt {
@@ -151,9 +159,14 @@ impl Converter {
             log.coverage.events_other += 1;
             return;
         };
-        let before_ns = found.before_us.and_then(|us| i64::try_from(us.checked_mul(1_000)?).ok());
+        let time_ns = self.clock.time_ns(record.ticks);
+        // The clock of a machine counts from its start at the earliest.
+        let before_ns = found
+            .before_us
+            .and_then(|us| i64::try_from(us.checked_mul(1_000)?).ok())
+            .filter(|before_ns| (0..=time_ns).contains(before_ns));
         sink(Event::Power(Power {
-            time_ns: self.clock.time_ns(record.ticks).saturating_sub(before_ns.unwrap_or(0)),
+            time_ns: time_ns - before_ns.unwrap_or(0),
             cpu,
             kind: PowerKind::Frequency,
             value: u64::from(found.mhz) * 1_000,

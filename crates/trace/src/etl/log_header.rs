@@ -28,6 +28,10 @@ pub struct LogHeader {
     /// `None` if the number is not known.
     pub clock_kind: Option<ClockKind>,
     pub clock: Clock,
+    /// When the log began and ended, if that is known.
+    pub ticks: Option<(i64, i64)>,
+    /// What cannot be.
+    pub damaged: Option<&'static str>,
     /// `None` if the buffers are not compressed, or with an unknown algorithm.
     pub algorithm: Option<Algorithm>,
 }
@@ -66,6 +70,25 @@ impl LogHeader {
             _ => signed(after + 8)?,
         };
         let kind = clock_kind.unwrap_or(ClockKind::PerformanceCounter);
+        let (start, end) = (signed(after + 16)?, signed(16)?);
+        let is_started = clock::is_date(start);
+        let damaged = match (is_started, kind == ClockKind::SystemTime || clock::is_rate(rate)) {
+            (true, true) => None,
+            (false, _) => Some("the start time in the header of the log"),
+            (_, false) => Some("the frequency of the clock in the header of the log"),
+        };
+        // Without a date the log begins in 1970.
+        let since_1970 = if is_started { start } else { clock::EPOCH_FILETIME };
+        let clock = Clock::new(kind, record.ticks, since_1970, rate);
+        // A log that was not closed has no end.
+        let length = end.checked_sub(start).filter(|length| is_started && *length >= 0);
+        let ticks = length.map(|length| match kind {
+            ClockKind::SystemTime => (start, end),
+            _ => {
+                let length = clock.ticks(length.saturating_mul(100));
+                (record.ticks, record.ticks.saturating_add(length))
+            }
+        });
         Some(LogHeader {
             buffer_bytes: usize::try_from(u32_at(fields, 0)?).ok()?,
             build: u32_at(fields, 8)?,
@@ -76,10 +99,31 @@ impl LogHeader {
             events_lost: u32_at(fields, 48)?,
             buffers_lost: u32_at(fields, after + 28)?,
             clock_kind,
-            clock: Clock::new(kind, record.ticks, signed(after + 16)?, rate),
+            clock,
+            ticks,
+            damaged,
             algorithm: (mode & MODE_COMPRESSED != 0)
                 .then(|| super::buffer::algorithm(state))
                 .flatten(),
         })
+    }
+
+    /// A header with this clock only.
+    #[cfg(test)]
+    pub fn for_tests(clock: Clock) -> LogHeader {
+        LogHeader {
+            buffer_bytes: 65_536,
+            build: 0,
+            cpus: 1,
+            cpu_mhz: 0,
+            ticks_per_second: 10_000_000,
+            events_lost: 0,
+            buffers_lost: 0,
+            clock_kind: Some(ClockKind::PerformanceCounter),
+            clock,
+            ticks: None,
+            damaged: None,
+            algorithm: None,
+        }
     }
 }

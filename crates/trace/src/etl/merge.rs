@@ -7,6 +7,8 @@
 use super::index::{self, Entry};
 use super::log_header::LogHeader;
 use super::record::{self, Next, Position, Record};
+use super::times::{self, Bounds};
+use crate::order::Order;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -19,17 +21,41 @@ const OPEN_MAX: usize = 16_384;
 const STEP_RECORDS: usize = 4_096;
 
 /// An open buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
     records: Vec<u8>,
     position: Position,
+    order: Order,
     cpu: u32,
+}
+
+impl Open {
+    /// Moves to the next record whose time can be. Returns its time, if it has one, and how many records were left
+    /// out.
+    #[inline]
+    fn advance(&mut self, bounds: &Bounds) -> (Option<i64>, u64) {
+        let mut left_out = 0;
+        loop {
+            let rest = self.position.rest(&self.records);
+            let Some(ticks) = record::ticks(rest) else { return (None, left_out) };
+            let following = record::stride_bytes(rest).and_then(|stride| rest.get(stride..));
+            let next = following.and_then(record::ticks).filter(|&next| bounds.contain(next));
+            if bounds.contain(ticks) && self.order.check(ticks, next) {
+                return (Some(ticks), left_out);
+            }
+            match self.position.next(&self.records, self.cpu) {
+                Next::Record(_) => left_out += 1,
+                _ => return (None, left_out),
+            }
+        }
+    }
 }
 
 /// The merge while it runs.
 #[derive(Debug)]
 pub struct Merge {
     log: LogHeader,
+    bounds: Bounds,
     entries: Vec<Entry>,
     /// Number of the next buffer to open.
     next: usize,
@@ -42,13 +68,16 @@ pub struct Merge {
     last_ticks: i64,
     /// Records that were older than the one before.
     pub out_of_order: u64,
+    /// Records that were left out because their time cannot be.
+    pub damaged: u64,
 }
 
 impl Merge {
     /// A merge of buffers, which are sorted by the times of their first events.
-    pub fn new(log: LogHeader, entries: Vec<Entry>) -> Merge {
+    pub fn new(log: LogHeader, entries: Vec<Entry>, bounds: Bounds) -> Merge {
         Merge {
             log,
+            bounds,
             entries,
             next: 0,
             heap: BinaryHeap::new(),
@@ -58,6 +87,7 @@ impl Merge {
             raw: Vec::new(),
             last_ticks: i64::MIN,
             out_of_order: 0,
+            damaged: 0,
         }
     }
 
@@ -104,7 +134,8 @@ impl Merge {
                 self.last_ticks = self.last_ticks.max(record.ticks);
             }
             f(&record);
-            let next = record::ticks(buffer.position.rest(&buffer.records));
+            let (next, left_out) = buffer.advance(&self.bounds);
+            self.damaged += left_out;
             top.0.0 = next.unwrap_or(ticks);
         } else {
             PeekMut::pop(top);
@@ -128,15 +159,19 @@ impl Merge {
                 return Ok(());
             }
             let place = self.free.pop().unwrap_or_else(|| {
-                self.open.push(Open::default());
+                let (records, position) = (Vec::new(), Position::default());
+                self.open.push(Open { records, position, order: times::order(&self.log), cpu: 0 });
                 self.open.len() - 1
             });
             let Some(buffer) = self.open.get_mut(place) else { return Ok(()) };
             index::load(source, &self.log, entry, &mut self.raw, &mut buffer.records)?;
             self.open_bytes += buffer.records.len();
             buffer.position = Position::default();
+            buffer.order = times::order(&self.log);
             buffer.cpu = entry.header.cpu;
-            self.heap.push(Reverse((entry.ticks, self.next, place)));
+            let (first, left_out) = buffer.advance(&self.bounds);
+            self.damaged += left_out;
+            self.heap.push(Reverse((first.unwrap_or(entry.ticks), self.next, place)));
             self.next += 1;
         }
         Ok(())

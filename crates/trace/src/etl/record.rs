@@ -169,6 +169,13 @@ pub fn ticks(bytes: &[u8]) -> Option<i64> {
     u64_at(bytes, at).map(|ticks| ticks as i64).filter(|&ticks| ticks != 0)
 }
 
+/// Bytes from the record at the start of `bytes` to the next one.
+#[inline]
+pub fn stride_bytes(bytes: &[u8]) -> Option<usize> {
+    let at = if matches!(u8_at(bytes, 2)?, 1..=4 | 16 | 17) { 4 } else { 0 };
+    Some((usize::from(u16_at(bytes, at)?) + 7) & !7).filter(|&stride| stride > 0)
+}
+
 /// The records of one buffer, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {

@@ -7,10 +7,11 @@ mod modules;
 mod reading;
 
 pub use dictionary::Dictionary;
-pub use reading::Reading;
+pub use reading::{Found, Reading};
 
 use super::clock::Clock;
 use super::kernel::config::{NumaNode, ProcessorNumber};
+use super::times::Bounds;
 use crate::event::{Cpu, Device, Image};
 use devices::Devices;
 use foldhash::HashMap;
@@ -62,8 +63,8 @@ impl Threads {
 
 impl Survey {
     /// All images with their PDB files: those that were always there first, then by time.
-    pub fn images(&mut self, clock: &Clock) -> Vec<Image> {
-        self.modules.take(clock)
+    pub fn images(&mut self, clock: &Clock, bounds: &Bounds) -> Vec<Image> {
+        self.modules.take(clock, bounds)
     }
 
     /// Devices that interrupt, and network adapters.

@@ -7,7 +7,7 @@ fn read(text: &str) -> (Vec<Event>, Coverage) {
     let mut reader = State::default();
     let mut events = Vec::new();
     for line in text.lines() {
-        reader.line(Some(line), &mut |event| events.push(event));
+        reader.line(Some(line), &[], &mut |event| events.push(event));
     }
     reader.finish(&mut |event| events.push(event));
     (events, reader.coverage())
@@ -105,7 +105,7 @@ a-1 [000] d... 1.000005: softirq_exit: vec=1 [action=TIMER]
     assert_eq!(coverage.damaged, 3);
     assert_eq!(coverage.first_damaged.as_deref(), Some("line 2: a-1 [000] d... 1.0000"));
     let mut reader = State::default();
-    reader.line(None, &mut |_| {});
+    reader.line(None, &[], &mut |_| {});
     let damaged = reader.coverage().first_damaged;
     assert_eq!(damaged.as_deref(), Some("line 1: too long, or not text"));
 }

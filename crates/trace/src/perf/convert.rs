@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::features::{self, KERNEL, hexadecimal, is_of_kernel};
 use super::header::{Attribute, Attributes, Header, Source};
 use super::mappings::Mappings;
+use super::queue::{Key, Lane};
 use super::sample::{Sample, addresses};
 use super::stream::{self, Record};
 use crate::bytes::{Order, until_zero};
@@ -91,22 +92,33 @@ impl Converter {
         Coverage { clock, limited, ..coverage }
     }
 
-    /// Attribute and time by which a record is put in order; `None` if it is used at once.
-    pub fn key(&self, record: Record<'_>) -> Option<(usize, u64)> {
+    /// Times of the first and last sample, if the file says them.
+    pub fn sample_times(&self) -> Option<(u64, u64)> {
+        features::sample_times(&self.features, self.order)
+    }
+
+    /// By what a record is put in order; `None` if it is used at once.
+    pub fn key(&self, record: Record<'_>) -> Option<Key> {
         if record.kind >= USER_MIN {
             return None;
         }
         let is_sample = record.kind == SAMPLE;
         let Some(found) = self.attributes.find(is_sample, record.body, self.order) else {
             // Records that `perf` makes by itself belong to no event.
-            return Some((usize::from(u16::MAX), 0));
+            let attribute = usize::from(u16::MAX);
+            return Some(Key { attribute, time: 0, lane: None, is_sample });
         };
         let layout = self.attributes.all.get(found)?.layout;
-        let time = match is_sample {
-            true => layout.sample(record.body, self.order).and_then(|sample| sample.time),
-            false => layout.trailer(record.body, self.order).time,
+        let (time, cpu) = if is_sample {
+            let sample = layout.sample(record.body, self.order).unwrap_or_default();
+            (sample.time, sample.cpu)
+        } else {
+            let trailer = layout.trailer(record.body, self.order);
+            (trailer.time, trailer.cpu)
         };
-        Some((found, time.unwrap_or(0)))
+        let id = layout.id(is_sample, record.body, self.order);
+        let lane = id.map(Lane::Id).or(cpu.map(Lane::Cpu));
+        Some(Key { attribute: found, time: time.unwrap_or(0), lane, is_sample })
     }
 
     /// A record that `perf` wrote about the recording.
@@ -205,7 +217,9 @@ impl Converter {
             let what = "samples without time or processor (perf record -a has both)";
             return self.linux.damaged(|| what.to_owned());
         };
-        self.linux.count(cpu, time_ns, sink);
+        if !self.linux.count(cpu, time_ns, || None, sink) {
+            return;
+        }
         let is_clock = match attribute.source {
             Source::Tracepoint(id) => return self.tracepoint(id, cpu, time_ns, one, sink),
             Source::Other => return self.linux.other(),
@@ -291,7 +305,12 @@ impl Converter {
     }
 
     /// The trace ends.
-    pub fn finish(&mut self, late: u64, sink: &mut dyn FnMut(Event)) {
+    pub fn finish(&mut self, late: u64, damaged: u64, sink: &mut dyn FnMut(Event)) {
+        if damaged > 0 {
+            self.linux.coverage.damaged += damaged;
+            let first = &mut self.linux.coverage.first_damaged;
+            first.get_or_insert_with(|| "times of records".to_owned());
+        }
         if late > 0 {
             self.linux.coverage.damaged += late;
             let first = &mut self.linux.coverage.first_damaged;

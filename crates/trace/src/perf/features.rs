@@ -13,8 +13,9 @@ pub const BUILD_ID: u64 = 2;
 const CPUS: u64 = 7;
 const CPU_TOPOLOGY: u64 = 13;
 const NUMA_TOPOLOGY: u64 = 14;
+const SAMPLE_TIME: u64 = 21;
 /// The sections that are read.
-pub const USED: [u64; 5] = [TRACING_DATA, BUILD_ID, CPUS, CPU_TOPOLOGY, NUMA_TOPOLOGY];
+pub const USED: [u64; 6] = [TRACING_DATA, BUILD_ID, CPUS, CPU_TOPOLOGY, NUMA_TOPOLOGY, SAMPLE_TIME];
 
 /// Most processors and nodes of a machine.
 const CPUS_MAX: u32 = 8192;
@@ -74,6 +75,13 @@ fn list(text: &str) -> impl Iterator<Item = u32> {
         range.map_or(0..0, |(first, last)| first..last + 1)
     });
     numbers.take(CPUS_MAX as usize)
+}
+
+/// Times of the first and the last sample, if `perf record` wrote them.
+pub fn sample_times(features: &BTreeMap<u64, Vec<u8>>, order: Order) -> Option<(u64, u64)> {
+    let section = features.get(&SAMPLE_TIME)?;
+    let (first, last) = (order.u64(section, 0)?, order.u64(section, 8)?);
+    (0 < first && first <= last).then_some((first, last))
 }
 
 /// Where the processors are, as far as the sections say.

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use foldhash::HashMap;
 
 use super::sample::Layout;
-use crate::bytes::{Order, read_block};
+use crate::bytes::{Order, read_block, seek_to};
 
 /// First bytes, in either byte order.
 pub const MAGIC: [(&[u8; 8], Order); 2] = [(b"PERFILE2", Order::Little), (b"2ELIFREP", Order::Big)];
@@ -172,8 +172,11 @@ impl Header {
             self.damaged = Some("attributes");
             return Ok(());
         };
-        source.seek(SeekFrom::Start(at))?;
-        let Some(block) = read_block(source, length, most)? else {
+        let block = match seek_to(source, at)? {
+            true => read_block(source, length, most)?,
+            false => None,
+        };
+        let Some(block) = block else {
             self.damaged = Some("attributes");
             return Ok(());
         };
@@ -181,8 +184,14 @@ impl Header {
             let place = bytes.get(place_at..).unwrap_or_default();
             let ids_at = self.order.u64(place, 0).unwrap_or(0);
             let ids_bytes = self.order.u64(place, 8).unwrap_or(0);
-            source.seek(SeekFrom::Start(ids_at))?;
-            let ids = read_block(source, ids_bytes, 8 * IDS_MAX as u64)?.unwrap_or_default();
+            let ids = match seek_to(source, ids_at)? {
+                true => read_block(source, ids_bytes, 8 * IDS_MAX as u64)?,
+                false => None,
+            };
+            if ids.is_none() {
+                self.damaged = Some("numbers of events");
+            }
+            let ids = ids.unwrap_or_default();
             match Attribute::parse(bytes, self.order) {
                 Some(attribute) => self.attributes.add(attribute, &ids, self.order),
                 None => self.damaged = Some("attributes"),
@@ -194,8 +203,11 @@ impl Header {
     /// The places of the sections follow the records, in the order of their numbers.
     fn read_features(&mut self, source: &mut (impl Read + Seek), bits: &[u8]) -> io::Result<()> {
         let table_at = self.data_at.saturating_add(self.data_bytes.unwrap_or(0));
-        source.seek(SeekFrom::Start(table_at))?;
         let order = self.order;
+        if !seek_to(source, table_at)? {
+            self.damaged = Some("the file is cut: it has no feature sections");
+            return Ok(());
+        }
         let is_there = |feature: u64| {
             let word = order.u64(bits, (feature / 64 * 8) as usize).unwrap_or(0);
             word >> (feature % 64) & 1 == 1
@@ -210,8 +222,11 @@ impl Header {
                 continue;
             }
             let (at, length) = (order.u64(place, 0), order.u64(place, 8));
-            source.seek(SeekFrom::Start(at.unwrap_or(u64::MAX)))?;
-            match read_block(source, length.unwrap_or(u64::MAX), FEATURE_BYTES_MAX)? {
+            let section = match seek_to(source, at.unwrap_or(u64::MAX))? {
+                true => read_block(source, length.unwrap_or(u64::MAX), FEATURE_BYTES_MAX)?,
+                false => None,
+            };
+            match section {
                 Some(section) => drop(self.features.insert(feature, section)),
                 None => self.damaged = Some("feature sections"),
             }

@@ -142,7 +142,7 @@ impl Clocks {
                     during,
                     weight_ns: i64::try_from(one.period_ns).ok(),
                 };
-                linux.count(of, time_ns, &mut |_| {});
+                linux.count_live(time_ns);
                 linux.sample(sample, frames, sink);
             }
         }

@@ -231,7 +231,7 @@ impl Tracefs {
         self.clocks.until(Some(cpu), time, self.offset_ns, &mut self.linux, sink);
         let time_ns = super::time_of_day(time, self.offset_ns);
         // Where the processors are is known: the recorder lists them.
-        self.linux.count(cpu, time_ns, &mut |_| {});
+        self.linux.count_live(time_ns);
         let id = self.layout.order.u16(bytes, 0);
         let Some(known) = id.and_then(|id| self.events.get(&id)) else { return self.linux.other() };
         let fields = Record { format: &known.format, bytes, order: self.layout.order };

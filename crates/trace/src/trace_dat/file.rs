@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::clock::Clock;
 use super::compression::Compression;
 use super::pages::{PAGE_BYTES_MAX, Place};
-use crate::bytes::{Order, read_block, read_number, read_text, until_zero};
+use crate::bytes::{Order, read_block, read_number, read_text, seek_to, until_zero};
 use crate::linux::tracing::{self, Prefix, Tracing};
 
 /// Largest section or option that is read.
@@ -181,7 +181,9 @@ impl File {
         source: &mut (impl Read + Seek),
         at: u64,
     ) -> io::Result<Option<(u64, u64)>> {
-        source.seek(SeekFrom::Start(at))?;
+        if !seek_to(source, at)? {
+            return Ok(None);
+        }
         let header = read_block(source, 16, 16)?;
         Ok(header.and_then(|header| {
             let flags = self.order.u16(&header, 2)?;

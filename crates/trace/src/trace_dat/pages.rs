@@ -1,9 +1,9 @@
 //! Pages of one processor, one after the other, plain or in compressed chunks.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 
 use super::compression::Compression;
-use crate::bytes::{Order, read_block, read_number};
+use crate::bytes::{Order, read_block, read_number, seek_to};
 
 /// Largest page of the ring buffer (`buffer_subbuf_size_kb`), and largest chunk of compressed pages.
 pub const PAGE_BYTES_MAX: u32 = 1 << 20;
@@ -60,7 +60,8 @@ impl Pages {
     /// Most bytes that it has in memory.
     pub fn bytes_max(&self) -> usize {
         let chunk = self.compression.map_or(0, |_| CHUNK_BYTES_MAX as usize);
-        self.page_bytes + chunk
+        // Two pages are ahead.
+        3 * self.page_bytes + chunk
     }
 
     /// Reads the next page. A page that is cut at the end of the file is damaged.
@@ -82,21 +83,33 @@ impl Pages {
         if length == 0 {
             return Ok(Next::End);
         }
-        source.seek(SeekFrom::Start(self.at))?;
+        if !seek_to(source, self.at)? {
+            self.end = self.at;
+            return Ok(Next::Damaged);
+        }
         let read = source.by_ref().take(length).read_to_end(&mut self.page)?;
         self.at = self.at.saturating_add(read as u64);
         if (read as u64) < length {
             self.end = self.at;
         }
-        Ok(if read as u64 == length { Next::Page } else { Next::Damaged })
+        // A page begins with its time.
+        let is_zero = self.page.iter().all(|&byte| byte == 0);
+        Ok(if read as u64 == length && !is_zero { Next::Page } else { Next::Damaged })
     }
 
     fn read_chunk(&mut self, source: &mut (impl Read + Seek)) -> io::Result<Next> {
         let Some((compression, order)) = self.compression else { return Ok(Next::End) };
-        if self.at >= self.end && self.chunks_left.is_none() {
-            return Ok(Next::End);
+        if self.chunks_left == Some(0) || self.at >= self.end && self.chunks_left.is_none() {
+            // A count of chunks that is too small leaves some of them out.
+            let is_whole = self.at >= self.end;
+            self.at = self.end;
+            return Ok(if is_whole { Next::End } else { Next::Damaged });
         }
-        source.seek(SeekFrom::Start(self.at))?;
+        if !seek_to(source, self.at)? {
+            self.at = self.end;
+            self.chunks_left = Some(0);
+            return Ok(Next::Damaged);
+        }
         let left = match self.chunks_left {
             Some(left) => left,
             None => {
@@ -106,7 +119,7 @@ impl Pages {
         };
         self.chunks_left = left.checked_sub(1).or(Some(0));
         if left == 0 {
-            return Ok(Next::End);
+            return self.read_chunk(source);
         }
         let packed_bytes = read_number::<4>(source, order)?;
         let plain_bytes = read_number::<4>(source, order)?;

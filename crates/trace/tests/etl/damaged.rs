@@ -64,6 +64,35 @@ fn a_log_that_is_cut_keeps_the_events_before_the_cut() {
     }
 }
 
+/// Each bit of a time that is worth more than minutes, at the beginning, in the middle and at the end of buffers.
+#[test]
+fn a_damaged_time_does_not_stretch_the_log() {
+    let whole = log(Compression::None);
+    let (all, before) = check(&whole).unwrap();
+    for number in 0..4_i64 {
+        for step in [0, 5, PER_BUFFER as i64 - 1] {
+            let end = T + 1_000 * number + 10 * step;
+            for time in [end - 4, end] {
+                let places = whole.windows(8).enumerate();
+                let place = places.filter(|(_, bytes)| *bytes == time.to_le_bytes()).last();
+                let at = place.unwrap().0;
+                for bit in 32..64 {
+                    let mut changed = whole.clone();
+                    changed[at + bit / 8] ^= 1 << (bit % 8);
+                    let (events, log) = check(&changed).unwrap();
+                    let times = |log: &Log| (log.coverage.start_ns, log.coverage.end_ns);
+                    let ends_before = before.coverage.end_ns;
+                    // The last event of the log may be the damaged one.
+                    assert!(log.coverage.end_ns <= ends_before, "{number} {step} {bit}");
+                    assert_eq!(times(&log).0, times(&before).0, "{number} {step} {bit}");
+                    assert_eq!(log.coverage.damaged, 1, "{number} {step} {bit}");
+                    assert_eq!(interrupts(&events).count(), interrupts(&all).count() - 1);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_damaged_buffer_does_not_hide_the_next_one() {
     let mut bytes = log(Compression::None);

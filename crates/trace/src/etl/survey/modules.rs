@@ -3,6 +3,7 @@
 use super::super::clock::Clock;
 use super::super::kernel::file_name;
 use super::super::kernel::images::{RawImage, Reason, Symbols};
+use super::super::times::Bounds;
 use crate::event::Image;
 use foldhash::{HashMap, HashSet};
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Modules {
 
     /// All images; afterwards none are left. An image has a time if it was loaded during the
     /// recording. What the rundown at the end names was usually loaded or there at the start.
-    pub fn take(&mut self, clock: &Clock) -> Vec<Image> {
+    pub fn take(&mut self, clock: &Clock, bounds: &Bounds) -> Vec<Image> {
         let mut found = std::mem::take(&mut self.images);
         found.sort_by_key(|image| (image.process, image.base, image.reason, image.ticks));
         found.dedup_by(|later, earlier| {
@@ -85,7 +86,8 @@ impl Modules {
         let mut images: Vec<Image> = found
             .into_iter()
             .map(|image| Image {
-                time_ns: (image.reason == Reason::Load).then(|| clock.time_ns(image.ticks)),
+                time_ns: (image.reason == Reason::Load && bounds.contain(image.ticks))
+                    .then(|| clock.time_ns(image.ticks)),
                 base: image.base,
                 size_bytes: image.size_bytes,
                 name: image.name,

@@ -5,7 +5,8 @@ use crate::etl::Log;
 use crate::etl::index::{BUFFERS_MAX, Buffer, Buffers, Entry};
 use crate::etl::kernel::{self, config, group, images, power, samples, stacks, threads};
 use crate::etl::log_header::LogHeader;
-use crate::etl::record::{Next, Origin, Position, Record};
+use crate::etl::record::{self, Next, Origin, Position, Record};
+use crate::etl::times::{self, Bounds, Span};
 use crate::windows;
 use foldhash::{HashMap, HashMapExt as _};
 use std::io::{self, Read, Seek};
@@ -31,9 +32,21 @@ pub struct Reading {
     recent: [Option<Recent>; RECENT],
     /// Which of them is replaced next.
     oldest: usize,
-    ticks: Option<(i64, i64)>,
+    /// Times of the events of each buffer.
+    spans: Vec<Span>,
     /// What the log says about SMB, if operations are wanted.
     windows: Option<Box<windows::Survey>>,
+}
+
+/// What the first reading found.
+#[derive(Debug)]
+pub struct Found {
+    /// Buffers that the second reading needs, by time.
+    pub entries: Vec<Entry>,
+    /// Which times can be.
+    pub bounds: Bounds,
+    pub survey: Survey,
+    pub windows: Option<Box<windows::Survey>>,
 }
 
 /// Events of one origin.
@@ -58,7 +71,7 @@ impl Reading {
             providers: HashMap::new(),
             recent: [None; RECENT],
             oldest: 0,
-            ticks: None,
+            spans: Vec::new(),
         }
     }
 
@@ -88,8 +101,8 @@ impl Reading {
         Ok(true)
     }
 
-    /// What was found, and the buffers that the second reading needs, by time.
-    pub fn finish(mut self, log: &mut Log) -> (Vec<Entry>, Survey, Option<Box<windows::Survey>>) {
+    /// What was found.
+    pub fn finish(mut self, log: &mut Log) -> Found {
         let kernel = self.kernel.iter().zip(0..=u16::MAX).filter(|(count, _)| **count > 0);
         log.counts.extend(kernel.map(|(&count, number)| {
             let [group, opcode] = number.to_be_bytes();
@@ -100,18 +113,23 @@ impl Reading {
         }
         log.counts.extend(self.providers);
         let clock = self.buffers.log().clock;
-        log.coverage.start_ns = self.ticks.map(|(first, _)| clock.time_ns(first));
-        log.coverage.end_ns = self.ticks.map(|(_, last)| clock.time_ns(last));
+        let (bounds, range) = times::bounds(self.buffers.log(), &self.spans);
+        log.coverage.start_ns = range.map(|(first, _)| clock.time_ns(first));
+        log.coverage.end_ns = range.map(|(_, last)| clock.time_ns(last));
         self.survey.dictionary.sort();
+        for entry in &mut self.entries {
+            entry.ticks = entry.ticks.clamp(bounds.first, bounds.last);
+        }
         self.entries.sort_by_key(|entry| entry.ticks);
-        (self.entries, self.survey, self.windows)
+        Found { entries: self.entries, bounds, survey: self.survey, windows: self.windows }
     }
 
     /// Reads the records of a buffer. Returns the time of the first one if the second reading needs
     /// any of them.
     fn buffer(&mut self, records: &[u8], buffer: &Buffer, log: &mut Log) -> Option<i64> {
         let mut position = Position::default();
-        let (mut first, mut is_needed) = (None, false);
+        let (mut span, mut is_needed) = (None, false);
+        let mut order = times::order(self.buffers.log());
         loop {
             match position.next(records, buffer.header.cpu) {
                 Next::End => break,
@@ -121,24 +139,29 @@ impl Reading {
                 }
                 Next::Record(record) => {
                     log.coverage.events += 1;
-                    is_needed |= self.record(&record, log);
-                    if record.ticks != 0 && first.is_none() {
-                        first = Some(record.ticks);
+                    let is_timed = record.ticks != 0
+                        && record.origin != (Origin::Kernel { group: 0, opcode: 0 });
+                    let next = || record::ticks(position.rest(records));
+                    if is_timed {
+                        if !order.check(record.ticks, next()) {
+                            continue;
+                        }
+                        Span::add(&mut span, record.ticks);
                     }
+                    is_needed |= self.record(&record, log);
                 }
             }
         }
-        first.filter(|_| is_needed)
+        let span = span?;
+        if self.spans.len() < BUFFERS_MAX {
+            self.spans.push(span);
+        }
+        is_needed.then_some(span.first)
     }
 
     /// Remembers what the record says. Returns whether the second reading needs it.
     #[inline]
     fn record(&mut self, record: &Record<'_>, log: &mut Log) -> bool {
-        if record.origin != (Origin::Kernel { group: 0, opcode: 0 }) && record.ticks != 0 {
-            let (first, last) = self.ticks.get_or_insert((record.ticks, record.ticks));
-            *first = record.ticks.min(*first);
-            *last = record.ticks.max(*last);
-        }
         match record.origin {
             Origin::Kernel { group, opcode } => {
                 let number = usize::from(u16::from_be_bytes([group, opcode]));
