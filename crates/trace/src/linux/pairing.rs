@@ -73,12 +73,19 @@ impl Pairing {
             self.starts_unmatched += 1;
             return self.begin(cpu, begin);
         }
-        let mut raised = None;
+        let (mut raised, mut lost) = (None, 0);
         if begin.kind == Kind::Softirq {
+            // Softirqs of a processor do not interrupt each other: the end of the one before is missing.
+            let before = state.open.iter().position(|(open, _)| open.kind == Kind::Softirq);
+            if let Some(place) = before {
+                lost = (state.open.len() - place) as u64;
+                state.open.truncate(place);
+            }
             let vector = begin.vector.map_or(usize::MAX, |vector| vector as usize);
             raised = state.raised_ns.get_mut(vector).and_then(Option::take);
         }
         state.open.push((begin, raised));
+        self.starts_unmatched += lost;
     }
 
     /// A handler ends: the interrupt, if its beginning is known.
@@ -186,6 +193,16 @@ mod tests {
         let softirq = pairing.end(0, Kind::Softirq, Some(3), 20).unwrap();
         assert_eq!((softirq.start_ns, softirq.raised_ns), (Some(10), Some(5)));
         assert_eq!((pairing.starts_unmatched, pairing.ends_unmatched), (0, 1));
+    }
+
+    #[test]
+    fn a_softirq_ends_before_the_next_one_begins() {
+        let mut pairing = Pairing::default();
+        pairing.begin(0, begin(Kind::Softirq, 3, 10));
+        pairing.begin(0, begin(Kind::Softirq, 1, 20));
+        assert!(pairing.end(0, Kind::Softirq, Some(1), 25).is_some());
+        assert_eq!(pairing.end(0, Kind::Softirq, Some(3), 900), None);
+        assert_eq!((pairing.starts_unmatched, pairing.ends_unmatched), (1, 1));
     }
 
     #[test]
