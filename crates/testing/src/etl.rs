@@ -27,6 +27,8 @@ pub struct Builder {
     /// Time of the header by the log's clock, and as FILETIME.
     pub start_ticks: i64,
     pub start_filetime: i64,
+    /// Time from there to the end of the log, in units of 100 ns.
+    pub length: i64,
     pub cpus: u32,
     pub buffer_bytes: usize,
     pub compression: Compression,
@@ -68,6 +70,7 @@ impl Default for Builder {
             build: 20_348,
             start_ticks: 1_000_000,
             start_filetime: START_FILETIME,
+            length: 20_000_000,
             cpus: 4,
             buffer_bytes: 4_096,
             compression: Compression::None,
@@ -121,7 +124,7 @@ impl Builder {
         out.extend([10, 0, 1, 5]);
         out.extend(self.build.to_le_bytes());
         out.extend(self.cpus.to_le_bytes());
-        out.extend((self.start_filetime + 20_000_000).to_le_bytes());
+        out.extend((self.start_filetime + self.length).to_le_bytes());
         for field in [156_250, 0, mode, buffers as u32 + 1, 1] {
             out.extend(u32::to_le_bytes(field));
         }

@@ -73,6 +73,7 @@ impl Log {
     /// Adds an event. Those of one instant are written by one processor, which keeps their order.
     fn event(&mut self, head: &Manifest<'_>, time_ns: i64, fields: &[u8]) {
         let ticks = self.ticks(time_ns);
+        self.builder.length = self.builder.length.max(ticks - self.builder.start_ticks);
         let needed = 80 + fields.len() + 128;
         let place = ticks.rem_euclid(CPUS as i64) as usize;
         if self.buffers[place].filled_bytes() + needed > BUFFER_BYTES {

@@ -9,6 +9,10 @@ use crate::order::{Order, TOLERANCE_NS};
 /// How far an event may be before the begin and after the end that the header says.
 const BEGIN_TOLERANCE_NS: i64 = 1_000_000_000;
 const END_TOLERANCE_NS: i64 = 10_000_000_000;
+/// How far buffers can be outside of what the header says, and from each other there.
+const EXTENSION_MAX_NS: i64 = 3_600_000_000_000;
+/// That many buffers with one or two events outside of the header's times are not damaged.
+const OUTSIDE_MIN: usize = 3;
 /// Where the header does not say when the log ended: the longest time without a buffer.
 const GAP_MAX_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
@@ -34,13 +38,15 @@ impl Bounds {
         if let Some((start, end)) = header.ticks {
             // The frequency of cycles is known in MHz.
             let inexact = end.saturating_sub(start) / 64;
-            let said = Bounds {
-                first: start.saturating_sub(ticks(BEGIN_TOLERANCE_NS)),
-                last: end.saturating_add(ticks(END_TOLERANCE_NS)).saturating_add(inexact),
+            let widened = |bounds: Bounds| Bounds {
+                first: bounds.first.saturating_sub(ticks(BEGIN_TOLERANCE_NS)),
+                last: bounds.last.saturating_add(ticks(END_TOLERANCE_NS)).saturating_add(inexact),
             };
+            let said = widened(Bounds { first: start, last: end });
             let agree = spans.iter().filter(|span| said.contain(span.inner)).count();
             if 2 * agree >= spans.len() {
-                return said;
+                let extended = Bounds { first: start, last: end };
+                return widened(extended.extended(ticks(EXTENSION_MAX_NS), spans));
             }
         }
         let mut inner: Vec<i64> = spans.iter().map(|span| span.inner).collect();
@@ -58,6 +64,38 @@ impl Bounds {
             Ok(ticks) | Err(ticks) => ticks,
         };
         Bounds { first: value(first).saturating_sub(gap), last: value(last).saturating_add(gap) }
+    }
+}
+
+impl Bounds {
+    /// With the buffers that are not further from the bounds than `reach`: the header of a log that still grew, or was
+    /// merged, is older than its last events. A buffer counts if it has an event between two others, or if there are
+    /// some such buffers: damage is single.
+    fn extended(mut self, reach: i64, spans: &[Span]) -> Bounds {
+        let beyond = |one: i64| one.saturating_sub(self.last).max(self.first.saturating_sub(one));
+        let unsure = spans.iter().filter(|span| span.count <= 2);
+        let outside = unsure.filter(|span| (1..=reach).contains(&beyond(span.inner))).count();
+        let mut inner: Vec<i64> = Vec::new();
+        for span in spans {
+            if span.count > 2 {
+                // These have neighbours.
+                inner.extend([span.second, span.before_last]);
+            } else if outside >= OUTSIDE_MIN {
+                inner.push(span.inner);
+            }
+        }
+        inner.sort_unstable();
+        for &one in &inner {
+            if one.saturating_sub(self.last) <= reach {
+                self.last = self.last.max(one);
+            }
+        }
+        for &one in inner.iter().rev() {
+            if self.first.saturating_sub(one) <= reach {
+                self.first = self.first.min(one);
+            }
+        }
+        self
     }
 }
 
@@ -201,6 +239,15 @@ mod tests {
         let (bounds, range) = super::bounds(&header(Some((0, 10 * SECOND))), &spans);
         assert_eq!(bounds, Bounds { first: -SECOND, last: 20 * SECOND + 10 * SECOND / 64 });
         assert_eq!(range, Some((SECOND, 7 * SECOND)));
+    }
+
+    #[test]
+    fn a_log_can_be_longer_than_its_header_says() {
+        let spans = spans(&[&[1, 2, 3], &[8, 9, 10], &[5], &[300, 301, 302], &[999_999]]);
+        let (bounds, range) = super::bounds(&header(Some((0, 10 * SECOND))), &spans);
+        let last = 311 * SECOND + 10 * SECOND / 64;
+        assert_eq!(bounds, Bounds { first: -SECOND, last });
+        assert_eq!(range, Some((SECOND, 302 * SECOND)));
     }
 
     #[test]

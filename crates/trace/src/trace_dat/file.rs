@@ -161,6 +161,9 @@ impl File {
                 }
             }
         }
+        if self.damaged.is_empty() && (sections.is_empty() || self.cpus.is_empty()) {
+            self.damaged.push("its options name no events, or no records");
+        }
         for (id, at) in sections {
             let Some(section) = self.section(source, at, compression)? else { return Ok(None) };
             let mut section = &section[..];
