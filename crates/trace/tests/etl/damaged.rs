@@ -73,8 +73,8 @@ fn a_damaged_time_does_not_stretch_the_log() {
         for step in [0, 5, PER_BUFFER as i64 - 1] {
             let end = T + 1_000 * number + 10 * step;
             for time in [end - 4, end] {
-                let places = whole.windows(8).enumerate();
-                let place = places.filter(|(_, bytes)| *bytes == time.to_le_bytes()).last();
+                let mut places = whole.windows(8).enumerate();
+                let place = places.rfind(|(_, bytes)| *bytes == time.to_le_bytes());
                 let at = place.unwrap().0;
                 for bit in 32..64 {
                     let mut changed = whole.clone();
