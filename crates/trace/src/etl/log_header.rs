@@ -113,6 +113,7 @@ impl LogHeader {
     pub fn for_tests(clock: Clock) -> LogHeader {
         LogHeader {
             buffer_bytes: 65_536,
+            boot_ns: None,
             build: 0,
             cpus: 1,
             cpu_mhz: 0,
