@@ -143,7 +143,11 @@ fn what_limits_the_slowest_path_is_named() {
     };
     assert_eq!(brake(&|_| {}), Brake::Unknown);
     assert_eq!(brake(&|row| row.retransmissions = Some(100)), Brake::Loss);
-    assert_eq!(brake(&|row| row.outstanding_mean = 1.0), Brake::Requests);
+    let one_by_one = |transferring_mean| {
+        brake(&|row| (row.outstanding_mean, row.transferring_mean) = (1.0, transferring_mean))
+    };
+    assert_eq!(one_by_one(0.3), Brake::Requests);
+    assert_eq!(one_by_one(0.9), Brake::Path);
     // 30 MB/s are 300 kB in flight in 10 ms.
     let window = |row: &mut smbscope_tables::tables::Channel| {
         (row.bytes_in_flight_max, row.round_trip_ns) = (Some(300_000), Some(10_000_000));
@@ -459,7 +463,7 @@ fn a_full_path_is_not_a_lack_of_requests() {
         let run = Transfer { weights: vec![10, 1], ..transfer(&[0, 0]) };
         let mut rows = run.rows();
         for (place, row) in rows.iter_mut().filter(|row| row.connection == 2).enumerate() {
-            row.outstanding_mean = 1.0;
+            (row.outstanding_mean, row.transferring_mean) = (1.0, 0.3);
             // 30 MB/s: 3 MB in 100 ms.
             row.bytes_in_flight_max = Some(3_500_000);
             row.round_trip_ns = Some(if place == 0 { 1_000_000 } else { trip });

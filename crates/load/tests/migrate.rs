@@ -238,7 +238,7 @@ fn a_refused_binding_is_reported_and_the_data_moves_on_one_channel() {
         options.encryption = lab::Encryption::Required;
     };
     let Some(lab) = samba(options) else { return };
-    let shown = migrate(&lab, Case::new(&lab.target, 10, Paths::Count(3)));
+    let shown = migrate(&lab, Case::new(&lab.target, 200, Paths::Count(3)));
     assert_whole(&lab, &shown);
     assert_eq!(shown.outcome.channels.len(), 1);
     let [(_, reason)] = shown.outcome.refused.as_slice() else {
@@ -299,13 +299,13 @@ fn listed_paths_all_carry_data() {
     let Some(lab) = server(&network, |_| String::new()) else { return };
     let paths = listed(lab.port(), &[(0, 1), (1, 2)]);
     let target = format!("//{}:{}/home", NetworkPaths::address(0), lab.port());
-    let shown = network.inside(|| migrate(&lab, Case::new(&target, 256, paths)));
+    let shown = network.inside(|| migrate(&lab, Case::new(&target, 1024, paths)));
     assert_whole(&lab, &shown);
     let servers: Vec<_> =
         shown.outcome.channels.iter().map(|one| one.state.server.0.as_str()).collect();
     assert_eq!(servers, ["10.77.0.2", "10.77.1.2", "10.77.1.2"]);
     assert!(shown.outcome.channels.iter().all(|one| one.moved_bytes > 10 * MIB));
-    assert_rows(&shown, 2 * 256 * MIB);
+    assert_rows(&shown, 2 * 1024 * MIB);
     // The list of interfaces is not file data.
     let moved: u64 = shown.outcome.channels.iter().map(|one| one.moved_bytes).sum();
     assert_eq!(moved, shown.outcome.bytes);
@@ -318,7 +318,7 @@ fn an_address_that_is_not_listed_has_that_reason() {
     let Some(lab) = server(&network, |_| ";speed=1000000000".to_owned()) else { return };
     let paths = listed(lab.port(), &[(0, 1), (1, 1)]);
     let target = format!("//{}:{}/home", NetworkPaths::address(0), lab.port());
-    let shown = network.inside(|| migrate(&lab, Case::new(&target, 256, paths)));
+    let shown = network.inside(|| migrate(&lab, Case::new(&target, 1024, paths)));
     let mut rows = interface_rows(&shown.parts);
     rows.sort();
     let words: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.2.as_str())).collect();

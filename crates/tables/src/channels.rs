@@ -381,6 +381,7 @@ fn settle(
                 bytes_read: interval.read,
                 operations: interval.operations,
                 outstanding_mean: interval.busy_ns as f64 / interval_ns as f64,
+                transferring_mean: interval.transferring_ns as f64 / interval_ns as f64,
                 outstanding_max: interval.outstanding_max,
                 bytes_in_flight_max: interval.in_flight_max,
                 round_trip_ns: interval.round_trip_ns,

@@ -99,6 +99,7 @@ impl Transfer {
             bytes_written: bytes,
             operations: bytes / 1_048_576,
             outstanding_mean: if bytes > 0 { 8.0 } else { 0.0 },
+            transferring_mean: if bytes > 0 { 8.0 } else { 0.0 },
             outstanding_max: Some(8),
             retransmissions: Some(0),
             ..Channel::default()

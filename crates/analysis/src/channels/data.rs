@@ -91,6 +91,8 @@ pub struct ChannelTimeline {
     pub plateau_bytes_per_second: Option<f64>,
     /// Mean of Reads and Writes in flight from its first to its last byte.
     pub outstanding_mean: f64,
+    /// Reads and Writes whose payload was on its way, mean from its first to its last byte.
+    pub transferring_mean: f64,
     pub outstanding_max: Option<u64>,
     pub in_flight_max_bytes: Option<u64>,
     /// Smallest and median of the intervals' round trips.

@@ -34,6 +34,7 @@ struct Bin {
     bytes: u64,
     /// Reads and Writes in flight times the time, ns.
     busy_ns: f64,
+    transferring_ns: f64,
 }
 
 /// One connection.
@@ -112,6 +113,7 @@ impl SessionTally {
         let bin = one.bins.entry(place).or_default();
         bin.bytes = bin.bytes.saturating_add(bytes);
         bin.busy_ns += row.outstanding_mean * row.interval_ns as f64;
+        bin.transferring_ns += row.transferring_mean * row.interval_ns as f64;
         let ends = one.bins.first_key_value().zip(one.bins.last_key_value());
         if ends.is_some_and(|(first, last)| last.0.abs_diff(*first.0) >= bins as u64) {
             self.widen(bins);
@@ -133,6 +135,7 @@ impl SessionTally {
                 let sum = joined.entry(place.div_euclid(times)).or_default();
                 sum.bytes = sum.bytes.saturating_add(bin.bytes);
                 sum.busy_ns += bin.busy_ns;
+                sum.transferring_ns += bin.transferring_ns;
             }
             one.bins = joined;
         }
@@ -322,6 +325,9 @@ impl ChannelTally {
             let busy: f64 = self.bins.range(begin..=end).map(|(_, bin)| bin.busy_ns).sum();
             let span = end.saturating_sub(begin).saturating_add(1) as f64 * bin_ns as f64;
             one.outstanding_mean = rounded(busy / span);
+            let transferring: f64 =
+                self.bins.range(begin..=end).map(|(_, bin)| bin.transferring_ns).sum();
+            one.transferring_mean = rounded(transferring / span);
         }
         if let Some((level, place)) = plateau(&rates, bin_ns) {
             let at = time(first.saturating_add(place as i64));
@@ -522,6 +528,15 @@ fn is_full(one: &ChannelTimeline, level: f64) -> bool {
     is_longer && level >= ALWAYS_BUSY * held as f64 * 1e9 / trip as f64
 }
 
+/// Whether requests are one after the other because each needs all that time to pass: what waits in the client's socket
+/// does not show as in flight.
+fn is_transferring(one: &ChannelTimeline) -> bool {
+    const MOSTLY: f64 = 0.8;
+    one.outstanding_mean < 1.2
+        && one.transferring_mean >= MOSTLY * one.outstanding_mean
+        && one.transferring_mean >= 0.5
+}
+
 fn brake(one: &ChannelTimeline, level: f64) -> Brake {
     let bytes = bytes(one).max(1) as f64;
     let in_flight = one.in_flight_max_bytes.map(|bytes| bytes as f64);
@@ -530,7 +545,7 @@ fn brake(one: &ChannelTimeline, level: f64) -> Brake {
         Brake::Link
     } else if one.retransmissions.unwrap_or(0) as f64 * SEGMENT_BYTES > LOSS_LEAST * bytes {
         Brake::Loss
-    } else if is_full(one, level) {
+    } else if is_full(one, level) || is_transferring(one) {
         Brake::Path
     } else if one.outstanding_mean < 1.2 {
         Brake::Requests

@@ -198,9 +198,7 @@ fn brake(brake: Brake) -> &'static str {
     match brake {
         Brake::Link => "it carries what its interface can",
         Brake::Loss => "segments are lost",
-        Brake::Path => {
-            "a slower link on its way is full: its round trip grows with what is in flight"
-        }
+        Brake::Path => "a slower link on its way is full: it carries data all the time",
         Brake::Window => "the bytes in flight over the round trip are what it carries",
         Brake::Requests => "hardly ever more than one request is in flight",
         Brake::Unknown => "what limits it is not visible in the recording",

@@ -21,6 +21,8 @@ pub struct Interval {
     pub operations: u64,
     /// Sum of the times of Reads and Writes within the interval.
     pub busy_ns: i128,
+    /// The same of the times in which their payload was on its way.
+    pub transferring_ns: i128,
     pub outstanding_max: Option<u64>,
     pub in_flight_max: Option<u64>,
     pub round_trip_ns: Option<i64>,
@@ -55,6 +57,12 @@ impl Intervals {
                 Direction::Read => interval.read += bytes,
             }
         });
+        let transferring = on_wire.1.saturating_sub(on_wire.0).max(0) as u64;
+        if transfer.bytes > 0 {
+            self.spread(length, on_wire, transferring, |interval, part| {
+                interval.transferring_ns += i128::from(part);
+            });
+        }
         let busy = end.saturating_sub(transfer.request.0).max(0) as u64;
         self.spread(length, (transfer.request.0, end), busy, |interval, part| {
             interval.busy_ns += i128::from(part);

@@ -45,6 +45,8 @@ fn payload_is_spread_over_the_time_on_the_wire() {
     assert_eq!(rows.iter().map(|row| row.operations).collect::<Vec<_>>(), [0, 0, 0, 1]);
     let means: Vec<_> = rows.iter().map(|row| row.outstanding_mean).collect();
     assert_eq!(means, [0.5, 1.0, 1.0, 0.0]);
+    let means: Vec<_> = rows.iter().map(|row| row.transferring_mean).collect();
+    assert_eq!(means, [0.5, 1.0, 1.0, 0.0]);
     let row = &rows[0];
     assert_eq!((&*row.recording, row.session_id, row.channel), ("monday", Some(77), Some(0)));
     assert_eq!((row.opened_at, row.bound_at), (Some(20 * MS), Some(30 * MS)));

@@ -32,6 +32,7 @@ table! {
         bytes_read: u64, Bytes, Public, "Payload of Reads; that of a long response is spread evenly over its transfer.";
         operations: u64, Count, Public, "Reads and Writes that ended.";
         outstanding_mean: f64, None, Public, "Reads and Writes in flight, mean over the interval.";
+        transferring_mean: f64, None, Public, "Reads and Writes whose payload was on its way, from its first to its last byte, mean over the interval.";
         outstanding_max: Option<u64>, Count, Public, "Most operations in flight when a Read or Write began, itself included.";
         bytes_in_flight_max: Option<u64>, Bytes, Public, "Most unacknowledged bytes of TCP in either direction; of a connection with several sessions in the rows of the first.";
         round_trip_ns: Option<i64>, Nanoseconds, Public, "Smallest round trip of TCP that was measured in the interval, to the far side of the capture point or as the sender's system reports it.";

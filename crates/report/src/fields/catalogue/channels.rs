@@ -58,6 +58,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations", "Operations", Count, Always, "Reads and Writes."),
         ("plateau_bytes_per_second", "Plateau", Number, Nullable, "The rate that it kept, bytes/s."),
         ("outstanding_mean", "In flight", Number, Always, "Reads and Writes in flight, mean from its first to its last byte."),
+        ("transferring_mean", "On their way", Number, Always, "Reads and Writes whose payload was on its way, mean from its first to its last byte."),
         ("outstanding_max", "Most in flight", Count, Nullable, "Most operations in flight when one began."),
         ("in_flight_max_bytes", "Bytes in flight", Bytes, Nullable, "Most unacknowledged bytes of TCP."),
         ("round_trip_min_ns", "Least round trip", Duration, Nullable, "Smallest round trip of TCP."),
