@@ -205,7 +205,8 @@ fn features_beyond_an_old_dialect_are_refused() {
     let encrypted = Config { encryption: Encryption::Required, ..old.clone() };
     let several = Config { channels: 2, ..old };
     runtime().block_on(async {
-        for (config, what) in [(encrypted, "encryption needs"), (several, "further channels need")] {
+        for (config, what) in [(encrypted, "encryption needs"), (several, "further channels need")]
+        {
             let target = Target::parse(&lab.target).unwrap();
             let host = Host::find(target, config, Clock::start(), true).await.unwrap();
             let credential = Credential::new("user00001", &lab.password);

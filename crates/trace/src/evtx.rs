@@ -97,18 +97,20 @@ impl Reader {
     }
 }
 
-/// How many of the chunks that the header counts are not there, and the first of them. A log that is written to has a
-/// header that is older than its last chunks, and empty chunks behind them.
+/// How many of the chunks that the header counts are not there, or are cut, and the first of them. A log that is written to
+/// has a header that is older than its last chunks, and empty chunks behind them.
 fn missing_chunks(bytes: &[u8]) -> (u64, Option<String>) {
-    let counted = u16_at(bytes, CHUNKS_AT).unwrap_or(0);
-    let is_there = |chunk: &u16| {
-        let at = HEADER_BYTES + usize::from(*chunk) * CHUNK_BYTES;
+    let counted = usize::from(u16_at(bytes, CHUNKS_AT).unwrap_or(0)).max(1);
+    let is_there = |chunk: usize| {
+        let at = HEADER_BYTES + chunk * CHUNK_BYTES;
         bytes.get(at..at + CHUNK_BYTES).is_some_and(|chunk| chunk.starts_with(CHUNK_MAGIC))
     };
-    let mut missing = (0..counted.max(1)).filter(|chunk| !is_there(chunk));
+    let held = bytes.len().saturating_sub(HEADER_BYTES);
+    let cut = Some(held / CHUNK_BYTES).filter(|_| !held.is_multiple_of(CHUNK_BYTES));
+    let cut = cut.filter(|chunk| *chunk >= counted);
+    let mut missing = (0..counted).filter(|chunk| !is_there(*chunk)).chain(cut);
     let Some(first) = missing.next() else { return (0, None) };
-    let what = format!("chunk {} of {counted}", first + 1);
-    (1 + missing.count() as u64, Some(what))
+    (1 + missing.count() as u64, Some(format!("chunk {}", first + 1)))
 }
 
 impl EventReader for Reader {
@@ -272,12 +274,17 @@ mod tests {
         assert_eq!(missing_chunks(&log), (0, None));
         let second = HEADER_BYTES + CHUNK_BYTES;
         let cut = &log[..second + 1_000];
-        assert_eq!(missing_chunks(cut), (2, Some("chunk 2 of 3".to_owned())));
+        assert_eq!(missing_chunks(cut), (2, Some("chunk 2".to_owned())));
         log[second..second + 8].fill(0);
-        assert_eq!(missing_chunks(&log), (1, Some("chunk 2 of 3".to_owned())));
+        assert_eq!(missing_chunks(&log), (1, Some("chunk 2".to_owned())));
+        // The header of a log that is written to is older than its chunks.
+        log[CHUNKS_AT] = 1;
+        assert_eq!(missing_chunks(&log), (0, None));
+        let cut = &log[..log.len() - 1];
+        assert_eq!(missing_chunks(cut), (1, Some("chunk 3".to_owned())));
         // A log without any chunk is not an empty one.
         log[CHUNKS_AT] = 0;
-        assert_eq!(missing_chunks(&log[..HEADER_BYTES]), (1, Some("chunk 1 of 0".to_owned())));
+        assert_eq!(missing_chunks(&log[..HEADER_BYTES]), (1, Some("chunk 1".to_owned())));
     }
 
     #[test]

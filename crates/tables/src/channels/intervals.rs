@@ -21,7 +21,7 @@ pub struct Interval {
     pub operations: u64,
     /// Sum of the times of Reads and Writes within the interval.
     pub busy_ns: i128,
-    /// The same of the times in which their payload was on its way.
+    /// Likewise for the times in which their payload was on its way.
     pub transferring_ns: i128,
     pub outstanding_max: Option<u64>,
     pub in_flight_max: Option<u64>,
