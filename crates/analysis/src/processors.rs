@@ -220,19 +220,7 @@ impl Processors {
 
     /// Takes rows of the table `switches`, in the order of time on each processor.
     pub fn switches(&mut self, batch: &RecordBatch) {
-        let number =
-            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
-        let recording = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
-        let times = batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>());
-        let (Some(cpus), Some(old), Some(new), Some(times), Some(recording)) =
-            (number("cpu"), number("old_thread"), number("new_thread"), times, recording)
-        else {
-            return;
-        };
-        for row in 0..batch.num_rows() {
-            let place = Place { recording: recording.value(row), cpu: cpus.value(row) };
-            self.processors.switch(place, times.value(row), old.value(row), new.value(row));
-        }
+        each_switch(batch, |place, time, old, new| self.processors.switch(place, time, old, new));
     }
 
     /// Takes rows of the table `power`.
@@ -454,6 +442,22 @@ fn is_kernel(address: u64, module: Option<&str>) -> bool {
         name.starts_with("[kernel") || name.contains("vmlinux") || name.ends_with(".ko")
     };
     address >= 0xffff_0000_0000_0000 || module.is_some_and(by_name)
+}
+
+/// Calls `f` with each row of the table `switches`: its processor, time in ns, and the threads before and after it.
+fn each_switch(batch: &RecordBatch, mut f: impl FnMut(Place<'_>, i64, u64, u64)) {
+    let number = |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
+    let recording = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
+    let times = batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>());
+    let (Some(cpus), Some(old), Some(new), Some(times), Some(recording)) =
+        (number("cpu"), number("old_thread"), number("new_thread"), times, recording)
+    else {
+        return;
+    };
+    for row in 0..batch.num_rows() {
+        let place = Place { recording: recording.value(row), cpu: cpus.value(row) };
+        f(place, times.value(row), old.value(row), new.value(row));
+    }
 }
 
 #[cfg(test)]

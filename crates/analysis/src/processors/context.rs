@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, UInt64Type};
+use arrow::datatypes::Int64Type;
 use hashbrown::HashMap;
 
-use super::Class;
 use super::work::family;
+use super::{Class, each_switch};
 
 /// Most processors of all traces, and most families of events.
 const CPUS_MAX: usize = 1 << 16;
@@ -32,35 +32,23 @@ impl Context {
 
     /// Takes rows of the table `switches`.
     pub fn switches(&mut self, batch: &RecordBatch) {
-        let number =
-            |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
-        let recording = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());
-        let times = batch.column_by_name("time").and_then(|c| c.as_primitive_opt::<Int64Type>());
-        let (Some(cpus), Some(old), Some(new), Some(times), Some(recording)) =
-            (number("cpu"), number("old_thread"), number("new_thread"), times, recording)
-        else {
-            return;
-        };
-        for row in 0..batch.num_rows() {
-            let name = recording.value(row);
-            if !self.idle.contains_key(name) {
+        each_switch(batch, |place, time, old, new| {
+            if !self.idle.contains_key(place.recording) {
                 if self.idle.len() >= CPUS_MAX {
-                    continue;
+                    return;
                 }
-                self.idle.insert(name.to_owned(), HashMap::new());
+                self.idle.insert(place.recording.to_owned(), HashMap::new());
             }
-            let Some(cpus_of) = self.idle.get_mut(name) else { continue };
-            let cpu = cpus.value(row);
-            let is_before = self.from.is_some_and(|from| times.value(row) < from);
-            if cpus_of.len() >= CPUS_MAX && !cpus_of.contains_key(&cpu) {
-                continue;
+            let Some(cpus) = self.idle.get_mut(place.recording) else { return };
+            if cpus.len() >= CPUS_MAX && !cpus.contains_key(&place.cpu) {
+                return;
             }
-            match is_before {
-                true => drop(cpus_of.insert(cpu, new.value(row) == 0)),
+            match self.from.is_some_and(|from| time < from) {
+                true => drop(cpus.insert(place.cpu, new == 0)),
                 // The first one after the beginning says what ran until then.
-                false => drop(cpus_of.entry(cpu).or_insert(old.value(row) == 0)),
+                false => drop(cpus.entry(place.cpu).or_insert(old == 0)),
             }
-        }
+        });
     }
 
     /// Takes rows of the table `interrupts`.
