@@ -400,7 +400,9 @@ impl Operations {
 
 fn format(rows: Rows, found: &Found, build: u32) -> String {
     let what = match rows {
+        Rows::Packets if found.responses > 0 => "packets and events of SMBServer",
         Rows::Packets => "packets",
+        Rows::Messages if found.responses > 0 => "messages of SMB and events of SMBServer",
         Rows::Messages => "messages of SMB",
         Rows::Events if found.responses == 0 => "requests of SMBServer",
         Rows::Client => "requests of SMBClient",
