@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
     // For tests only; all of these are optional.
     ("smbscope-testing", &["smbscope-client", "smbscope-lab", "smbscope-load", "smbscope-tables"]),
     ("smbscope-wire", &[]),
     ("smbscope-tables", &["smbscope-wire"]),
+    ("smbscope-findings", &[]),
     ("smbscope-capture", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-samba", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-trace", &["smbscope-capture", "smbscope-tables", "smbscope-wire"]),
@@ -27,9 +28,12 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("smbscope-lab", &["smbscope-tables", "smbscope-wire"]),
     ("smbscope-load", &["smbscope-client", "smbscope-lab", "smbscope-tables", "smbscope-wire"]),
     ("smbscope-store", &["smbscope-capture", "smbscope-tables", "smbscope-trace"]),
-    ("smbscope-analysis", &["smbscope-tables", "smbscope-wire"]),
-    ("smbscope-plan", &[]),
-    ("smbscope-report", &["smbscope-analysis", "smbscope-plan", "smbscope-tables"]),
+    ("smbscope-analysis", &["smbscope-findings", "smbscope-tables", "smbscope-wire"]),
+    ("smbscope-plan", &["smbscope-findings"]),
+    (
+        "smbscope-report",
+        &["smbscope-analysis", "smbscope-findings", "smbscope-plan", "smbscope-tables"],
+    ),
     (
         "smbscope",
         &[
