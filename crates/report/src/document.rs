@@ -5,11 +5,13 @@ mod charts;
 mod cores;
 mod namespace;
 mod processors;
+mod verdict;
 
 pub(crate) use charts::{
     AreaMark, Areas, Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions,
     Stacked, Timeline, TimelineRow, joined,
 };
+pub(crate) use verdict::{Tile, Tone, Verdict};
 
 pub(crate) use cores::{
     Board, BoardCard, Core, Judgement, Node, Pairs, Served, Socket, Task, Thread, Work,
@@ -19,11 +21,11 @@ pub(crate) use namespace::{
 };
 pub(crate) use processors::{Call, Calls, Cause, Ranks, Strip, StripRow};
 
-use crate::clock::Clock;
-use crate::fields::{Field, Format, field};
-use crate::format;
-use crate::verdict::{Tile, Verdict};
-use crate::waterfall::Waterfall;
+use crate::answers::fields::field;
+use crate::answers::prediction::waterfall::Waterfall;
+use crate::value::clock::Clock;
+use crate::value::fields::Field;
+use crate::value::format;
 use smbscope_analysis::explain::Finding;
 use smbscope_analysis::summary::Distribution;
 
@@ -408,16 +410,4 @@ pub(crate) struct Section {
     pub(crate) title: &'static str,
     pub(crate) help: &'static str,
     pub(crate) blocks: Vec<Block>,
-}
-
-/// A value of a format as people read it.
-pub(crate) fn show(format: Format, value: f64) -> String {
-    match format {
-        Format::Bytes => format::bytes(value.max(0.0) as u64),
-        Format::Duration => format::duration(value as i64),
-        Format::Share => format::share(value),
-        Format::Count if value.fract() == 0.0 => format::count(value.max(0.0) as u64),
-        _ if value >= 1000.0 => format::count(value.round() as u64),
-        _ => format::number(value),
-    }
 }

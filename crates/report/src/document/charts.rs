@@ -1,6 +1,6 @@
 //! Charts of a document as data: what is drawn, not how.
 
-use crate::fields::Format;
+use crate::value::fields::Format;
 
 /// Parts of wholes as bars.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use smbscope_tables::slice::Slice;
 
-use crate::format;
+use crate::value::format;
 use packets::{TraceWriter, Type, Value};
 use tracks::{Tracks, Uuid};
 

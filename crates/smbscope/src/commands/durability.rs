@@ -9,10 +9,10 @@ use std::time::Duration;
 use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Session};
 use smbscope_load::durability::plan::{Choice, FOLDER, Pattern, Plan, Way, random_run};
-use smbscope_report::format;
-use smbscope_report::pages::durability::{
+use smbscope_report::durability::{
     Durability as Page, durability_html, durability_json, durability_text,
 };
+use smbscope_report::format;
 
 use super::load::target::{Destination, Where, shell_word};
 use crate::exit::{Code, Failure};

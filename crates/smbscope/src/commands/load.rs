@@ -13,7 +13,7 @@ pub mod target;
 
 use smbscope_load::workload::{BUILT_IN, MIGRATIONS, Migration};
 use smbscope_report::format;
-use smbscope_report::pages::workload::workload_text;
+use smbscope_report::load::workload::workload_text;
 
 use crate::options::Verbosity;
 use crate::output::Output;

@@ -1,7 +1,7 @@
 //! `smbscope predict`: what a change would bring.
 //!
 //! Owns the command: its arguments ([`args`]), its files ([`files`]), and which prediction is made and where
-//! it is written. `pipeline::forecast` makes it, `smbscope_report::forecast` shows it.
+//! it is written. `pipeline::forecast` makes it, `smbscope_report::prediction` shows it.
 
 pub mod args;
 mod calibrate;
@@ -10,7 +10,7 @@ pub(super) mod files;
 use arrow::array::RecordBatch;
 use smbscope_analysis::predict::forecast::ProfileForecast;
 use smbscope_analysis::predict::published;
-use smbscope_report::forecast::{Style, changes, detail, profile, recorded};
+use smbscope_report::prediction::{Style, changes, detail, profile, recorded};
 use smbscope_report::{prediction_html, profile_html};
 
 use self::args::{Action, Predict, ProfileName};

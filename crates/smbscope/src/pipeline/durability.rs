@@ -16,7 +16,7 @@ use smbscope_load::durability::risk::interval;
 use smbscope_load::durability::server::{Identity, Return};
 use smbscope_load::durability::verify::{clean, verify};
 use smbscope_load::durability::writer::{self, End, Phase, Round, Started};
-use smbscope_report::pages::durability::{BrokenPromise, Durability, DurableWay};
+use smbscope_report::durability::{BrokenPromise, Durability, DurableWay};
 use tokio::sync::watch;
 
 use crate::exit::{Code, Failure};

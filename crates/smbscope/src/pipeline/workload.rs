@@ -2,7 +2,7 @@
 
 use smbscope_load::fileset::{FileClass, Pool, Scale, Sizes};
 use smbscope_load::workload::{ClientCache, Counts, Expectation, Pacing, Scenario, Step, Workload};
-use smbscope_report::pages::workload as page;
+use smbscope_report::load::workload as page;
 
 /// Everything that is shown of a workload, with all its files.
 pub fn outline(workload: &Workload) -> page::Workload {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smbscope_load::run::{Pace, Progress};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
-use smbscope_report::pages::capacity::{failure_lines, scenario_lines, step_line, steps_header};
+use smbscope_report::load::capacity::{failure_lines, scenario_lines, step_line, steps_header};
 
 use super::args::Run;
 use super::display::Display;

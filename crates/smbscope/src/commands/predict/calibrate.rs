@@ -17,7 +17,7 @@ use crate::options::Verbosity;
 /// Measures.
 #[cfg(target_os = "linux")]
 pub fn run(args: &Calibrate, verbosity: Verbosity) -> anyhow::Result<()> {
-    use smbscope_report::pages::calibration::calibration_text;
+    use smbscope_report::load::calibration::calibration_text;
 
     use crate::format::TextFormat;
     use crate::output::Output;

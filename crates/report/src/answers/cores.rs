@@ -1,0 +1,222 @@
+//! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, what it brings.
+
+pub(crate) mod board;
+mod drawing;
+pub(crate) mod fields;
+mod load;
+mod page;
+mod verdict;
+mod words;
+
+use serde_json::{Value, json};
+use smbscope_plan::cores::commands::{Commands, Step};
+use smbscope_plan::cores::current::current;
+use smbscope_plan::cores::findings::Finding;
+use smbscope_plan::cores::layout::Layout;
+use smbscope_plan::cores::load::Load;
+use smbscope_plan::cores::prediction::Prediction;
+use smbscope_plan::cores::topology::Machine;
+
+use crate::document::Board;
+use crate::value::format;
+
+pub use page::cores_html;
+
+/// A plan with everything that it is based on.
+#[derive(Debug)]
+pub struct CoresPlan {
+    pub machine: Machine,
+    pub findings: Vec<Finding>,
+    pub layout: Layout,
+    pub commands: Commands,
+    /// Of recorded connections.
+    pub prediction: Option<Prediction>,
+    /// Of each processor, from a trace.
+    pub load: Option<Load>,
+    /// Lines of the input that were not understood.
+    pub unknown_lines: u64,
+}
+
+/// The plan as JSON: its parts by name. [`cores_schema`](crate::render::json::cores_schema) describes it.
+///
+/// # Errors
+///
+/// Those of `serde_json`, which this data does not cause.
+pub fn cores_json(plan: &CoresPlan) -> serde_json::Result<Value> {
+    let verdict = verdict::verdict(plan);
+    Ok(json!({
+        "verdict": verdict.sentence,
+        "reasons": verdict.reasons,
+        "machine": serde_json::to_value(&plan.machine)?,
+        "current": serde_json::to_value(current(&plan.machine))?,
+        "findings": serde_json::to_value(&plan.findings)?,
+        "layout": serde_json::to_value(&plan.layout)?,
+        "commands": serde_json::to_value(&plan.commands)?,
+        "prediction": serde_json::to_value(&plan.prediction)?,
+        "load": serde_json::to_value(&plan.load)?,
+        "unknown_lines": plan.unknown_lines,
+    }))
+}
+
+/// The plan as text, `width` columns wide. `bold` are the texts that start and end bold text.
+pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String {
+    let mut text = Lines { text: String::new(), width, bold };
+    text.line(0, &words::machine(&plan.machine));
+    let Machine { assumptions, failures, .. } = &plan.machine;
+    for assumption in assumptions {
+        text.line(2, &format!("Assumed: {assumption}"));
+    }
+    for failure in failures {
+        text.line(2, &format!("Not read: {failure}"));
+    }
+    if plan.unknown_lines > 0 {
+        text.line(2, &words::unread(plan.unknown_lines));
+    }
+    for line in words::processes(&plan.machine) {
+        text.line(2, &line);
+    }
+    let verdict = verdict::verdict(plan);
+    text.text.push('\n');
+    text.line(0, &format!("{}.", verdict.sentence));
+    for reason in &verdict.reasons {
+        text.line(0, reason);
+    }
+    findings(&mut text, &plan.findings);
+    layout(&mut text, plan);
+    if let Some(prediction) = &plan.prediction {
+        predicted(&mut text, prediction);
+    }
+    if let Some(load) = &plan.load {
+        load::text(&mut text, load);
+    }
+    commands(&mut text, &plan.commands);
+    text.text
+}
+
+fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
+    text.heading("What is wrong");
+    if findings.is_empty() {
+        text.line(2, "Nothing that the input shows.");
+    }
+    for finding in findings {
+        let severity = words::severity(finding.severity);
+        let card = finding.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+        text.line(2, &format!("[{severity}] {card}{}", finding.sentence));
+    }
+}
+
+/// The drawing of a plan, with how busy processors are if a trace says it.
+fn drawn(plan: &CoresPlan) -> Board {
+    let busy = load::busy(plan);
+    let busy = busy.as_ref().map_or([None, None], |[before, after]| [Some(before), Some(after)]);
+    board::board(&plan.machine, &plan.layout, busy)
+}
+
+/// The machine with the adapters' letters on processors that receive, and each adapter's place.
+fn layout(text: &mut Lines<'_>, plan: &CoresPlan) {
+    let CoresPlan { machine, layout, .. } = plan;
+    text.heading("Layout");
+    let board = drawn(plan);
+    if !machine.cpus.is_empty() {
+        drawing::machine(text, &board);
+    }
+    if layout.cards.is_empty() {
+        text.line(2, &words::no_layout(machine));
+    }
+    let shared = words::shared_notes(layout);
+    for card in &board.cards {
+        text.line(2, &drawing::card(card));
+        text.line(6, &format!("today: {}", drawing::queues(&card.queues[0])));
+        let planned = layout.cards.iter().find(|one| one.card == card.index);
+        let Some(planned) = planned else { continue };
+        let queues = drawing::queues(&card.queues[1]);
+        text.line(6, &format!("planned: {queues}{}", words::besides(machine, planned)));
+        for note in planned.notes.iter().filter(|note| !shared.contains(note)) {
+            text.line(6, &words::note(note));
+        }
+    }
+    for note in shared {
+        text.line(2, &format!("Each adapter: {}", words::note(&note)));
+    }
+}
+
+fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
+    text.heading("What it brings, for the recorded connections");
+    if prediction.cards.is_empty() {
+        text.line(2, "The recording has no connection to an adapter of the layout.");
+    }
+    for card in &prediction.cards {
+        text.line(2, &format!("{}: {}", card.name, words::connections(card)));
+        text.line(4, &format!("before: {}", words::spread(&card.before)));
+        text.line(4, &format!("after:  {}", words::spread(&card.after)));
+        for line in words::about(card) {
+            text.line(4, &line);
+        }
+    }
+    if prediction.ignored > 0 {
+        text.line(2, &words::ignored(prediction.ignored));
+    }
+}
+
+fn commands(text: &mut Lines<'_>, commands: &Commands) {
+    text.heading("Commands (nothing was executed)");
+    if commands.steps.is_empty() {
+        text.line(2, "None: the settings found are those of the layout, or cannot be changed.");
+    }
+    for (number, step) in commands.steps.iter().enumerate() {
+        self::step(text, number + 1, step);
+    }
+    for refusal in &commands.refused {
+        let sentence = words::refused(refusal.reason);
+        text.line(2, &format!("Left as it is: {}: {sentence}", refusal.card));
+    }
+}
+
+fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
+    let card = step.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+    let interrupts = words::interrupts(step.interrupts);
+    text.line(2, &format!("{number}. {card}{} ({interrupts})", step.does));
+    for line in &step.apply {
+        text.code(5, line);
+    }
+    for line in &step.undo {
+        text.code(5, &format!("undo:  {line}"));
+    }
+    for check in &step.checks {
+        text.code(5, &format!("check: {}  -> {}", check.command, check.expected));
+    }
+}
+
+struct Lines<'a> {
+    text: String,
+    width: usize,
+    bold: (&'a str, &'a str),
+}
+
+impl Lines<'_> {
+    fn heading(&mut self, words: &str) {
+        let (begin, end) = self.bold;
+        self.text.push_str(&format!("\n{begin}{words}{end}\n"));
+    }
+
+    /// Words, folded.
+    fn line(&mut self, indent: usize, words: &str) {
+        crate::answers::diagnosis::folded(
+            &mut self.text,
+            indent,
+            &format::harmless(words),
+            self.width,
+        );
+    }
+
+    /// A command, never folded.
+    fn code(&mut self, indent: usize, line: &str) {
+        self.text.push_str(&format!("{:indent$}{}\n", "", format::harmless(line)));
+    }
+
+    /// A line of a drawing, which has no text from outside.
+    fn drawn(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+}

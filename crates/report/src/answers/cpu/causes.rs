@@ -1,0 +1,63 @@
+//! What is wrong with the processors, with evidence and remedies.
+
+use smbscope_analysis::processors::{Finding, Report};
+
+use super::cpu_list;
+use crate::answers::diagnosis::figure;
+use crate::document::{Block, Cause, Section};
+use crate::value::format;
+
+pub(super) fn section(report: &Report) -> Section {
+    let causes = report.findings.iter().enumerate();
+    Section {
+        id: "findings",
+        title: "What holds the processors",
+        help: "Causes with their evidence, the most costly first. They can overlap.",
+        blocks: causes
+            .map(|(place, found)| Block::Cause(cause(found, report, place == 0)))
+            .collect(),
+    }
+}
+
+/// When a finding began and ended; `None` if it was there all the time, or is not known.
+pub(super) fn when(found: &Finding, report: &Report) -> Option<String> {
+    let start = report.start_ns?;
+    let after = |time: i64| format::duration(time.saturating_sub(start));
+    match (found.since_ns, found.until_ns) {
+        (None, None) => None,
+        (Some(since), None) => Some(format!("since {} after the start", after(since))),
+        (None, Some(until)) => Some(format!("until {} after the start", after(until))),
+        (Some(since), Some(until)) => {
+            Some(format!("from {} to {} after the start", after(since), after(until)))
+        }
+    }
+}
+
+/// A finding in words.
+pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
+    let cpus = match found.cpus.as_slice() {
+        [] => Vec::new(),
+        cpus => vec![cpu_list(cpus)],
+    };
+    let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
+    let confidence = match found.confidence {
+        smbscope_analysis::explain::Confidence::Low => "low",
+        smbscope_analysis::explain::Confidence::Medium => "medium",
+        smbscope_analysis::explain::Confidence::High => "high",
+    };
+    Cause {
+        title: found.trouble.title(),
+        cost: found
+            .cost_ns
+            .map_or_else(String::new, |cost| format!("{} of CPU time", format::duration(cost))),
+        what: found.what.clone(),
+        rows: vec![
+            ("CPUs", cpus),
+            ("When", when(found, report).into_iter().collect()),
+            ("Do", remedies.collect()),
+            ("Figures", found.figures.iter().map(figure).collect()),
+            ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),
+        ],
+        is_open,
+    }
+}

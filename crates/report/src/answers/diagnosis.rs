@@ -1,0 +1,510 @@
+//! A diagnosis as text: findings for people, most costly first.
+
+pub(crate) mod evidence;
+pub(crate) mod fields;
+pub(crate) mod section;
+
+use smbscope_analysis::explain::{
+    Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
+    Logged, Pauses, Unexplained, Whole,
+};
+
+use crate::value::format;
+
+/// Length of a recording from which on findings say when they occurred.
+const WHEN_LEAST_NS: i64 = 5_000_000_000;
+/// Findings that are shown without --all, with one gain each.
+pub const FINDINGS_SHOWN: usize = 3;
+/// Remedies per finding that are shown without --all.
+const REMEDIES: usize = 2;
+/// Examples per finding whose frames are shown.
+const FRAMES: usize = 3;
+
+/// Findings on channels that are shown without --all.
+const CHANNELS: usize = 4;
+
+/// Kinds of operations without an explanation that are shown.
+const KINDS: usize = 3;
+/// Shorter pauses in all are not worth a line, ns.
+const PAUSES_LEAST_NS: i64 = 50_000_000;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Lines of the terminal: details are omitted until everything fits, unless `all` is set.
+    pub height: usize,
+    /// The texts that start and end bold text.
+    pub bold: (&'a str, &'a str),
+    /// Whether all findings are shown, including those that explain little.
+    pub all: bool,
+}
+
+/// The diagnosis as text. `inputs` are the names of the recordings.
+pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
+    let Diagnosis { findings, notes, whole, .. } = diagnosis;
+    let mut text = String::new();
+    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    // Event logs alone have no operations.
+    let has_operations = whole.operations > 0 || diagnosis.logged.is_empty();
+    let parts = match (whole.server_ns, whole.network_ns) {
+        (0, 0) => "server and network not known separately".to_owned(),
+        // Recorded at the server, the network is not part of the waiting.
+        (server, 0) => format!("{} server", format::duration(server)),
+        (server, network) => {
+            format!("{} server, {} network", format::duration(server), format::duration(network))
+        }
+    };
+    if has_operations {
+        line(
+            0,
+            &format!(
+                "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}); {} per operation",
+                format::count(whole.operations),
+                format::duration(whole.lasted_ns),
+                format::duration(whole.busy_ns),
+                format::duration(whole.transfer_ns),
+                format::duration(whole.elapsed_ns_mean),
+            ),
+        );
+    } else {
+        line(0, &format!("{inputs}: event logs, without operations"));
+    }
+    let reported = if look.all { findings.iter().collect() } else { reported(diagnosis) };
+    if let Some(verdict) = verdict(diagnosis) {
+        text.push('\n');
+        let (bold, end) = look.bold;
+        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
+    }
+    let most = if look.all { reported.len() } else { FINDINGS_SHOWN };
+    let shown = reported.get(..most).unwrap_or(&reported);
+    let mut after = String::new();
+    for words in context(diagnosis) {
+        after.push('\n');
+        folded(&mut after, 0, &words, look.width);
+    }
+    let mut logged_lines = String::new();
+    if !diagnosis.logged.is_empty() {
+        logged_lines.push_str("\nLogged by Windows itself\n");
+        for row in &diagnosis.logged {
+            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), look.width);
+        }
+    }
+    after.push_str(&logged_lines);
+    if !diagnosis.channels.is_empty() {
+        after.push_str("\nChannels\n");
+        let most = if look.all { diagnosis.channels.len() } else { CHANNELS };
+        for found in diagnosis.channels.iter().take(most) {
+            let words = format!("{}: {}", found.trouble.title(), found.what);
+            folded(&mut after, 2, &format::harmless(&words), look.width);
+            let most = if look.all { found.remedies.len() } else { 1 };
+            for remedy in found.remedies.iter().take(most) {
+                folded(&mut after, 4, &format!("{}: {}", remedy.at, remedy.action), look.width);
+            }
+        }
+    }
+    if !notes.is_empty() {
+        after.push_str("\nAlso note\n");
+        for note in notes {
+            folded(&mut after, 2, &format::harmless(&note.what), look.width);
+        }
+    }
+    let height = if look.all { usize::MAX } else { look.height };
+    let room = height.saturating_sub(text.lines().count() + after.lines().count());
+    let (findings, is_short) = fitting(shown, whole, look, room);
+    text.push_str(&findings);
+    match (reported.len() - shown.len(), is_short) {
+        (0, false) => {}
+        (0, true) => text.push_str("\n--all shows more of each\n"),
+        (more, _) => text.push_str(&format!("\n{more} more: --all shows them\n")),
+    }
+    text.push_str(&after);
+    text
+}
+
+/// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
+/// lose details first.
+fn fitting(shown: &[&Finding], whole: &Whole, look: Look, room: usize) -> (String, bool) {
+    let mut without = vec![Without::Nothing; shown.len()];
+    // A finding loses its first detail after the next one has lost two.
+    let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
+    let mut order: Vec<_> = (0..shown.len()).rev().flat_map(levels).collect();
+    order.sort_by_key(|(n, place, _)| n + 2 * (shown.len() - place));
+    order.retain(|(_, place, more)| *place > 0 || *more < Without::Sentence);
+    let mut order = order.into_iter();
+    loop {
+        let mut text = String::new();
+        for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
+            text.push('\n');
+            let when = when(found, whole).map_or(String::new(), |when| format!(", {when}"));
+            one(&mut text, place + 1, (found, &when), look, *without);
+        }
+        // Two more lines are needed for the hint at --all.
+        if text.lines().count() + 2 <= room {
+            return (text, without.iter().any(|without| *without > Without::Nothing));
+        }
+        match order.next() {
+            Some((_, place, more)) => without[place] = more,
+            None => return (text, true),
+        }
+    }
+}
+
+/// What is omitted from a finding; each level includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Without {
+    Nothing,
+    SecondRemedy,
+    /// Operations to look at.
+    Examples,
+    /// The reason for the confidence.
+    Because,
+    /// The description and its figures.
+    Sentence,
+}
+
+impl Without {
+    /// In the order in which details are omitted.
+    const ALL: [Without; 4] =
+        [Without::SecondRemedy, Without::Examples, Without::Because, Without::Sentence];
+}
+
+/// The findings that explain enough to be shown.
+pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
+    diagnosis.findings.iter().filter(|found| found.is_reported()).collect()
+}
+
+/// Context of the findings: waiting without an explanation, and the clients' pauses.
+pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
+    let has_findings = findings_are_reported(diagnosis);
+    let unexplained = diagnosis.unexplained.as_ref().map(|rest| unexplained(rest, has_findings));
+    let change = diagnosis.change.as_ref().map(change);
+    let pauses = diagnosis.pauses.as_ref().and_then(pauses);
+    change.into_iter().chain(unexplained).chain(pauses).collect()
+}
+
+/// Events of one kind in a sentence.
+pub(crate) fn logged(row: &Logged) -> String {
+    let times = match row.count {
+        1 => "once".to_owned(),
+        count => format!("{} times", format::count(count)),
+    };
+    let longest = match (row.longest_ns, row.threshold_ns) {
+        (Some(longest), Some(threshold)) => format!(
+            ", longest {} (limit {})",
+            format::duration(longest),
+            format::duration(threshold)
+        ),
+        (Some(longest), None) => format!(", longest {}", format::duration(longest)),
+        _ => String::new(),
+    };
+    let mut text = format!("{} ({times}{longest})", row.title);
+    let names = [
+        ("commands", &row.commands),
+        ("shares", &row.shares),
+        ("files", &row.paths),
+        ("clients", &row.clients),
+        ("users", &row.users),
+        ("servers", &row.servers),
+        ("status", &row.statuses),
+    ];
+    for (what, names) in names.into_iter().filter(|(_, names)| !names.is_empty()) {
+        text.push_str(&format!("; {what} {}", names.join(", ")));
+    }
+    text.push_str(&format!(". {}: {}.", row.side, row.remedy));
+    text
+}
+
+fn change(change: &ChangeInTime) -> String {
+    let at = format::clock(change.at_ns);
+    let (times, which) = match change.times {
+        times if times >= 1.0 => (times, "longer"),
+        times => (1.0 / times, "shorter"),
+    };
+    format!(
+        "From {at} on, operations take {times:.1} times {which} than before ({} operations before, {} after)",
+        format::count(change.operations_before),
+        format::count(change.operations_after),
+    )
+}
+
+fn unexplained(unexplained: &Unexplained, has_findings: bool) -> String {
+    let kinds = unexplained.kinds.iter().take(KINDS).map(|kind| {
+        let detail = kind.detail.as_ref().map_or(String::new(), |detail| format!(" {detail}"));
+        let path = kind.path.as_ref().map_or(String::new(), |path| format!(", most of it {path}"));
+        format::harmless(&format!(
+            "{}{detail} {} ({}{path})",
+            kind.command,
+            format::duration(kind.ns),
+            format::count(kind.operations),
+        ))
+    });
+    let (time, share) = (format::duration(unexplained.ns), format::share(unexplained.share));
+    let kinds = kinds.collect::<Vec<_>>().join("; ");
+    match has_findings {
+        true => format!("No finding explains {time} ({share} of the waiting): {kinds}"),
+        // Where nothing is slow there is nothing to explain.
+        false => format!("Without network round trips, clients waited {time}: {kinds}"),
+    }
+}
+
+fn pauses(pauses: &Pauses) -> Option<String> {
+    (pauses.sum_ns >= PAUSES_LEAST_NS).then(|| {
+        format!(
+            "Between requests, clients paused {} in all ({} pauses of less than a second): {}",
+            format::duration(pauses.sum_ns),
+            format::count(pauses.pauses),
+            contributors(&pauses.clients)
+        )
+    })
+}
+
+/// What keeps the network busy, for blocks that go one at a time.
+pub(crate) fn needed(found: &Finding) -> Option<String> {
+    let figure = |name| {
+        let figure = found.figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| figure.value)
+    };
+    let (bytes, depth) = (figure("in_flight_needed")?, figure("depth_needed")?);
+    let rate = figure("line").or(figure("throughput_then"))?;
+    let larger = figure("larger_block")?;
+    let blocks = match (bytes / larger).ceil() {
+        1.0 => "blocks".to_owned(),
+        n => format!("{} blocks", format::count(n as u64)),
+    };
+    Some(format!(
+        "{}/s need {} in flight at {}: {} requests of {} at once, or {blocks} of {}",
+        format::bytes((rate / 8.0) as u64),
+        format::bytes(bytes as u64),
+        format::duration(figure("round")? as i64),
+        format::count(depth as u64),
+        format::bytes(figure("block")? as u64),
+        format::bytes(larger as u64),
+    ))
+}
+
+/// The side that can change it, with names where they are known.
+pub(crate) fn owner(found: &Finding) -> String {
+    let names: Vec<_> = found.owner.names.iter().map(|name| format::harmless(name)).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
+    match found.owner.actor {
+        Actor::Client => format!("client{of}"),
+        Actor::Server => format!("server{of}"),
+        Actor::Network => format!("network{of}"),
+        Actor::Application if names.is_empty() => "application".to_owned(),
+        Actor::Application => format!("application on{of}"),
+        Actor::Proxy => format!("proxy{of}"),
+    }
+}
+
+/// The verdict if no finding explains enough.
+pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
+    if diagnosis.whole.timed == 0 && !diagnosis.logged.is_empty() {
+        return None;
+    }
+    let first = diagnosis.findings.first();
+    (!findings_are_reported(diagnosis)).then(|| match (diagnosis.whole.timed, first) {
+        (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
+        (_, None) => "No problem found: nothing that costs time.".to_owned(),
+        (_, Some(found)) => format!(
+            "No problem found: nothing explains more than 5 % of the waiting. The largest cause is {}, {}.",
+            found.trouble.title(),
+            format::share(found.share)
+        ),
+    })
+}
+
+fn findings_are_reported(diagnosis: &Diagnosis) -> bool {
+    diagnosis.findings.iter().any(Finding::is_reported)
+}
+
+/// When a finding occurred, for a recording that is long enough for the question.
+pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
+    let (first, last) = (found.first_ns?, found.last_ns?);
+    (whole.lasted_ns >= WHEN_LEAST_NS).then(|| format::period(first, last))
+}
+
+/// The cost of a finding, and its certainty.
+pub(crate) fn headline(found: &Finding) -> String {
+    format!("{} of the waiting, {}", format::share(found.share), cost(found))
+}
+
+/// Likewise without the share.
+pub(crate) fn cost(found: &Finding) -> String {
+    let sure = match found.confidence {
+        Confidence::High => "measured",
+        Confidence::Medium => "likely",
+        Confidence::Low => "possible",
+    };
+    format!("{} would be saved; {sure}", saved(found))
+}
+
+/// The time that would be saved, with its interval, or the number of operations if they are few.
+pub(crate) fn saved(found: &Finding) -> String {
+    let saved = format::duration(found.saved_ns);
+    match found.saved_error_ns {
+        Some(error_ns) => format!("{saved} ± {}", format::duration(error_ns)),
+        None => format!("{saved} (n = {})", format::count(found.operations)),
+    }
+}
+
+/// The predicted effect of a remedy.
+pub(crate) fn gain(gain: &Gain) -> String {
+    let (before, after) = (gain.waiting_before_ns, gain.waiting_after_ns);
+    let percent = 100.0 * (after as f64 / before.max(1) as f64 - 1.0);
+    let error = gain.error_ns.map_or(String::new(), |ns| {
+        format!(" ± {}", format::number(100.0 * ns as f64 / before.max(1) as f64))
+    });
+    format!(
+        "with {}, clients would wait {} instead of {} ({percent:+.1}{error} %), predicted by replaying {} operations",
+        gain.change,
+        format::duration(after),
+        format::duration(before),
+        match gain.is_part {
+            true => format!("the first {}", format::count(gain.operations)),
+            false => format::count(gain.operations),
+        }
+    )
+}
+
+/// The affected clients, shares and paths, with `is_all` also the connections.
+pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
+    let connections = if is_all { &found.connections[..] } else { &[] };
+    let places = [&found.clients, connections, &found.shares, &found.paths].map(contributors);
+    places.into_iter().filter(|words| !words.is_empty()).collect()
+}
+
+fn one(
+    text: &mut String,
+    number: usize,
+    (found, when): (&Finding, &str),
+    look: Look,
+    without: Without,
+) {
+    let (bold, end) = look.bold;
+    let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
+    folded(text, 0, &head, look.width + bold.len() + end.len());
+    let mut line = |words: String| folded(text, 3, &words, look.width);
+    let operations = if found.operations == 1 { "operation" } else { "operations" };
+    if without < Without::Sentence {
+        line(format!("{}: {} {operations}{when}.", found.what, format::count(found.operations)));
+    }
+    // What would be needed says most of the figures.
+    let needed = needed(found).filter(|_| without < Without::Sentence);
+    let is_enough = needed.is_some() && !look.all;
+    if let Some(words) = needed {
+        line(words);
+    }
+    if without < Without::Sentence && !found.figures.is_empty() && !is_enough {
+        line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
+    }
+    let places = places(found, look.all);
+    if !places.is_empty() {
+        line(format!("Where: {}", places.join("; ")));
+    }
+    line(format!("Responsible: {}", owner(found)));
+    let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
+    if without < Without::Examples && !frames.is_empty() {
+        line(format!("See: {}", frames.join(", ")));
+    }
+    if without < Without::Because {
+        line(format!("Because {}.", found.because));
+    }
+    let most = match without {
+        Without::Nothing if look.all => found.remedies.len(),
+        Without::Nothing => REMEDIES,
+        _ => 1,
+    };
+    for remedy in found.remedies.iter().take(most) {
+        line(format!("Do ({}): {}", remedy.at, remedy.action));
+    }
+    let most = if look.all { found.gains.len() } else { 1 };
+    for words in found.gains.iter().take(most).map(gain) {
+        line(format!("Effect: {words}"));
+    }
+}
+
+/// One finding of a report, in all detail or with its most useful lines only.
+pub(crate) fn finding_text(
+    (found, when): (&Finding, Option<&str>),
+    number: usize,
+    width: usize,
+    is_brief: bool,
+) -> String {
+    let mut text = String::new();
+    let look = Look { width, height: usize::MAX, bold: ("", ""), all: !is_brief };
+    let without = if is_brief { Without::Because } else { Without::Nothing };
+    let when = when.map_or(String::new(), |when| format!(", {when}"));
+    one(&mut text, number, (found, &when), look, without);
+    text
+}
+
+/// Names of one kind.
+fn contributors(names: &[Contributor]) -> String {
+    let most = names.iter().take(2).map(|one| {
+        format!(
+            "{} ({}, {})",
+            format::harmless(&one.name),
+            format::count(one.operations),
+            format::duration(one.saved_ns)
+        )
+    });
+    most.collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn example(example: &Example) -> String {
+    let took = match example.elapsed_ns {
+        Some(ns) => format::duration(ns),
+        None => "in a compound".to_owned(),
+    };
+    match (example.request_frame, example.operation) {
+        (Some(frame), _) => format!("frame {frame} ({}, {took})", example.command),
+        (None, Some(number)) => format!("operation {number} ({}, {took})", example.command),
+        (None, None) => format!("{} ({took})", example.command),
+    }
+}
+
+pub(crate) fn figure(figure: &Figure) -> String {
+    let value = |value: f64| match figure.unit {
+        "ns" => format::duration(value as i64),
+        "bytes" => format::bytes(value as u64),
+        "bits/s" => bits(value),
+        "share" => format::share(value),
+        _ => format::number(value),
+    };
+    let name = figure.name.replace('_', " ");
+    match figure.error.filter(|error| *error > 0.0) {
+        Some(error) => format!("{name} {} ± {}", value(figure.value), value(error)),
+        None => format!("{name} {}", value(figure.value)),
+    }
+}
+
+fn bits(bits: f64) -> String {
+    match bits {
+        bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
+        bits if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
+        bits => format!("{:.1} kbit/s", bits / 1e3),
+    }
+}
+
+/// Wraps words to the width and indents all lines but the first one.
+pub(super) fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
+    let width = width.max(indent + 20);
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        }
+        let front = match column {
+            0 if text.is_empty() || text.ends_with('\n') => indent,
+            _ => 1,
+        };
+        text.push_str(&" ".repeat(front));
+        text.push_str(word);
+        column += front + length;
+    }
+    text.push('\n');
+}

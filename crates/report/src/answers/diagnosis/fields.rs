@@ -1,0 +1,159 @@
+//! The fields of a diagnosis, as `smbscope explain --format json` prints it.
+
+use crate::value::fields::Format::*;
+use crate::value::fields::Presence::*;
+use crate::value::fields::Rows;
+
+/// In a report and in a diagnosis.
+#[rustfmt::skip]
+pub(crate) const LOGGED: Rows =
+    ("logged", "Events of one kind that Windows' SMB server or client logged on its own.", &[], &[
+        ("kind", "Kind", Code, Always, "The kind, as in the table server_events."),
+        ("title", "What happened", Text, Always, "The kind in words."),
+        ("count", "Events", Count, Always, "Events."),
+        ("first_ns", "First", Time, Always, "The first one."),
+        ("last_ns", "Last", Time, Always, "The last one."),
+        ("longest_ns", "Longest", Duration, Nullable, "The longest duration; null if the events have none."),
+        ("threshold_ns", "Threshold", Duration, Nullable, "From which duration on Windows writes such an event."),
+        ("commands", "Commands", Texts, Always, "The most frequent commands, at most three."),
+        ("clients", "Clients", Texts, Always, "The most frequent clients."),
+        ("users", "Users", Texts, Always, "The most frequent users."),
+        ("servers", "Servers", Texts, Always, "The most frequent servers, in events of a client."),
+        ("shares", "Shares", Texts, Always, "The most frequent shares."),
+        ("paths", "Paths", Texts, Always, "The most frequent files and directories."),
+        ("statuses", "Statuses", Texts, Always, "The most frequent NTSTATUS."),
+        ("side", "Side", Code, Always, "The side that can change something: client, server or network."),
+        ("remedy", "What to do", Text, Always, "What to do."),
+    ]);
+
+#[rustfmt::skip]
+pub(crate) const OBJECTS: &[Rows] = &[
+    ("diagnosis", "What makes a share slow, most costly first.", &[], &[
+        ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
+        ("pauses", "Pauses", Object("pauses"), Nullable, "Pauses of clients: context, not a cause. Null if there were none."),
+        ("unexplained", "Unexplained", Object("unexplained"), Nullable, "Waiting that no finding explains; null if it is less than 5 %."),
+        ("change", "Change", Object("change"), Nullable, "A moment from which on operations take longer, or shorter, than before; null if there is no sharp one."),
+        ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
+        ("logged", "Logged by Windows", List("logged"), Always, "What Windows' SMB server and client logged on their own, the most costly kinds first."),
+        ("channels", "Channels", List("channel_finding"), Always, "What is wrong with channels of sessions over several connections."),
+        ("network", "The network", List("net_ratio"), Always, "The network without SMB next to SMB, by direction; empty without a test of the path (smbscope net)."),
+        ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
+        ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
+        ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),
+        ("processors", "Processors", Object("processors_beside"), Optional, "What a trace of processors of the same time shows; absent without one."),
+    ]),
+    ("selection", "The part of the inputs that met the filter options.", &[], &[
+        ("filter", "Filter", Text, Always, "The filter in words."),
+        ("operations", "Operations", Count, Always, "Operations that met the filter."),
+        ("operations_all", "Of", Count, Nullable, "Operations of the inputs, or seen when they were recorded; null if a recording was not completed."),
+    ]),
+    ("finding", "One thing that costs time.", &[], &[
+        ("trouble", "Trouble", Code, Always, "The identifier of the problem, from a fixed list."),
+        ("what", "What", Text, Always, "What happens, in one sentence."),
+        ("saved_ns", "Saved", Duration, Always, "Time that would be saved without it, all connections together."),
+        ("saved_error_ns", "±", Duration, Nullable, "Half of the 95 % interval of that, from the variation between operations; null for fewer than ten operations."),
+        ("share", "Share", Share, Always, "Share of all waiting time (waited_ns)."),
+        ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
+        ("because", "Because", Text, Always, "Why the confidence is what it is."),
+        ("owner", "Responsible", Object("owner"), Always, "The side that can change something about it."),
+        ("operations", "Operations", Count, Always, "Operations that are affected."),
+        ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
+        ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
+        ("times", "Times", List("time_class"), Always, "How long these operations took, or how long the client paused before them; classes without operations are omitted."),
+        ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
+        ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
+        ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),
+        ("servers", "Servers", List("culprit"), Always, "Most affected servers."),
+        ("shares", "Shares", List("culprit"), Always, "Most affected shares."),
+        ("paths", "Files", List("culprit"), Always, "Most affected files and folders."),
+        ("examples", "Examples", List("example"), Always, "The operations that lost most time."),
+        ("remedies", "Remedies", List("remedy"), Always, "What to do, the most useful first."),
+        ("gains", "Gains", List("gain"), Always, "The predicted effect of remedies, if the recording could be replayed with them."),
+        ("replayed", "Replayed", Count, Always, "Affected operations that were replayed without the problem to compute the saved time; if there are none, the saved time is the sum over the operations."),
+        ("is_of_events", "Events", Flag, Always, "Whether each operation is evidence by itself (a timeout, a refusal), so that the finding is shown however small its share is."),
+    ]),
+    ("owner", "The side that can change something.", &[], &[
+        ("actor", "Side", Code, Always, "client, server, network, application or proxy."),
+        ("names", "Names", Texts, Always, "Addresses, most time first; at most three."),
+    ]),
+    ("pauses", "How long clients had nothing in flight before a request, where that was less than a second.", &[], &[
+        ("pauses", "Pauses", Count, Always, "Pauses."),
+        ("sum_ns", "Sum", Duration, Always, "Their sum."),
+        ("clients", "Clients", List("culprit"), Always, "Clients, the longest sum first."),
+    ]),
+    ("unexplained", "Waiting that no finding explains, without round trips in the network, of the first 100,000 operations.", &[], &[
+        ("ns", "Time", Duration, Always, "Its sum."),
+        ("share", "Share", Share, Always, "Share of the waiting time of these operations."),
+        ("kinds", "Kinds", List("unexplained_kind"), Always, "The commands with most of it."),
+    ]),
+    ("change", "A moment at which the time of operations changes.", &[], &[
+        ("at_ns", "When", Time, Always, "The moment."),
+        ("resolution_ns", "Resolution", Duration, Always, "How exactly it is known."),
+        ("times", "Times", Number, Always, "How many times as long operations of the same kind take afterwards (geometric mean)."),
+        ("operations_before", "Before", Count, Always, "Operations before it."),
+        ("operations_after", "After", Count, Always, "Operations after it."),
+    ]),
+    ("unexplained_kind", "Operations of one command and detail.", &[], &[
+        ("command", "Command", Text, Always, "The command."),
+        ("detail", "Detail", Text, Nullable, "Its detail: information class, FSCTL, create disposition."),
+        ("path", "Path", Text, Nullable, "The path with most of its time."),
+        ("operations", "Operations", Count, Always, "Operations that no finding explains in full."),
+        ("ns", "Time", Duration, Always, "Their time that no finding explains."),
+    ]),
+    ("figure", "A figure.", &[], &[
+        ("name", "Name", Code, Always, "What it is."),
+        ("value", "Value", Number, Always, "The value, in the unit."),
+        ("error", "±", Number, Optional, "Error of the value (95 %), if it is known."),
+        ("unit", "Unit", Code, Always, "ns, bytes, bits/s, share (a part of one), or nothing for a number."),
+    ]),
+    ("time_class", "Operations that took a certain time.", &[], &[
+        ("from_ns", "From", Duration, Always, "They took at least this."),
+        ("below_ns", "Below", Duration, Nullable, "They took less than this; null for the last class."),
+        ("operations", "Operations", Count, Always, "Operations."),
+    ]),
+    ("culprit", "A client, connection, share or path that is affected.", &[], &[
+        ("name", "Name", Text, Always, "Its name."),
+        ("operations", "Operations", Count, Always, "Operations."),
+        ("saved_ns", "Saved", Duration, Always, "Time that would be saved there."),
+    ]),
+    ("example", "An operation to look at.", &[], &[
+        ("recording", "Recording", Text, Nullable, "Its recording."),
+        ("operation", "Operation", Number, Nullable, "Its number in the table of operations."),
+        ("command", "Command", Text, Always, "The command."),
+        ("path", "Path", Text, Nullable, "The path."),
+        ("elapsed_ns", "Elapsed", Duration, Nullable, "How long it took; null for later members of a compound, whose time is recorded with the first one."),
+        ("pending_ns", "Pending", Duration, Nullable, "When the server answered that the operation is pending, counted from the request; null without such an answer."),
+        ("request_frame", "Request frame", Number, Nullable, "The frame of its request in the capture."),
+        ("response_frame", "Reply frame", Number, Nullable, "The frame of its reply."),
+    ]),
+    ("remedy", "What to do, and where.", &[], &[
+        ("at", "Where", Text, Always, "Samba, Windows, client, server, application or network."),
+        ("action", "Action", Text, Always, "The action, with commands and settings."),
+    ]),
+    ("gain", "The recording, replayed with a remedy.", &[], &[
+        ("change", "Change", Code, Always, "The remedy, as smbscope predict --change takes it."),
+        ("waiting_before_ns", "Waited today", Duration, Always, "Time in which operations were in flight."),
+        ("waiting_after_ns", "Waited then", Duration, Always, "The same time, with the remedy."),
+        ("error_ns", "±", Duration, Nullable, "Half of the 95 % interval of the difference, from the variation between operations."),
+        ("operations", "Operations", Count, Always, "Operations that were replayed."),
+        ("is_part", "Part", Flag, Always, "Whether these are only the first of more operations."),
+    ]),
+    LOGGED,
+    ("note", "An observation.", &[], &[
+        ("about", "About", Code, Always, "The topic, from a fixed list."),
+        ("what", "What", Text, Always, "A sentence."),
+    ]),
+    ("whole", "The recording as a whole.", &[], &[
+        ("operations", "Operations", Count, Always, "Operations."),
+        ("timed", "Timed", Count, Always, "Of them, those with a time."),
+        ("busy_ns", "Busy", Duration, Always, "Time with operations in flight, summed over all connections."),
+        ("transfer_ns", "Transfer", Duration, Always, "Of it, transfer of bytes."),
+        ("server_ns", "Server", Duration, Always, "Of it, time at the server, if it is known separately."),
+        ("network_ns", "Distance", Duration, Always, "Of it, network round trips, if they are known separately."),
+        ("think_ns", "Pauses", Duration, Always, "Pauses of clients of less than a second."),
+        ("waited_ns", "Waited", Duration, Always, "What the shares of findings refer to: the busy time, locks that waited, and the pauses of a slow client."),
+        ("elapsed_ns_mean", "Mean", Duration, Always, "Mean time of an operation."),
+        ("active_ns", "Active", Duration, Always, "Time with operations in flight on any connection."),
+        ("lasted_ns", "Lasted", Duration, Always, "From the first request to the last reply."),
+    ]),
+];

@@ -1,0 +1,135 @@
+//! What the report says, section by section, in the order in which it is read: the answer, where the time
+//! goes, what makes it slow, the course over time, then what is looked up.
+
+mod both_sides;
+mod channels;
+mod connections;
+mod coverage;
+pub(crate) mod fields;
+mod latency;
+mod logged;
+pub(crate) mod meta;
+mod net;
+mod paths;
+mod portions;
+mod server;
+pub(crate) mod verdict;
+mod work;
+
+use smbscope_analysis::summary::Report;
+
+use crate::answers::diagnosis::section::findings;
+use crate::answers::durability::section::durability;
+use crate::answers::load::{self, counters, run};
+use crate::answers::prediction::section::forecast;
+use crate::answers::recording::meta::Meta;
+use crate::answers::recording::verdict::is_migration;
+use crate::document::{Block, Document, Section};
+
+pub(crate) use net::{limit, problem};
+
+/// Sections that a page folds: what one looks up.
+const FOLDED: [&str; 7] =
+    ["counters", "sizes", "compounds", "protection", "connections", "run", "coverage"];
+
+impl Section {
+    /// Whether a page folds it.
+    pub(crate) fn is_folded(&self) -> bool {
+        FOLDED.contains(&self.id)
+    }
+}
+
+/// The whole report.
+pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
+    let mut notices = report.load.as_ref().map(run::notices).unwrap_or_default();
+    notices.extend(meta.selection.as_ref().map(coverage::selected));
+    notices.extend(meta.recorded.as_ref().map(coverage::recorded));
+    if meta.has_processors {
+        notices.push(Block::Note(
+            "The inputs also have a trace of processors: `smbscope report --processors` shows it, and `smbscope explain` both."
+                .to_owned(),
+        ));
+    }
+    notices.extend(coverage::notices(report));
+    Document {
+        brand: "smbscope report",
+        title: meta.inputs.join(", "),
+        span: span(report, meta),
+        verdict: verdict::verdict(report, meta),
+        tiles: verdict::tiles(report),
+        notices,
+        sections: sections(report, meta),
+        clock: meta.clock.clone(),
+        inputs: meta.inputs.clone(),
+        version: meta.version.clone(),
+        schema: report.schema_version,
+    }
+}
+
+fn span(report: &Report, meta: &Meta) -> String {
+    match (report.start_ns, report.end_ns) {
+        (Some(start), Some(end)) => format!(
+            "{}, for {}",
+            meta.clock.second(start),
+            crate::value::format::duration(end.saturating_sub(start))
+        ),
+        _ => "No time is known.".to_owned(),
+    }
+}
+
+/// All sections that say something.
+fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
+    // Of a recording without operations there is only what was read, which is not folded then.
+    if report.totals.tally.operations == 0 && report.load.is_none() {
+        let mut sections: Vec<_> = logged::logged(&report.logged).into_iter().collect();
+        if let Some(net) = &report.net {
+            sections.push(net::net(net));
+            // Nothing was captured that could be covered.
+            if report.coverage.is_empty() {
+                return sections;
+            }
+        }
+        sections.push(Section { id: "recording", ..coverage::coverage(report) });
+        return sections;
+    }
+    let mut sections = Vec::new();
+    let users = report.load.as_ref().filter(|load| !is_migration(load));
+    if let Some(load) = users {
+        sections.push(load::capacity(load));
+    } else if report.load.is_some() {
+        sections.extend(report.channels.as_ref().map(channels::channels));
+    }
+    sections.push(latency::overview(report));
+    sections.extend(findings(report, meta));
+    sections.extend(report.both_sides.as_ref().map(both_sides::both_sides));
+    sections.extend(logged::logged(&report.logged));
+    sections.extend(report.net.as_ref().map(net::net));
+    sections.extend(meta.forecast.as_ref().map(forecast));
+    sections.extend(users.map(load::scenarios));
+    if users.is_some() || report.load.is_none() {
+        sections.extend(report.channels.as_ref().map(channels::channels));
+    }
+    sections.push(work::series(report));
+    sections.extend(report.server.as_ref().map(|it| server::server(report, it)));
+    sections.extend([
+        latency::commands(report),
+        paths::paths(report),
+        work::groups(report),
+        latency::slowest(report),
+        latency::errors(report),
+        durability(report, meta),
+        work::sizes(report),
+        connections::compounds(report),
+        connections::protection(report),
+        connections::connections(report),
+    ]);
+    if let Some(load) = &report.load {
+        sections.extend(counters::counters(load));
+        sections.push(run::run(load));
+    }
+    sections.push(coverage::coverage(report));
+    let shown = sections
+        .into_iter()
+        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
+    shown.filter(|section| !section.blocks.is_empty()).collect()
+}

@@ -1,0 +1,241 @@
+//! A document as one HTML file that needs no network and no script: charts are inline SVG, tables are
+//! complete. Where scripts run, tables sort, fold and filter, and charts show their values. All text is
+//! escaped; names and paths come from strangers.
+
+mod areas;
+pub(crate) mod board;
+mod charts;
+mod cores;
+mod findings;
+mod histograms;
+mod namespace;
+mod plot;
+mod processors;
+mod tables;
+
+use std::fmt::Write;
+
+use crate::answers::recording;
+use crate::answers::recording::meta::Meta;
+use crate::document::{Block, Document, Section};
+use crate::value::format::harmless;
+use smbscope_analysis::summary::Report;
+
+/// The page of a report.
+pub fn html(report: &Report, meta: &Meta) -> String {
+    page(&recording::document(report, meta))
+}
+
+/// Any document as a page.
+pub(crate) fn page(document: &Document) -> String {
+    let mut out = String::with_capacity(256 * 1024);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>smbscope: {}</title>\n<style>\n{}{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
+        escape(&document.title),
+        include_str!("html/style.css"),
+        include_str!("html/charts.css"),
+        include_str!("html/cores.css"),
+        style_of(document),
+        document.clock.offset_s()
+    );
+    contents(&mut out, document);
+    out.push_str("<main>\n");
+    head(&mut out, document);
+    for section in &document.sections {
+        write_section(&mut out, section, document);
+    }
+    let _ = write!(
+        out,
+        "<footer><p>smbscope {} · schema version {} · times in {} · read from {}</p></footer>\n</main>\n\
+         <script>\n{}</script>\n</body>\n</html>\n",
+        escape(&document.version),
+        document.schema,
+        escape(document.clock.zone()),
+        escape(&document.title),
+        include_str!("html/script.js")
+    );
+    out
+}
+
+/// Rules that only some documents need.
+fn style_of(document: &Document) -> &'static str {
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    match blocks.any(|block| matches!(block, Block::NamespaceMap(_) | Block::Stages(_))) {
+        true => include_str!("html/namespace.css"),
+        false => "",
+    }
+}
+
+/// The table of contents, which stays visible.
+fn contents(out: &mut String, document: &Document) {
+    out.push_str(
+        "<nav aria-label=\"Sections\"><p>smbscope</p><ul><li><a href=\"#top\">Summary</a></li>",
+    );
+    for section in &document.sections {
+        let class = if section.is_folded() { " class=\"minor\"" } else { "" };
+        let _ = write!(
+            out,
+            "<li{class}><a href=\"#{}\">{}</a></li>",
+            section.id,
+            escape(section.title)
+        );
+    }
+    out.push_str("</ul></nav>\n");
+}
+
+/// The answer: the verdict, its reasons, and the numbers.
+fn head(out: &mut String, document: &Document) {
+    let verdict = &document.verdict;
+    let _ = write!(
+        out,
+        "<header id=\"top\">\n<p class=\"brand\"><b>{}</b> {} · {}</p>\n\
+         <div class=\"verdict {}\"><h1>{}.</h1>",
+        document.brand,
+        escape(&document.title),
+        escape(&document.span),
+        verdict.tone.class(),
+        escape(&verdict.sentence)
+    );
+    for reason in &verdict.reasons {
+        let _ = write!(out, "<p>{}</p>", escape(reason));
+    }
+    out.push_str("</div>\n");
+    if !document.tiles.is_empty() {
+        out.push_str("<dl class=\"tiles\">");
+    }
+    for tile in &document.tiles {
+        let _ = write!(
+            out,
+            "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>",
+            escape(&tile.title),
+            escape(&tile.value),
+            escape(&tile.note)
+        );
+    }
+    if !document.tiles.is_empty() {
+        out.push_str("</dl>\n");
+    }
+    write_blocks(out, &document.notices, document);
+    out.push_str("</header>\n");
+}
+
+fn write_section(out: &mut String, section: &Section, document: &Document) {
+    let (id, title, help) = (section.id, escape(section.title), escape(section.help));
+    if section.is_folded() {
+        let _ = writeln!(
+            out,
+            "<section id=\"{id}\" class=\"folded\"><details><summary><h2>{title}</h2></summary>\n<p class=\"lead\">{help}</p>"
+        );
+    } else {
+        let _ =
+            writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"lead\">{help}</p>");
+    }
+    write_blocks(out, &section.blocks, document);
+    out.push_str(if section.is_folded() { "</details></section>\n" } else { "</section>\n" });
+}
+
+/// What stands side by side where there is room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grid {
+    None,
+    Facts,
+    Charts,
+}
+
+fn write_blocks(out: &mut String, blocks: &[Block], document: &Document) {
+    let mut grid = Grid::None;
+    for block in blocks {
+        let wanted = match block {
+            Block::Facts(_) => Grid::Facts,
+            Block::Lines(_) | Block::Curve(_) => Grid::Charts,
+            _ => Grid::None,
+        };
+        if wanted != grid {
+            out.push_str(if grid == Grid::None { "" } else { "</div>\n" });
+            out.push_str(match wanted {
+                Grid::None => "",
+                Grid::Facts => "<div class=\"grid\">\n",
+                Grid::Charts => "<div class=\"grid charts\">\n",
+            });
+            grid = wanted;
+        }
+        write_block(out, block, document);
+    }
+    out.push_str(if grid == Grid::None { "" } else { "</div>\n" });
+}
+
+fn write_block(out: &mut String, block: &Block, document: &Document) {
+    match block {
+        Block::Table(table) => tables::table(out, table, document),
+        Block::Facts(facts) => tables::facts(out, facts, &document.clock),
+        Block::Stacked(bars) => charts::stacked(out, bars),
+        Block::Portions(portions) => charts::portions(out, portions),
+        Block::Changes(changes) => charts::changes(out, changes),
+        Block::Timeline(timeline) => charts::timeline(out, timeline),
+        Block::Lines(lines) => plot::lines(out, lines, &document.clock),
+        Block::Areas(chart) => areas::areas(out, chart, &document.clock),
+        Block::Curve(curve) => plot::curve(out, curve),
+        Block::Histograms(chart) => histograms::histograms(out, chart),
+        Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
+        Block::Strip(strip) => processors::strip(out, strip),
+        Block::Calls(calls) => processors::calls(out, calls),
+        Block::Ranks(ranks) => processors::ranks(out, ranks),
+        Block::Cause(cause) => processors::cause(out, cause),
+        Block::Board(board) => board::board(out, board),
+        Block::Judgements(judged) => cores::judgements(out, judged),
+        Block::Tasks(tasks) => cores::tasks(out, tasks),
+        Block::Pairs(pairs) => cores::pairs(out, pairs),
+        Block::NamespaceMap(map) => namespace::map(out, map),
+        Block::Stages(stages) => namespace::stages(out, stages),
+        Block::Finding(found, is_open, when) => {
+            findings::finding(out, found, when.as_deref(), *is_open);
+        }
+        Block::Note(note) => {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        }
+        Block::Warn(note) => {
+            let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(note));
+        }
+        Block::Fold(fold) => {
+            let _ =
+                writeln!(out, "<details class=\"fold\"><summary>{}</summary>", escape(&fold.title));
+            write_blocks(out, &fold.blocks, document);
+            out.push_str("</details>\n");
+        }
+    }
+}
+
+/// Text made harmless, and then safe in elements and quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let text = harmless(text);
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_place() {
+        assert_eq!(
+            escape("<a href='x' title=\"y\">&\u{202e}\u{7}"),
+            "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;\\u{202e}\\u{7}"
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! Values as people read them: numbers, times, and what a field is called. The lowest floor: nothing here knows tables,
+//! charts or answers.
+
+pub(crate) mod clock;
+pub(crate) mod fields;
+pub mod format;
+pub(crate) mod ticks;
