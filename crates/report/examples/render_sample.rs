@@ -8,7 +8,7 @@ mod sample;
 
 use smbscope_analysis::predict::changes::Change;
 use smbscope_report::{
-    Meta, TextLook, baseline_html, baseline_text, cores_html, cores_text, html, json,
+    Meta, TextOptions, baseline_html, baseline_text, cores_html, cores_text, html, json,
     namespace_html, namespace_text, text,
 };
 
@@ -34,7 +34,7 @@ fn main() -> std::io::Result<()> {
             ..Meta::default()
         };
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), text(&report, &meta, TextLook { width, all: true }))?;
+        std::fs::write(file("txt"), text(&report, &meta, &TextOptions::new(width, true)))?;
         std::fs::write(file("html"), html(&report, &meta))?;
         let json = json(&report, &meta).map_err(std::io::Error::other)?;
         std::fs::write(file("json"), format!("{json:#}\n"))?;
@@ -61,12 +61,12 @@ fn main() -> std::io::Result<()> {
     ];
     for (name, plan) in moves {
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), namespace_text(&plan, width))?;
+        std::fs::write(file("txt"), namespace_text(&plan, &TextOptions::new(width, true)))?;
         std::fs::write(file("html"), namespace_html(&plan))?;
     }
     let judged = sample::baseline::plan(true);
-    let look = TextLook { width, all: true };
-    std::fs::write(folder.join("baseline.txt"), baseline_text(&judged, look))?;
+    let options = TextOptions::new(width, true);
+    std::fs::write(folder.join("baseline.txt"), baseline_text(&judged, &options))?;
     std::fs::write(folder.join("baseline.html"), baseline_html(&judged))?;
     Ok(())
 }

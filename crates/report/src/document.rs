@@ -1,36 +1,29 @@
 //! The report as a document: sections of tables and charts with typed values, which the text and
 //! the HTML renderer show in their own ways. Nothing here knows how.
 
+mod cards;
 mod charts;
-mod cores;
-mod namespace;
-mod processors;
+mod drawing;
 mod verdict;
 
 pub(crate) use charts::{
-    AreaMark, Areas, Band, Change, Changes, Curve, Histograms, Join, Lines, Piece, Point, Portions,
-    Stacked, Timeline, TimelineRow, joined,
+    AreaMark, Areas, Band, Change, Changes, Chart, Curve, Histograms, Join, Lines, Piece, Point,
+    Portions, Stacked, Timeline, TimelineRow, Times, joined,
 };
 pub(crate) use verdict::{Tile, Tone, Verdict};
 
-pub(crate) use cores::{
-    Board, BoardCard, Core, Judgement, Node, Pairs, Served, Socket, Task, Thread, Work,
-};
-pub(crate) use namespace::{
-    Choice, MapLink, MapServer, MapTarget, NamespaceMap, Role, StageCard, StepCard,
-};
-pub(crate) use processors::{Call, Calls, Cause, Ranks, Strip, StripRow};
+pub(crate) use cards::{CardText, ChecklistItem, FindingCard, FindingLine};
+pub(crate) use drawing::Drawing;
+pub use drawing::TextOptions;
 
 use crate::answers::fields::field;
-use crate::answers::prediction::waterfall::Waterfall;
 use crate::value::clock::Clock;
 use crate::value::fields::Field;
 use crate::value::format;
-use smbscope_analysis::explain::Finding;
 use smbscope_analysis::summary::Distribution;
 
 /// Everything that one page or one text says.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) brand: &'static str,
     /// What it is about: the inputs.
@@ -325,40 +318,28 @@ impl Fact {
 }
 
 /// A part of a section.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Block {
     Table(Table),
     Facts(Facts),
-    Stacked(Stacked),
-    Portions(Portions),
-    Changes(Changes),
-    Timeline(Timeline),
-    Lines(Lines),
-    Areas(Areas),
-    Curve(Curve),
-    Histograms(Histograms),
-    Waterfall(Waterfall),
-    Strip(Strip),
-    Calls(Calls),
-    Ranks(Ranks),
-    Cause(Cause),
-    Board(Box<Board>),
-    Judgements(Vec<Judgement>),
-    Tasks(Vec<Task>),
-    Pairs(Pairs),
-    NamespaceMap(Box<NamespaceMap>),
-    Stages(Vec<StageCard>),
+    Chart(Chart),
+    /// A finding that a page unfolds.
+    Finding(FindingCard),
+    /// Findings, a line for each, the most severe first.
+    Findings(Vec<FindingLine>),
+    /// Commands as a checklist.
+    Steps(Vec<ChecklistItem>),
+    /// A drawing that only one answer has.
+    Drawing(Box<dyn Drawing>),
     Note(String),
     /// A note that must not be overlooked.
     Warn(String),
     /// What is shown only on request.
     Fold(Fold),
-    /// A cause of lost time, and whether a page unfolds it.
-    Finding(Box<Finding>, bool, Option<String>),
 }
 
 /// Parts of a section that a page folds.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) title: String,
     pub(crate) blocks: Vec<Block>,
@@ -370,22 +351,22 @@ impl Block {
         Block::Fold(Fold { title: title.into(), blocks })
     }
 
+    pub(crate) fn chart(chart: impl Into<Chart>) -> Block {
+        Block::Chart(chart.into())
+    }
+
+    pub(crate) fn drawing(drawing: impl Drawing + 'static) -> Block {
+        Block::Drawing(Box::new(drawing))
+    }
+
     /// Whether it shows nothing: no rows, or lines that are zero everywhere.
     fn is_trivial(&self) -> bool {
         match self {
             Block::Table(table) => table.rows.is_empty(),
             Block::Facts(facts) => facts.rows.is_empty(),
-            Block::Lines(lines) => !lines.has_values(),
-            Block::Areas(areas) => !areas.has_values(),
-            Block::Curve(curve) => {
-                !curve.lines.iter().flat_map(|(_, points)| points).any(|point| point.1 != 0.0)
-            }
-            Block::Portions(portions) => portions.parts.is_empty(),
-            Block::Strip(strip) => strip.groups.is_empty(),
-            Block::Calls(calls) => calls.nodes.is_empty(),
-            Block::Ranks(ranks) => ranks.lines.is_empty(),
+            Block::Chart(chart) => chart.is_empty(),
+            Block::Drawing(drawing) => drawing.is_empty(),
             Block::Fold(fold) => fold.blocks.is_empty(),
-            Block::Stages(stages) => stages.is_empty(),
             _ => false,
         }
     }
@@ -404,10 +385,21 @@ impl Block {
 }
 
 /// A part of the report under one heading.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) help: &'static str,
     pub(crate) blocks: Vec<Block>,
+}
+
+/// Sections that a page folds: what one looks up.
+const FOLDED: [&str; 7] =
+    ["counters", "sizes", "compounds", "protection", "connections", "run", "coverage"];
+
+impl Section {
+    /// Whether a page folds it.
+    pub(crate) fn is_folded(&self) -> bool {
+        FOLDED.contains(&self.id)
+    }
 }

@@ -24,7 +24,7 @@ pub use answers::cpu::{
     processors_comparison_text, processors_explain_json, processors_explain_text, processors_html,
     processors_json, processors_text,
 };
-pub use answers::diagnosis::{FINDINGS_SHOWN, Look, explain_text};
+pub use answers::diagnosis::explain_text;
 pub use answers::namespace::{
     FindingSeverity, NamespaceFinding, NamespacePlan, namespace_html, namespace_json,
     namespace_text,
@@ -32,18 +32,19 @@ pub use answers::namespace::{
 pub use answers::prediction::page::{prediction_html, profile_html};
 pub use answers::prediction::{ChangeRow, Forecast, ForecastPart, ForecastRow};
 pub use answers::recording::meta::{Meta, Selection};
+pub use answers::recording::{html, json, text};
 pub use answers::replication::{
     ReplicationPlan, replication_html, replication_json, replication_text,
 };
 pub use answers::why::{why_json, why_miss, why_text};
 pub use answers::{durability, fields, load, prediction};
-pub use render::html::html;
+pub use document::TextOptions;
 pub use render::json::{
-    baseline_schema, cores_schema, explain_schema, json, namespace_schema,
-    processors_explain_schema, processors_schema, replication_schema, schema, why_schema,
+    baseline_schema, cores_schema, explain_schema, namespace_schema, processors_explain_schema,
+    processors_schema, replication_schema, schema, why_schema,
 };
 pub use render::table;
-pub use render::text::{TextLook, text};
+pub use render::text::FINDINGS_SHOWN;
 pub use smbscope_analysis::summary::Report;
 pub use value::clock::Clock;
 pub use value::format;

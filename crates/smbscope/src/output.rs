@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{Effects, Style};
+use anstyle::Style;
 use anyhow::Context as _;
 
 use crate::exit::{Code, Failure};
@@ -104,8 +104,8 @@ impl Output {
     }
 
     /// The style of headings.
-    pub fn bold(&self) -> (String, &'static str) {
-        self.style(Style::new().effects(Effects::BOLD))
+    pub fn bold(&self) -> (&'static str, &'static str) {
+        if self.colour { ("\x1b[1m", "\x1b[0m") } else { ("", "") }
     }
 
     /// Knows later whether writing failed.

@@ -10,9 +10,12 @@ mod words;
 
 use smbscope_plan::baseline::judgement::Judgement;
 
-use crate::document::{Block, Cell, Column, Document, Heading, Section, Table, Task, column};
+use crate::document::TextOptions;
+use crate::document::{
+    Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, column,
+};
 use crate::render::html::page;
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 use crate::value::clock::Clock;
 use crate::value::format;
 
@@ -75,7 +78,7 @@ pub struct BaselinePlan {
 }
 
 /// The judgement as text: what fits on a screen, or all of it. Commands are always complete.
-pub fn baseline_text(plan: &BaselinePlan, look: TextLook) -> String {
+pub fn baseline_text(plan: &BaselinePlan, options: &TextOptions) -> String {
     // What to do now comes before everything else.
     let mut text = String::new();
     if let Some(search) = &plan.search {
@@ -87,7 +90,7 @@ pub fn baseline_text(plan: &BaselinePlan, look: TextLook) -> String {
         }
         text.push('\n');
     }
-    text.push_str(&document_text(&document(plan, false), look));
+    text.push_str(&document_text(&document(plan, false), options));
     let blocks = plan.search.iter().flat_map(|search| &search.commands).chain(&plan.commands);
     let mut blocks = blocks.peekable();
     if blocks.peek().is_some() {
@@ -150,7 +153,7 @@ fn document(plan: &BaselinePlan, is_page: bool) -> Document {
 }
 
 fn tasks(blocks: &[CommandBlock]) -> Block {
-    let task = |block: &CommandBlock| Task {
+    let task = |block: &CommandBlock| ChecklistItem {
         about: String::new(),
         does: block.title.clone(),
         interrupts: "nothing was executed".to_owned(),
@@ -159,7 +162,7 @@ fn tasks(blocks: &[CommandBlock]) -> Block {
         checks: Vec::new(),
         undo: block.undo.clone(),
     };
-    Block::Tasks(blocks.iter().map(task).collect())
+    Block::Steps(blocks.iter().map(task).collect())
 }
 
 fn commands(blocks: &[CommandBlock]) -> Section {

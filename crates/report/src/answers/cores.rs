@@ -1,10 +1,10 @@
 //! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, what it brings.
 
-pub(crate) mod board;
-mod drawing;
+mod before_after;
 pub(crate) mod fields;
 mod load;
 mod page;
+pub(crate) mod topology;
 mod verdict;
 mod words;
 
@@ -17,7 +17,7 @@ use smbscope_plan::cores::load::Load;
 use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::Machine;
 
-use crate::document::Board;
+use crate::answers::cores::topology::{TopologyDrawing, build, text as drawing};
 use crate::value::format;
 
 pub use page::cores_html;
@@ -106,10 +106,10 @@ fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
 }
 
 /// The drawing of a plan, with how busy processors are if a trace says it.
-fn drawn(plan: &CoresPlan) -> Board {
+fn drawn(plan: &CoresPlan) -> TopologyDrawing {
     let busy = load::busy(plan);
     let busy = busy.as_ref().map_or([None, None], |[before, after]| [Some(before), Some(after)]);
-    board::board(&plan.machine, &plan.layout, busy)
+    build::topology(&plan.machine, &plan.layout, busy)
 }
 
 /// The machine with the adapters' letters on processors that receive, and each adapter's place.
@@ -187,7 +187,7 @@ fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
     }
 }
 
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: String,
     width: usize,
     bold: (&'a str, &'a str),
@@ -201,12 +201,7 @@ impl Lines<'_> {
 
     /// Words, folded.
     fn line(&mut self, indent: usize, words: &str) {
-        crate::answers::diagnosis::folded(
-            &mut self.text,
-            indent,
-            &format::harmless(words),
-            self.width,
-        );
+        crate::render::text::folded(&mut self.text, indent, &format::harmless(words), self.width);
     }
 
     /// A command, never folded.

@@ -1,5 +1,6 @@
 //! The report of a trace of processors: each processor's time, durations by name, devices, coverage.
 
+mod calls;
 mod causes;
 mod comparison;
 mod coverage;
@@ -7,6 +8,8 @@ mod explain;
 pub(crate) mod fields;
 mod inside;
 mod over_time;
+mod ranks;
+mod strip;
 mod symbols;
 mod totals;
 mod verdict;
@@ -23,9 +26,10 @@ use smbscope_analysis::processors::{
 pub use waiting::processors_beside_text;
 
 use crate::answers::recording::meta::Meta;
+use crate::document::TextOptions;
 use crate::document::{Block, Cell, Document, Section, Table, column, distribution};
 use crate::render::html::page;
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 use crate::value::format;
 
 /// Rows of tables in a text and on a page.
@@ -33,8 +37,8 @@ const IN_TEXT: usize = 12;
 const IN_PAGE: usize = 200;
 
 /// The report as text.
-pub fn processors_text(report: &Report, meta: &Meta, look: TextLook) -> String {
-    document_text(&document(report, meta), look)
+pub fn processors_text(report: &Report, meta: &Meta, options: &TextOptions) -> String {
+    document_text(&document(report, meta), options)
 }
 
 /// The report as a page.
@@ -173,7 +177,7 @@ fn processors(report: &Report) -> Section {
     }
     let times = Table::new("The time of each CPU", "", rows, columns);
     let times = times.cut(2 * IN_TEXT, IN_PAGE, "SELECT * FROM cpus");
-    let mut blocks: Vec<_> = over_time::strip(report).map(Block::Strip).into_iter().collect();
+    let mut blocks: Vec<_> = over_time::strip(report).map(Block::drawing).into_iter().collect();
     blocks.push(Block::Table(times));
     if rows.iter().any(|row| row.samples.all > 0) {
         blocks.extend(coverage::sampled(report).map(Block::Note));

@@ -9,12 +9,12 @@ use smbscope_analysis::explain::{
     Logged, Pauses, Unexplained, Whole,
 };
 
+use crate::document::{CardText, FindingCard, TextOptions};
+use crate::render::text::{FINDINGS_SHOWN, folded};
 use crate::value::format;
 
 /// Length of a recording from which on findings say when they occurred.
 const WHEN_LEAST_NS: i64 = 5_000_000_000;
-/// Findings that are shown without --all, with one gain each.
-pub const FINDINGS_SHOWN: usize = 3;
 /// Remedies per finding that are shown without --all.
 const REMEDIES: usize = 2;
 /// Examples per finding whose frames are shown.
@@ -28,24 +28,11 @@ const KINDS: usize = 3;
 /// Shorter pauses in all are not worth a line, ns.
 const PAUSES_LEAST_NS: i64 = 50_000_000;
 
-/// How it is shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Lines of the terminal: details are omitted until everything fits, unless `all` is set.
-    pub height: usize,
-    /// The texts that start and end bold text.
-    pub bold: (&'a str, &'a str),
-    /// Whether all findings are shown, including those that explain little.
-    pub all: bool,
-}
-
 /// The diagnosis as text. `inputs` are the names of the recordings.
-pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
+pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> String {
     let Diagnosis { findings, notes, whole, .. } = diagnosis;
     let mut text = String::new();
-    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, look.width);
+    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, options.width);
     // Event logs alone have no operations.
     let has_operations = whole.operations > 0 || diagnosis.logged.is_empty();
     let parts = match (whole.server_ns, whole.network_ns) {
@@ -71,48 +58,48 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
     } else {
         line(0, &format!("{inputs}: event logs, without operations"));
     }
-    let reported = if look.all { findings.iter().collect() } else { reported(diagnosis) };
+    let reported = if options.all { findings.iter().collect() } else { reported(diagnosis) };
     if let Some(verdict) = verdict(diagnosis) {
         text.push('\n');
-        let (bold, end) = look.bold;
-        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), look.width);
+        let (bold, end) = options.bold;
+        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), options.width);
     }
-    let most = if look.all { reported.len() } else { FINDINGS_SHOWN };
+    let most = if options.all { reported.len() } else { FINDINGS_SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
     for words in context(diagnosis) {
         after.push('\n');
-        folded(&mut after, 0, &words, look.width);
+        folded(&mut after, 0, &words, options.width);
     }
     let mut logged_lines = String::new();
     if !diagnosis.logged.is_empty() {
         logged_lines.push_str("\nLogged by Windows itself\n");
         for row in &diagnosis.logged {
-            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), look.width);
+            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), options.width);
         }
     }
     after.push_str(&logged_lines);
     if !diagnosis.channels.is_empty() {
         after.push_str("\nChannels\n");
-        let most = if look.all { diagnosis.channels.len() } else { CHANNELS };
+        let most = if options.all { diagnosis.channels.len() } else { CHANNELS };
         for found in diagnosis.channels.iter().take(most) {
             let words = format!("{}: {}", found.trouble.title(), found.what);
-            folded(&mut after, 2, &format::harmless(&words), look.width);
-            let most = if look.all { found.remedies.len() } else { 1 };
+            folded(&mut after, 2, &format::harmless(&words), options.width);
+            let most = if options.all { found.remedies.len() } else { 1 };
             for remedy in found.remedies.iter().take(most) {
-                folded(&mut after, 4, &format!("{}: {}", remedy.at, remedy.action), look.width);
+                folded(&mut after, 4, &format!("{}: {}", remedy.at, remedy.action), options.width);
             }
         }
     }
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {
-            folded(&mut after, 2, &format::harmless(&note.what), look.width);
+            folded(&mut after, 2, &format::harmless(&note.what), options.width);
         }
     }
-    let height = if look.all { usize::MAX } else { look.height };
+    let height = if options.all { usize::MAX } else { options.height };
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
-    let (findings, is_short) = fitting(shown, whole, look, room);
+    let (findings, is_short) = fitting(shown, whole, options, room);
     text.push_str(&findings);
     match (reported.len() - shown.len(), is_short) {
         (0, false) => {}
@@ -125,7 +112,12 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, look: Look) -> String {
 
 /// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
 /// lose details first.
-fn fitting(shown: &[&Finding], whole: &Whole, look: Look, room: usize) -> (String, bool) {
+fn fitting(
+    shown: &[&Finding],
+    whole: &Whole,
+    options: &TextOptions,
+    room: usize,
+) -> (String, bool) {
     let mut without = vec![Without::Nothing; shown.len()];
     // A finding loses its first detail after the next one has lost two.
     let levels = |place| Without::ALL.iter().enumerate().map(move |(n, more)| (n, place, *more));
@@ -138,7 +130,7 @@ fn fitting(shown: &[&Finding], whole: &Whole, look: Look, room: usize) -> (Strin
         for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
             text.push('\n');
             let when = when(found, whole).map_or(String::new(), |when| format!(", {when}"));
-            one(&mut text, place + 1, (found, &when), look, *without);
+            one(&mut text, place + 1, (found, &when), options, *without);
         }
         // Two more lines are needed for the hint at --all.
         if text.lines().count() + 2 <= room {
@@ -379,65 +371,93 @@ fn one(
     text: &mut String,
     number: usize,
     (found, when): (&Finding, &str),
-    look: Look,
+    options: &TextOptions,
     without: Without,
 ) {
-    let (bold, end) = look.bold;
+    let (bold, end) = options.bold;
     let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
-    folded(text, 0, &head, look.width + bold.len() + end.len());
-    let mut line = |words: String| folded(text, 3, &words, look.width);
+    folded(text, 0, &head, options.width + bold.len() + end.len());
+    for words in sentences(found, when, options.all, without) {
+        folded(text, 3, &words, options.width);
+    }
+}
+
+/// A finding below its title.
+fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec<String> {
+    let mut lines = Vec::new();
     let operations = if found.operations == 1 { "operation" } else { "operations" };
     if without < Without::Sentence {
-        line(format!("{}: {} {operations}{when}.", found.what, format::count(found.operations)));
+        lines.push(format!(
+            "{}: {} {operations}{when}.",
+            found.what,
+            format::count(found.operations)
+        ));
     }
     // What would be needed says most of the figures.
     let needed = needed(found).filter(|_| without < Without::Sentence);
-    let is_enough = needed.is_some() && !look.all;
+    let is_enough = needed.is_some() && !is_all;
     if let Some(words) = needed {
-        line(words);
+        lines.push(words);
     }
     if without < Without::Sentence && !found.figures.is_empty() && !is_enough {
-        line(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
+        lines.push(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
     }
-    let places = places(found, look.all);
+    let places = places(found, is_all);
     if !places.is_empty() {
-        line(format!("Where: {}", places.join("; ")));
+        lines.push(format!("Where: {}", places.join("; ")));
     }
-    line(format!("Responsible: {}", owner(found)));
+    lines.push(format!("Responsible: {}", owner(found)));
     let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
     if without < Without::Examples && !frames.is_empty() {
-        line(format!("See: {}", frames.join(", ")));
+        lines.push(format!("See: {}", frames.join(", ")));
     }
     if without < Without::Because {
-        line(format!("Because {}.", found.because));
+        lines.push(format!("Because {}.", found.because));
     }
     let most = match without {
-        Without::Nothing if look.all => found.remedies.len(),
+        Without::Nothing if is_all => found.remedies.len(),
         Without::Nothing => REMEDIES,
         _ => 1,
     };
     for remedy in found.remedies.iter().take(most) {
-        line(format!("Do ({}): {}", remedy.at, remedy.action));
+        lines.push(format!("Do ({}): {}", remedy.at, remedy.action));
     }
-    let most = if look.all { found.gains.len() } else { 1 };
+    let most = if is_all { found.gains.len() } else { 1 };
     for words in found.gains.iter().take(most).map(gain) {
-        line(format!("Effect: {words}"));
+        lines.push(format!("Effect: {words}"));
     }
+    lines
 }
 
-/// One finding of a report, in all detail or with its most useful lines only.
-pub(crate) fn finding_text(
-    (found, when): (&Finding, Option<&str>),
-    number: usize,
-    width: usize,
-    is_brief: bool,
-) -> String {
-    let mut text = String::new();
-    let look = Look { width, height: usize::MAX, bold: ("", ""), all: !is_brief };
-    let without = if is_brief { Without::Because } else { Without::Nothing };
-    let when = when.map_or(String::new(), |when| format!(", {when}"));
-    one(&mut text, number, (found, &when), look, without);
-    text
+/// A finding of a report.
+pub(crate) fn card(found: &Finding, whole: &Whole, is_open: bool) -> FindingCard {
+    let when = when(found, whole);
+    let after = when.as_ref().map_or(String::new(), |when| format!(", {when}"));
+    let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
+    FindingCard {
+        title: found.trouble.title(),
+        share: Some(found.share),
+        cost: cost(found),
+        what: found.what.clone(),
+        rows: vec![
+            ("When", when.into_iter().collect()),
+            ("Responsible", vec![owner(found)]),
+            ("Do", remedies.collect()),
+            ("Effect", found.gains.iter().map(gain).collect()),
+            ("Where", places(found, true)),
+            ("Needed", needed(found).into_iter().collect()),
+            ("Figures", found.figures.iter().map(figure).collect()),
+            ("See", found.examples.iter().map(example).collect()),
+            ("Because", vec![format!("{}.", found.because)]),
+        ],
+        evidence: evidence::charts(found),
+        text: Some(CardText {
+            head: format!("{}: {}", found.trouble.title(), headline(found)),
+            lines: sentences(found, &after, true, Without::Nothing),
+            brief: sentences(found, &after, false, Without::Because),
+        }),
+        is_open,
+    }
 }
 
 /// Names of one kind.
@@ -486,25 +506,4 @@ fn bits(bits: f64) -> String {
         bits if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
         bits => format!("{:.1} kbit/s", bits / 1e3),
     }
-}
-
-/// Wraps words to the width and indents all lines but the first one.
-pub(super) fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
-    let width = width.max(indent + 20);
-    let mut column = 0;
-    for word in words.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push('\n');
-            column = 0;
-        }
-        let front = match column {
-            0 if text.is_empty() || text.ends_with('\n') => indent,
-            _ => 1,
-        };
-        text.push_str(&" ".repeat(front));
-        text.push_str(word);
-        column += front + length;
-    }
-    text.push('\n');
 }

@@ -15,7 +15,7 @@ use smbscope_analysis::summary::{Answer, Load, StepRow};
 use crate::answers::fields::field;
 use crate::answers::load::bottleneck::bottleneck;
 use crate::document::{
-    Block, Cell, Curve, Fact, Facts, Point, Section, Table, column, distribution, fact,
+    Block, Cell, Chart, Curve, Fact, Facts, Point, Section, Table, column, distribution, fact,
 };
 use crate::value::fields::Format;
 use crate::value::format;
@@ -181,7 +181,7 @@ fn curves(load: &Load) -> Vec<Block> {
     };
     let time = |ns: Option<i64>| ns.map(|ns| ns as f64);
     let curve = |caption: &str, help: &str, format, limit, lines| {
-        Block::Curve(Curve {
+        Block::chart(Curve {
             caption: caption.to_owned(),
             help: help.to_owned(),
             over: "users",
@@ -225,10 +225,12 @@ fn curves(load: &Load) -> Vec<Block> {
     ];
     // A line without points says nothing.
     for block in &mut blocks {
-        if let Block::Curve(curve) = block {
+        if let Block::Chart(Chart::Curve(curve)) = block {
             curve.lines.retain(|(_, points)| !points.is_empty());
         }
     }
-    blocks.retain(|block| !matches!(block, Block::Curve(curve) if curve.lines.is_empty()));
+    blocks.retain(
+        |block| !matches!(block, Block::Chart(Chart::Curve(curve)) if curve.lines.is_empty()),
+    );
     blocks
 }

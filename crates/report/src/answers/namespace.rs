@@ -1,6 +1,7 @@
 //! The plan of a namespace's move, where it is, and what its gates say, as text, as JSON and as a page, from one
 //! document.
 
+mod checklist;
 pub(crate) mod fields;
 mod gates;
 mod map;
@@ -15,9 +16,10 @@ use smbscope_plan::namespace::model::{Kind, Namespace, State};
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
-use crate::document::{Block, Cell, Document, Heading, Judgement, Section, Table, column};
+use crate::document::TextOptions;
+use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, column};
 use crate::render::html::page;
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 use crate::value::clock::Clock;
 
 /// How serious a finding is.
@@ -78,8 +80,8 @@ const FINDINGS_SHOWN: usize = 100;
 const TARGETS_LISTED: usize = 1_000;
 
 /// All as text.
-pub fn namespace_text(plan: &NamespacePlan, width: usize) -> String {
-    document_text(&document(plan), TextLook { width, all: true })
+pub fn namespace_text(plan: &NamespacePlan, options: &TextOptions) -> String {
+    document_text(&document(plan), &TextOptions { all: true, ..*options })
 }
 
 /// All as one self-contained page.
@@ -121,7 +123,7 @@ fn summary(namespace: &Namespace) -> Value {
     let servers = namespace.targets.iter().map(|target| {
         json!({ "server": target.server, "share": target.share, "state": state(target.state) })
     });
-    let targets = map::target_servers(namespace).into_iter().take(TARGETS_LISTED);
+    let targets = map::build::target_servers(namespace).into_iter().take(TARGETS_LISTED);
     let targets = targets.map(|(name, targets)| json!({ "server": name, "targets": targets }));
     json!({
         "host": namespace.host,
@@ -183,7 +185,7 @@ fn document(plan: &NamespacePlan) -> Document {
 
 /// The drawing, and the servers of targets.
 fn namespace_section(namespace: &Namespace, plan: &NamespacePlan) -> Section {
-    let servers = map::target_servers(namespace);
+    let servers = map::build::target_servers(namespace);
     let mut table = Table::new(
         "Servers that links lead to",
         "",
@@ -200,15 +202,12 @@ fn namespace_section(namespace: &Namespace, plan: &NamespacePlan) -> Section {
         id: "namespace",
         title: "The namespace",
         help: "Namespace servers, which answer where a link leads; links; and the servers that they lead to.",
-        blocks: vec![
-            Block::NamespaceMap(Box::new(map::map(namespace, plan.plan()))),
-            Block::Table(table),
-        ],
+        blocks: vec![Block::drawing(map::build::map(namespace, plan.plan())), Block::Table(table)],
     }
 }
 
 fn findings(plan: &NamespacePlan) -> Section {
-    let judged = plan.findings.iter().map(|one| Judgement {
+    let judged = plan.findings.iter().map(|one| FindingLine {
         severity: match one.severity {
             FindingSeverity::High => Severity::High,
             FindingSeverity::Medium => Severity::Medium,
@@ -223,10 +222,10 @@ fn findings(plan: &NamespacePlan) -> Section {
     let mut judged: Vec<_> = judged.collect();
     judged.sort_by_key(|one| one.severity);
     let others = judged.split_off(judged.len().min(FINDINGS_SHOWN));
-    let mut blocks = vec![Block::Judgements(judged)];
+    let mut blocks = vec![Block::Findings(judged)];
     if !others.is_empty() {
         let title = words::counted(others.len() as u64, "more finding");
-        blocks.push(Block::fold(title, vec![Block::Judgements(others)]));
+        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
     }
     Section {
         id: "findings",

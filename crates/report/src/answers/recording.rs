@@ -16,6 +16,7 @@ mod server;
 pub(crate) mod verdict;
 mod work;
 
+use serde_json::{Value, json};
 use smbscope_analysis::summary::Report;
 
 use crate::answers::diagnosis::section::findings;
@@ -24,19 +25,40 @@ use crate::answers::load::{self, counters, run};
 use crate::answers::prediction::section::forecast;
 use crate::answers::recording::meta::Meta;
 use crate::answers::recording::verdict::is_migration;
-use crate::document::{Block, Document, Section};
+use crate::document::{Block, Document, Section, TextOptions};
+use crate::render::html::page;
+use crate::render::text::document_text;
 
 pub(crate) use net::{limit, problem};
 
-/// Sections that a page folds: what one looks up.
-const FOLDED: [&str; 7] =
-    ["counters", "sizes", "compounds", "protection", "connections", "run", "coverage"];
+/// The report as text of at most `width` columns, as far as that is possible.
+pub fn text(report: &Report, meta: &Meta, options: &TextOptions) -> String {
+    document_text(&document(report, meta), options)
+}
 
-impl Section {
-    /// Whether a page folds it.
-    pub(crate) fn is_folded(&self) -> bool {
-        FOLDED.contains(&self.id)
+/// The page of a report.
+pub fn html(report: &Report, meta: &Meta) -> String {
+    page(&document(report, meta))
+}
+
+/// The report as a JSON value: the summary with version, inputs and what changes would bring.
+pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(object) = value.as_object_mut() {
+        let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
+        object.insert("version".to_owned(), json!(meta.version));
+        object.insert("inputs".to_owned(), inputs.collect());
+        if let Some(selection) = &meta.selection {
+            object.insert("selection".to_owned(), selection.json());
+        }
+        if let Some(recorded) = &meta.recorded {
+            object.insert("recorded".to_owned(), recorded.json());
+        }
+        if let Some(forecast) = &meta.forecast {
+            object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
+        }
     }
+    Ok(value)
 }
 
 /// The whole report.

@@ -14,11 +14,12 @@ use smbscope_plan::replication::checks::Check;
 use smbscope_plan::replication::html::HtmlTables;
 
 use crate::answers::fields::field;
+use crate::document::TextOptions;
 use crate::document::{
     Block, Cell, Column, Curve, Document, Facts, Heading, Join, Lines, Section, Table, column, fact,
 };
 use crate::render::html::page;
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 use crate::value::clock::Clock;
 use crate::value::fields::Format;
 use crate::value::format;
@@ -46,8 +47,8 @@ pub struct ReplicationPlan {
 }
 
 /// The plan as text.
-pub fn replication_text(plan: &ReplicationPlan, width: usize) -> String {
-    document_text(&document(plan), TextLook { width, all: true })
+pub fn replication_text(plan: &ReplicationPlan, options: &TextOptions) -> String {
+    document_text(&document(plan), &TextOptions { all: true, ..*options })
 }
 
 /// The plan as one self-contained page.
@@ -165,7 +166,7 @@ fn load(forecast: &ReplicationForecast) -> Section {
             &forecast.lines,
             columns,
         )),
-        Block::Lines(Lines {
+        Block::chart(Lines {
             caption: "Written in a second".to_owned(),
             help: field("replication", "series_bytes").help.to_owned(),
             format: Format::Bytes,
@@ -231,7 +232,7 @@ fn goals(goals: &[GoalForecast]) -> Section {
     let curve = |goal: &GoalForecast| {
         let points =
             goal.tried.iter().map(|point| (point.rtt_ns as f64 / 1e6, point.time_ns as f64, false));
-        Block::Curve(Curve {
+        Block::chart(Curve {
             caption: format!(
                 "{} over the round trip between the servers, {}",
                 goal.goal,
@@ -312,7 +313,7 @@ fn sync(forecast: &ReplicationForecast) -> Section {
             });
             points.collect()
         };
-        blocks.push(Block::Curve(Curve {
+        blocks.push(Block::chart(Curve {
             caption: format!("Added time over the round trip, {}", over(bandwidth_bits)),
             help: "Of the command that waits the longest in all.".to_owned(),
             over: "ms",

@@ -10,9 +10,10 @@ use smbscope_analysis::explain::why::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::answers::diagnosis::{Look, folded};
+use crate::document::TextOptions;
 use crate::render::table;
 use crate::render::table::Column;
+use crate::render::text::folded;
 use crate::value::format;
 use crate::value::format::{count, duration};
 use sentences::{blocking, likes, short_name, status, verdict};
@@ -21,58 +22,58 @@ use sentences::{blocking, likes, short_name, status, verdict};
 const PATH_MAX: usize = 44;
 
 /// The explanation as text. `inputs` are the names of the recordings.
-pub fn why_text(why: &Explanation, inputs: &str, look: Look) -> String {
+pub fn why_text(why: &Explanation, inputs: &str, options: &TextOptions) -> String {
     let mut text = String::new();
-    let (bold, end) = look.bold;
-    folded(&mut text, 0, &heading(why, inputs), look.width);
+    let (bold, end) = options.bold;
+    folded(&mut text, 0, &heading(why, inputs), options.width);
     text.push('\n');
     let verdict = format!("{bold}{}{end}", verdict(why));
-    folded(&mut text, 0, &verdict, look.width + bold.len() + end.len());
+    folded(&mut text, 0, &verdict, options.width + bold.len() + end.len());
     if !why.steps.is_empty() {
         text.push_str("\nWhere the time went\n");
         let rows: Vec<_> = why.steps.iter().map(|step| step_row(step, why)).collect();
-        let width = Some(look.width.saturating_sub(2));
+        let width = Some(options.width.saturating_sub(2));
         text.push_str(&indented(&table::lines(&step_columns(), &rows, ("", ""), width)));
     }
     if why.breaks.len() > 1 {
         let all = count(why.breaks_count);
         let shown = if why.breaks_count > why.breaks.len() as u64 { ", the longest" } else { "" };
         text.push_str(&format!("\nBreaks of its file: {all}{shown}\n"));
-        text.push_str(&breaks(&why.breaks, look.width));
+        text.push_str(&breaks(&why.breaks, options.width));
     }
     if !why.holders.is_empty() {
         let all = count(why.holders_count);
         let shown = if why.holders_count > why.holders.len() as u64 { ", the longest" } else { "" };
         text.push_str(&format!("\nHeld by other opens while it waited: {all}{shown}\n"));
-        text.push_str(&holders(&why.holders, look.width));
+        text.push_str(&holders(&why.holders, options.width));
     }
     if !why.waiters.is_empty() {
         text.push_str("\nOpens that waited for the break\n");
-        text.push_str(&rows(&why.waiters, None, look.width));
+        text.push_str(&rows(&why.waiters, None, options.width));
     }
     if why.operation.brief.request_frame.is_some() || why.operation.brief.elapsed_ns.is_some() {
         text.push('\n');
-        folded(&mut text, 0, &format!("Its connection: {}", blocking(why)), look.width);
+        folded(&mut text, 0, &format!("Its connection: {}", blocking(why)), options.width);
     }
     let neighbours = &why.neighbours;
     // A request that waits by design has everything else as its neighbours.
     let is_list = !neighbours.shown.is_empty() && !why.operation.brief.waits;
     if is_list {
-        text.push_str(&rows(&neighbours.shown, None, look.width));
+        text.push_str(&rows(&neighbours.shown, None, options.width));
     }
     if is_list && neighbours.left_out > 0 {
         text.push_str(&format!("  {} more\n", count(neighbours.left_out)));
     }
     if let Some(open) = &why.open {
         text.push_str(&format!("\nIts open: handle {}, {}\n", open.handle, uses(open.uses)));
-        text.push_str(&rows(&open.shown, Some(&why.operation.brief), look.width));
+        text.push_str(&rows(&open.shown, Some(&why.operation.brief), options.width));
         let more = open.uses.saturating_sub(open.shown.len() as u64);
         if more > 0 {
             text.push_str(&format!("  {} more\n", count(more)));
         }
     }
     text.push('\n');
-    folded(&mut text, 0, &format!("How unusual: {}", likes(why)), look.width);
+    folded(&mut text, 0, &format!("How unusual: {}", likes(why)), options.width);
     if let Some(filter) = &why.filter {
         // Not folded, so that it can be copied.
         text.push_str(&format!("In Wireshark: {filter}\n"));
@@ -83,7 +84,7 @@ pub fn why_text(why: &Explanation, inputs: &str, look: Look) -> String {
             &mut text,
             0,
             &format!("Not compared: {more} breaks, opens, closes and locks."),
-            look.width,
+            options.width,
         );
     }
     text

@@ -1,6 +1,42 @@
 //! Charts of a document as data: what is drawn, not how.
 
+use smbscope_analysis::explain::TimeClass;
+
 use crate::value::fields::Format;
+
+/// Declares the kinds of charts.
+macro_rules! charts {
+    ($($name:ident)*) => {
+        /// A chart that several answers have.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Chart {
+            $($name($name),)*
+        }
+
+        $(impl From<$name> for Chart {
+            fn from(chart: $name) -> Chart {
+                Chart::$name(chart)
+            }
+        })*
+    };
+}
+
+charts! { Areas Changes Curve Histograms Lines Portions Stacked Timeline Times }
+
+impl Chart {
+    /// Whether it has no values, or only zeros.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Chart::Areas(areas) => !areas.has_values(),
+            Chart::Curve(curve) => {
+                !curve.lines.iter().flat_map(|(_, points)| points).any(|point| point.1 != 0.0)
+            }
+            Chart::Lines(lines) => !lines.has_values(),
+            Chart::Portions(portions) => portions.parts.is_empty(),
+            _ => false,
+        }
+    }
+}
 
 /// Parts of wholes as bars.
 #[derive(Clone, Debug)]
@@ -203,4 +239,13 @@ pub(crate) struct Histograms {
     /// end of the last without an upper one.
     pub(crate) bounds: Vec<Option<i64>>,
     pub(crate) rows: Vec<(String, Vec<u64>)>,
+}
+
+/// A histogram with marks.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    pub(crate) caption: &'static str,
+    pub(crate) classes: Vec<TimeClass>,
+    /// A time, ns, and what it is.
+    pub(crate) marks: Vec<(i64, String)>,
 }

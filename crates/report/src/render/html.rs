@@ -3,28 +3,19 @@
 //! escaped; names and paths come from strangers.
 
 mod areas;
-pub(crate) mod board;
+mod cards;
 mod charts;
-mod cores;
-mod findings;
 mod histograms;
-mod namespace;
 mod plot;
-mod processors;
 mod tables;
 
 use std::fmt::Write;
 
-use crate::answers::recording;
-use crate::answers::recording::meta::Meta;
-use crate::document::{Block, Document, Section};
+use crate::document::{Block, Chart, Document, Section};
+use crate::value::clock::Clock;
 use crate::value::format::harmless;
-use smbscope_analysis::summary::Report;
 
-/// The page of a report.
-pub fn html(report: &Report, meta: &Meta) -> String {
-    page(&recording::document(report, meta))
-}
+pub(crate) use charts::{legend, open};
 
 /// Any document as a page.
 pub(crate) fn page(document: &Document) -> String {
@@ -62,13 +53,17 @@ pub(crate) fn page(document: &Document) -> String {
     out
 }
 
-/// Rules that only some documents need.
-fn style_of(document: &Document) -> &'static str {
-    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
-    match blocks.any(|block| matches!(block, Block::NamespaceMap(_) | Block::Stages(_))) {
-        true => include_str!("html/namespace.css"),
-        false => "",
+/// Rules that only some documents need, each once.
+fn style_of(document: &Document) -> String {
+    let mut styles: Vec<&str> = Vec::new();
+    for block in document.sections.iter().flat_map(|section| &section.blocks) {
+        if let Block::Drawing(drawing) = block
+            && !styles.contains(&drawing.style())
+        {
+            styles.push(drawing.style());
+        }
     }
+    styles.concat()
 }
 
 /// The table of contents, which stays visible.
@@ -152,7 +147,7 @@ fn write_blocks(out: &mut String, blocks: &[Block], document: &Document) {
     for block in blocks {
         let wanted = match block {
             Block::Facts(_) => Grid::Facts,
-            Block::Lines(_) | Block::Curve(_) => Grid::Charts,
+            Block::Chart(Chart::Lines(_) | Chart::Curve(_)) => Grid::Charts,
             _ => Grid::None,
         };
         if wanted != grid {
@@ -173,28 +168,11 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
     match block {
         Block::Table(table) => tables::table(out, table, document),
         Block::Facts(facts) => tables::facts(out, facts, &document.clock),
-        Block::Stacked(bars) => charts::stacked(out, bars),
-        Block::Portions(portions) => charts::portions(out, portions),
-        Block::Changes(changes) => charts::changes(out, changes),
-        Block::Timeline(timeline) => charts::timeline(out, timeline),
-        Block::Lines(lines) => plot::lines(out, lines, &document.clock),
-        Block::Areas(chart) => areas::areas(out, chart, &document.clock),
-        Block::Curve(curve) => plot::curve(out, curve),
-        Block::Histograms(chart) => histograms::histograms(out, chart),
-        Block::Waterfall(waterfall) => charts::waterfall(out, waterfall),
-        Block::Strip(strip) => processors::strip(out, strip),
-        Block::Calls(calls) => processors::calls(out, calls),
-        Block::Ranks(ranks) => processors::ranks(out, ranks),
-        Block::Cause(cause) => processors::cause(out, cause),
-        Block::Board(board) => board::board(out, board),
-        Block::Judgements(judged) => cores::judgements(out, judged),
-        Block::Tasks(tasks) => cores::tasks(out, tasks),
-        Block::Pairs(pairs) => cores::pairs(out, pairs),
-        Block::NamespaceMap(map) => namespace::map(out, map),
-        Block::Stages(stages) => namespace::stages(out, stages),
-        Block::Finding(found, is_open, when) => {
-            findings::finding(out, found, when.as_deref(), *is_open);
-        }
+        Block::Chart(chart) => write_chart(out, chart, &document.clock),
+        Block::Finding(card) => cards::card(out, card, &document.clock),
+        Block::Findings(lines) => cards::lines(out, lines),
+        Block::Steps(steps) => cards::steps(out, steps),
+        Block::Drawing(drawing) => drawing.svg(out),
         Block::Note(note) => {
             let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
         }
@@ -210,8 +188,22 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
     }
 }
 
+fn write_chart(out: &mut String, chart: &Chart, clock: &Clock) {
+    match chart {
+        Chart::Areas(chart) => areas::areas(out, chart, clock),
+        Chart::Changes(changes) => charts::changes(out, changes),
+        Chart::Curve(curve) => plot::curve(out, curve),
+        Chart::Histograms(chart) => histograms::histograms(out, chart),
+        Chart::Lines(lines) => plot::lines(out, lines, clock),
+        Chart::Portions(portions) => charts::portions(out, portions),
+        Chart::Stacked(bars) => charts::stacked(out, bars),
+        Chart::Timeline(timeline) => charts::timeline(out, timeline),
+        Chart::Times(times) => histograms::times(out, times),
+    }
+}
+
 /// Text made harmless, and then safe in elements and quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let text = harmless(text);
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {

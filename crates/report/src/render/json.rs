@@ -14,29 +14,7 @@ use crate::answers::fields::{
     baseline_objects, cores_objects, explain_objects, namespace_objects, objects,
     processors_explain_objects, processors_objects, replication_objects, why_objects,
 };
-use crate::answers::recording::meta::Meta;
 use crate::value::fields::{Field, Format, Object, Presence};
-use smbscope_analysis::summary::Report;
-
-/// The report as a JSON value: the summary with version, inputs and what changes would bring.
-pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(report)?;
-    if let Some(object) = value.as_object_mut() {
-        let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
-        object.insert("version".to_owned(), json!(meta.version));
-        object.insert("inputs".to_owned(), inputs.collect());
-        if let Some(selection) = &meta.selection {
-            object.insert("selection".to_owned(), selection.json());
-        }
-        if let Some(recorded) = &meta.recorded {
-            object.insert("recorded".to_owned(), recorded.json());
-        }
-        if let Some(forecast) = &meta.forecast {
-            object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
-        }
-    }
-    Ok(value)
-}
 
 /// The schema of that value.
 pub fn schema() -> Value {

@@ -1,41 +1,23 @@
 //! The report for a terminal: the verdict and what fits on a screen or two, or everything. Tables fit the
 //! width, charts are rows of blocks, there is no colour.
 
+mod cards;
 mod charts;
-mod namespace;
-mod processors;
 mod table;
 
 use std::fmt::{self, Write};
 
-use crate::answers::diagnosis::{FINDINGS_SHOWN, finding_text};
-use crate::answers::recording;
-use crate::answers::recording::meta::Meta;
-use crate::document::{Block, Curve, Document, Facts, Section};
+use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions};
 use crate::value::clock::Clock;
 use crate::value::format::{harmless, shortened};
-use charts::{
-    write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline,
-    write_waterfall,
-};
-use namespace::{write_judgements, write_map, write_stages};
-use processors::{write_calls, write_cause, write_strip};
-use smbscope_analysis::summary::Report;
+use cards::{write_card, write_findings};
+use charts::{write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline};
 use table::write_table;
 
 /// Narrower terminals are written to as if they were this wide.
 const WIDTH_MIN: usize = 60;
 /// What is left of a text cell at least when it is shortened.
 const CELL_MIN: usize = 16;
-
-/// How the text of a report is written.
-#[derive(Clone, Copy, Debug)]
-pub struct TextLook {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Whether everything is written, not only what fits on [`LINES`] lines.
-    pub all: bool,
-}
 
 /// Lines of a text that is not to be complete.
 pub const LINES: usize = 60;
@@ -45,22 +27,20 @@ const SECTION_LINES: usize = 15;
 const ROWS: usize = 5;
 const ROWS_MOST: usize = 8;
 const MANY: usize = 40;
+/// Findings of such a text.
+pub const FINDINGS_SHOWN: usize = 3;
 /// Notices of such a text.
 const NOTICES: usize = 3;
 
-/// The report as text of at most `width` columns, as far as that is possible.
-pub fn text(report: &Report, meta: &Meta, look: TextLook) -> String {
-    document_text(&recording::document(report, meta), look)
-}
-
 /// Any document as text.
-pub(crate) fn document_text(document: &Document, look: TextLook) -> String {
-    let width = look.width.max(WIDTH_MIN);
+pub(crate) fn document_text(document: &Document, options: &TextOptions) -> String {
+    let options = TextOptions { width: options.width.max(WIDTH_MIN), ..*options };
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = match look.all {
-        true => write(&mut out, document, width),
-        false => write_brief(&mut out, document, width),
+    let _ = if options.all {
+        write(&mut out, document, options.width)
+    } else {
+        write_brief(&mut out, document, options.width)
     };
     out
 }
@@ -193,13 +173,9 @@ fn write_blocks(
         let before = out.len();
         match block {
             Block::Fold(fold) => write_blocks(out, &fold.blocks, document, width)?,
-            Block::Cause(cause) => {
+            Block::Finding(card) => {
                 number += 1;
-                write_cause(out, cause, number, width, false)?;
-            }
-            Block::Finding(found, _, when) => {
-                number += 1;
-                out.push_str(&finding_text((found, when.as_deref()), number, width, false));
+                write_card(out, card, number, width, false)?;
             }
             block => write_block(out, block, document, width)?,
         }
@@ -225,22 +201,17 @@ fn write_briefly(
             table.sql = None;
             write_block(out, &Block::Table(table), document, width)
         }
-        Block::Finding(..) if place >= FINDINGS_SHOWN => Ok(()),
-        Block::Finding(found, _, when) => {
-            out.push_str(&finding_text((found, when.as_deref()), place + 1, width, true));
-            Ok(())
-        }
-        Block::Cause(_) if place >= FINDINGS_SHOWN => Ok(()),
-        Block::Cause(cause) => write_cause(out, cause, place + 1, width, true),
-        Block::Strip(strip) => write_strip(out, strip, width, true),
+        Block::Finding(_) if place >= FINDINGS_SHOWN => Ok(()),
+        Block::Finding(card) => write_card(out, card, place + 1, width, true),
+        Block::Drawing(drawing) => drawing.text(out, &TextOptions::new(width, false)),
         // The table of steps has its values.
-        Block::Curve(_) => Ok(()),
+        Block::Chart(Chart::Curve(_)) => Ok(()),
         Block::Facts(_) if document.sections.len() == 1 => write_block(out, block, document, width),
-        Block::Portions(_) | Block::Waterfall(_) | Block::Warn(_) => {
+        Block::Chart(Chart::Portions(_)) | Block::Warn(_) => {
             write_block(out, block, document, width)
         }
         // The highest line, and of percentiles the second.
-        Block::Lines(lines) => {
+        Block::Chart(Chart::Lines(lines)) => {
             let mut lines = lines.clone();
             let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
             let highest = (0..lines.lines.len())
@@ -267,29 +238,30 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
     match block {
         Block::Table(table) => write_table(out, table, document, width),
         Block::Facts(facts) => write_facts(out, facts, &document.clock, width),
-        Block::Stacked(bars) => write_bars(out, bars, width),
-        Block::Portions(portions) => write_portions(out, portions, width),
-        Block::Timeline(timeline) => write_timeline(out, timeline, width),
-        Block::Lines(lines) => write_lines(out, lines, width),
-        Block::Areas(chart) => write_areas(out, chart, width),
-        Block::Strip(strip) => write_strip(out, strip, width, false),
-        Block::Calls(calls) => write_calls(out, calls, width),
-        Block::Cause(cause) => write_cause(out, cause, 1, width, false),
-        // Tables have them.
-        Block::Ranks(_) | Block::Histograms(_) | Block::Changes(_) => Ok(()),
-        // The text of a plan is a page of its own.
-        Block::Board(_) | Block::Tasks(_) | Block::Pairs(_) => Ok(()),
-        Block::Judgements(judged) => write_judgements(out, judged, width),
-        Block::NamespaceMap(map) => write_map(out, map, width),
-        Block::Stages(stages) => write_stages(out, stages, width),
-        Block::Curve(Curve { in_text: false, .. }) => Ok(()),
-        Block::Curve(curve) => write_curve(out, curve, width),
-        Block::Waterfall(waterfall) => write_waterfall(out, waterfall, width),
+        Block::Chart(chart) => write_chart(out, chart, width),
+        Block::Drawing(drawing) => drawing.text(out, &TextOptions::new(width, true)),
+        Block::Findings(lines) => write_findings(out, lines, width),
+        // The text of such a plan has its steps.
+        Block::Steps(_) => Ok(()),
         Block::Note(note) => wrapped(out, &harmless(note), width),
         Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width),
-        Block::Finding(..) | Block::Fold(_) => {
+        Block::Finding(_) | Block::Fold(_) => {
             write_blocks(out, std::slice::from_ref(block), document, width)
         }
+    }
+}
+
+fn write_chart(out: &mut String, chart: &Chart, width: usize) -> fmt::Result {
+    match chart {
+        Chart::Areas(chart) => write_areas(out, chart, width),
+        Chart::Curve(Curve { in_text: false, .. }) => Ok(()),
+        Chart::Curve(curve) => write_curve(out, curve, width),
+        Chart::Lines(lines) => write_lines(out, lines, width),
+        Chart::Portions(portions) => write_portions(out, portions, width),
+        Chart::Stacked(bars) => write_bars(out, bars, width),
+        Chart::Timeline(timeline) => write_timeline(out, timeline, width),
+        // Tables have them.
+        Chart::Changes(_) | Chart::Histograms(_) | Chart::Times(_) => Ok(()),
     }
 }
 
@@ -310,6 +282,44 @@ pub(crate) fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result
         used += length;
     }
     writeln!(out)
+}
+
+/// Words after a title, in lines below each other.
+pub(crate) fn indented(
+    out: &mut String,
+    indent: usize,
+    title: &str,
+    words: &str,
+    width: usize,
+) -> fmt::Result {
+    let mut lines = String::new();
+    wrapped(
+        &mut lines,
+        &format!("{title}{}", harmless(words)),
+        width.saturating_sub(indent).max(20),
+    )?;
+    lines.lines().try_for_each(|line| writeln!(out, "{:indent$}{line}", ""))
+}
+
+/// Wraps words to the width and indents all lines but the first one.
+pub(crate) fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
+    let width = width.max(indent + 20);
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        }
+        let front = match column {
+            0 if text.is_empty() || text.ends_with('\n') => indent,
+            _ => 1,
+        };
+        text.push_str(&" ".repeat(front));
+        text.push_str(word);
+        column += front + length;
+    }
+    text.push('\n');
 }
 
 fn write_facts(out: &mut String, facts: &Facts, clock: &Clock, width: usize) -> fmt::Result {

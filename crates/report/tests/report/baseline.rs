@@ -4,7 +4,7 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_plan::baseline::cost::CostOutcome;
 use smbscope_report::fields::baseline_objects;
 use smbscope_report::{
-    BaselinePlan, TextLook, baseline_html, baseline_json, baseline_schema, baseline_text,
+    BaselinePlan, TextOptions, baseline_html, baseline_json, baseline_schema, baseline_text,
 };
 
 use super::is_well_formed;
@@ -12,7 +12,7 @@ use super::sample::baseline::plan;
 use super::schema::{check_in, published};
 
 fn text(plan: &BaselinePlan, all: bool) -> String {
-    baseline_text(plan, TextLook { width: 110, all })
+    baseline_text(plan, &TextOptions::new(110, all))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use smbscope_report::fields::namespace_objects;
 use smbscope_report::{
-    NamespacePlan, namespace_html, namespace_json, namespace_schema, namespace_text,
+    NamespacePlan, TextOptions, namespace_html, namespace_json, namespace_schema, namespace_text,
 };
 
 use super::is_well_formed;
@@ -14,12 +14,15 @@ use super::schema::{check_in, published};
 
 #[test]
 fn text_of_the_published_case() {
-    insta::assert_snapshot!("namespace", namespace_text(&namespace::published(), 100));
+    insta::assert_snapshot!(
+        "namespace",
+        namespace_text(&namespace::published(), &TextOptions::new(100, true))
+    );
 }
 
 #[test]
 fn text_at_a_gate() {
-    let text = namespace_text(&namespace::at_gate(), 100);
+    let text = namespace_text(&namespace::at_gate(), &TextOptions::new(100, true));
     let (head, _) = text.split_once("── THE NAMESPACE").unwrap();
     insta::assert_snapshot!("namespace_gate", head);
 }
@@ -56,7 +59,7 @@ fn a_large_namespace_is_drawn_in_part() {
     let plan = namespace::large(100_000);
     let began = Instant::now();
     let page = namespace_html(&plan);
-    let text = namespace_text(&plan, 100);
+    let text = namespace_text(&plan, &TextOptions::new(100, true));
     let json = namespace_json(&plan).unwrap().to_string();
     assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
     is_well_formed(&page);
@@ -72,7 +75,7 @@ fn names_cannot_leave_their_places() {
     is_well_formed(&page);
     assert_eq!(page.matches("<script").count(), 1);
     assert!(page.contains("&lt;script&gt;"));
-    for text in [page, namespace_text(&plan, 100)] {
+    for text in [page, namespace_text(&plan, &TextOptions::new(100, true))] {
         assert!(!text.contains(['\u{1b}', '\u{202e}']));
     }
 }
@@ -89,7 +92,7 @@ fn the_json_is_of_its_published_schema() {
         namespace::hostile(),
     ] {
         check_in(namespace_objects(), &namespace_json(&plan).unwrap(), "namespace_plan", "$");
-        assert!(!namespace_text(&plan, 80).is_empty());
+        assert!(!namespace_text(&plan, &TextOptions::new(80, true)).is_empty());
         is_well_formed(&namespace_html(&plan));
     }
 }

@@ -10,7 +10,7 @@ use smbscope_report::{
 };
 use smbscope_tables::tables::{Cpu, Interrupt, InterruptTotal, Sample, Switch, Trace};
 
-use super::{TextLook, is_well_formed, meta, sample};
+use super::{TextOptions, is_well_formed, meta, sample};
 
 /// Four CPUs for a second; DPCs of ndis.sys hold CPUs 0 and 2.
 pub fn report() -> Report {
@@ -151,14 +151,14 @@ pub fn reports() -> Vec<Report> {
 
 #[test]
 fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
-    let look = TextLook { width: 100, all: false };
+    let options = TextOptions::new(100, false);
     // Times are known to a bin: a quarter of a second.
     for (report, when, more) in [
         (held(40, 60), "hold CPU 1 since 40.", "CPU 1 of 4, since 40."),
         (held(20, 40), "hold CPU 1 from 20.0 s to 40.", "CPU 1 of 4, from 20.0 s to 40."),
         (held(0, 20), "hold CPU 1 until 20.", "CPU 1 of 4, until 20."),
     ] {
-        let text = processors_text(&report, &meta(), look);
+        let text = processors_text(&report, &meta(), &options);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("Interrupt work holds processors (18.8 s of CPU time)"), "{text}");
         assert!(
@@ -169,7 +169,7 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
         // The strip is as long as the trace.
         assert!(text.contains("Interrupts and deferred work over time, 60.0 s"), "{text}");
     }
-    let none = processors_text(&held(20, 22), &meta(), look);
+    let none = processors_text(&held(20, 22), &meta(), &options);
     assert!(!none.contains("holds processors"), "{none}");
     assert!(none.contains("No CPU spends more than 3.1 %"), "{none}");
     let page = processors_html(&held(40, 60), &meta());
@@ -178,8 +178,8 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
 
 #[test]
 fn a_trace_with_samples_only_shows_what_they_say_and_what_is_not_known() {
-    let look = TextLook { width: 120, all: false };
-    let text = processors_text(&sampled(60), &meta(), look);
+    let options = TextOptions::new(120, false);
+    let text = processors_text(&sampled(60), &meta(), &options);
     assert!(text.contains("CPU 0 has 30.0 % of its samples in interrupts and deferred"), "{text}");
     assert!(
         text.contains("60 of 200 samples hit deferred work. The trace has no events"),
@@ -199,17 +199,17 @@ fn a_trace_with_samples_only_shows_what_they_say_and_what_is_not_known() {
         (&0.3.into(), &false.into())
     );
     // None of them says that it is one.
-    let text = processors_text(&sampled(0), &meta(), look);
+    let text = processors_text(&sampled(0), &meta(), &options);
     assert!(text.contains("The trace has no interrupts and no deferred work"), "{text}");
     assert!(!text.contains("0 % of its samples"), "{text}");
-    let all = processors_explain_text(&sampled(200), &meta(), look);
+    let all = processors_explain_text(&sampled(200), &meta(), &options);
     assert!(all.contains("Interrupt work holds processors"), "{all}");
 }
 
 #[test]
 fn sums_count_wherever_single_interrupts_do() {
-    let look = TextLook { width: 100, all: false };
-    let text = processors_explain_text(&sums(), &meta(), look);
+    let options = TextOptions::new(100, false);
+    let text = processors_explain_text(&sums(), &meta(), &options);
     for words in [
         "CPU 0 spends 66.7 % of its time in interrupts and deferred work",
         "Interrupt work holds processors",
@@ -224,13 +224,13 @@ fn sums_count_wherever_single_interrupts_do() {
 
 #[test]
 fn a_comparison_says_what_one_trace_did_not_record() {
-    let look = TextLook { width: 120, all: false };
+    let options = TextOptions::new(120, false);
     let compared = |reports: &[Report]| {
         let found = compare(reports);
         let names = ["a".to_owned(), "b".to_owned()];
         let meta = smbscope_report::Meta { inputs: names.to_vec(), ..meta() };
         is_well_formed(&processors_comparison_html(&found, reports, &meta));
-        processors_comparison_text(&found, reports, &meta, look)
+        processors_comparison_text(&found, reports, &meta, &options)
     };
     for reports in [[held(0, 60), sampled(60)], [sampled(60), held(0, 60)]] {
         let text = compared(&reports);
@@ -248,8 +248,8 @@ fn a_comparison_says_what_one_trace_did_not_record() {
 
 #[test]
 fn the_verdict_names_the_processors_and_the_driver() {
-    let look = TextLook { width: 100, all: true };
-    let text = processors_text(&report(), &meta(), look);
+    let options = TextOptions::new(100, true);
+    let text = processors_text(&report(), &meta(), &options);
     let line = text.lines().find(|line| line.starts_with("CPUs 0, 2 spend")).unwrap();
     assert!(line.contains("44.8 % of their time"), "{line}");
     for words in [
@@ -264,7 +264,7 @@ fn the_verdict_names_the_processors_and_the_driver() {
     }
     assert!(!text.contains(['\u{1b}', '\u{202e}']));
     // What a quiet trace lacks is said; nothing is held.
-    let quiet = processors_text(&Report::default(), &meta(), look);
+    let quiet = processors_text(&Report::default(), &meta(), &options);
     assert!(quiet.contains("The trace has no interrupts and no deferred work."), "{quiet}");
     assert!(quiet.contains("sched:sched_switch") && quiet.contains("perf record"), "{quiet}");
 }

@@ -7,7 +7,7 @@ use smbscope_report::fields::{
     processors_objects, replication_objects, why_objects,
 };
 use smbscope_report::{
-    ReplicationPlan, Report, TextLook, explain_schema, json, processors_explain_json,
+    ReplicationPlan, Report, TextOptions, explain_schema, json, processors_explain_json,
     processors_explain_schema, processors_json, processors_schema, replication_html,
     replication_json, replication_schema, replication_text, schema, why_json, why_schema,
 };
@@ -69,7 +69,7 @@ fn a_plan_of_a_second_server_is_of_its_published_schema() {
         let value = replication_json(&plan).unwrap();
         check_in(replication_objects(), &value, "replication", "$");
         assert!(replication_html(&plan).contains("smbscope plan replication"));
-        assert!(!replication_text(&plan, 100).is_empty());
+        assert!(!replication_text(&plan, &TextOptions::new(100, true)).is_empty());
     }
 }
 
@@ -77,7 +77,7 @@ fn a_plan_of_a_second_server_is_of_its_published_schema() {
 #[test]
 fn each_rate_has_its_own_goal_and_its_own_chart() {
     let plan = super::sample::replication::plan();
-    let text = replication_text(&plan, 200);
+    let text = replication_text(&plan, &TextOptions::new(200, true));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "is kept up to a round trip of 7.00 ms (700 km of fibre, if only light took time) over a link of 1 Gbit/s",
@@ -116,7 +116,7 @@ fn a_plan_says_what_waits_and_what_is_at_risk() {
     assert!(slow.load.times_mean.unwrap() < 0.2 && slow.initial_copy.unwrap().loaded_ns.is_none());
     let risk = line.at_risk.unwrap();
     assert_eq!(risk.max_bytes, 65_536);
-    let text = replication_text(&plan, 100);
+    let text = replication_text(&plan, &TextOptions::new(100, true));
     for line in [
         "Flush p99 < 10ms is kept up to a round trip of 7.00 ms",
         "Test-SRTopology -SourceComputerName",
@@ -138,7 +138,7 @@ fn durability_has_exactly_the_fields_and_a_section() {
     assert!(!found.files.is_empty() && !found.series_bytes.is_empty());
     assert_eq!((found.writes, found.flushes, found.ways.len()), (300, 99, 2));
     let report = Report { durability: Some(found), ..sample::report(12) };
-    let text = smbscope_report::text(&report, &meta(), TextLook { width: 100, all: true });
+    let text = smbscope_report::text(&report, &meta(), &TextOptions::new(100, true));
     assert!(text.contains("DURABILITY") && text.contains("Flush before Close"), "{text}");
     assert!(
         smbscope_report::html(&report, &meta()).contains("Which acknowledged writes were stable")

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 use smbscope_analysis::explain::Confidence;
 use smbscope_analysis::explain::why::{Miss, Which};
-use smbscope_report::Look;
+use smbscope_report::TextOptions;
 use smbscope_store::source::Source;
 
 use crate::exit::{Code, Failure};
@@ -130,13 +130,15 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
-            let (bold, end) = output.bold();
-            let look = look(args, (&bold, end));
+            let options = text_options(args, output.bold());
             let names = names(args, &source);
-            output.text(&smbscope_report::explain_text(&diagnosis, &names, look))?;
+            output.text(&smbscope_report::explain_text(&diagnosis, &names, &options))?;
             if let Some((report, waiting)) = &beside {
-                let text =
-                    smbscope_report::processors_beside_text(report, waiting.as_ref(), look.width);
+                let text = smbscope_report::processors_beside_text(
+                    report,
+                    waiting.as_ref(),
+                    options.width,
+                );
                 output.text(&text)?;
             }
         }
@@ -186,15 +188,14 @@ fn explain_one(
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
-            let (bold, end) = output.bold();
-            let look = look(args, (&bold, end));
+            let options = text_options(args, output.bold());
             let brief = &explanation.operation.brief;
             let file = brief.capture_file.as_ref().or(brief.recording.as_ref());
             let names = match (args.decode.inputs.len(), file) {
                 (2.., Some(file)) => with_selection(file, source),
                 _ => names(args, source),
             };
-            output.text(&smbscope_report::why_text(&explanation, &names, look))?;
+            output.text(&smbscope_report::why_text(&explanation, &names, &options))?;
         }
         TextFormat::Json => {
             let value = smbscope_report::why_json(&explanation).context("explanation to JSON")?;
@@ -204,8 +205,8 @@ fn explain_one(
     output.finish()
 }
 
-fn look<'a>(args: &Args, bold: (&'a str, &'a str)) -> Look<'a> {
-    Look {
+fn text_options(args: &Args, bold: (&'static str, &'static str)) -> TextOptions {
+    TextOptions {
         width: terminal::width().unwrap_or(WIDTH),
         // One remains for the prompt.
         height: terminal::height().map_or(HEIGHT, |lines| lines.saturating_sub(1)),

@@ -6,7 +6,7 @@ mod of_trace;
 use anyhow::Context as _;
 use smbscope_analysis::explain::Explain;
 use smbscope_analysis::summary::{Counted, Options};
-use smbscope_report::{FINDINGS_SHOWN, Meta, TextLook};
+use smbscope_report::{FINDINGS_SHOWN, Meta, TextOptions};
 use smbscope_tables::anonymize::Tokenizer;
 
 use crate::cli::{PhaseCounted, Report};
@@ -81,8 +81,8 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     match format {
         TextFormat::Text => {
             let width = terminal::width().unwrap_or(WIDTH);
-            let look = TextLook { width, all: args.all };
-            output.text(&smbscope_report::text(&report, &meta, look))?;
+            let options = TextOptions::new(width, args.all);
+            output.text(&smbscope_report::text(&report, &meta, &options))?;
         }
         TextFormat::Json => {
             let value = smbscope_report::json(&report, &meta).context("report to JSON")?;

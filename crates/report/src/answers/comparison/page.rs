@@ -207,7 +207,7 @@ fn changes(found: &Comparison) -> Section {
         id: "changes",
         title: "What changed",
         help: "The change of the mean elapsed time from A to B with its 95 % interval; grey where it may be chance. Groups with the most time come first.",
-        blocks: vec![Block::Changes(Changes {
+        blocks: vec![Block::chart(Changes {
             caption: "Change of the mean".to_owned(),
             help: "Red is slower, green is faster.".to_owned(),
             rows: rows.take(CHARTED).collect(),

@@ -2,10 +2,11 @@
 
 use smbscope_plan::cores::load::{Basis, CpuLoad, Load};
 
-use super::board::Busy;
+use super::before_after::BeforeAfter;
+use super::topology::build::Busy;
 use super::words::{counted, cpu};
 use super::{CoresPlan, Lines};
-use crate::document::{Block, Pairs, Section};
+use crate::document::{Block, Section};
 use crate::value::format;
 
 /// Processors with their load that are listed, and the share of the time from which on one is.
@@ -99,7 +100,7 @@ pub(super) fn section(load: &Load) -> Section {
         let name = format!("CPU {}", cpu(one.cpu));
         (name, one.receive_before_percent / 100.0, one.receive_after_percent / 100.0)
     };
-    let mut blocks = vec![Block::Pairs(Pairs {
+    let mut blocks = vec![Block::drawing(BeforeAfter {
         caption: heading(load),
         help: "Time in receive work, of the processor's time.".to_owned(),
         rows: listed.iter().map(row).collect(),

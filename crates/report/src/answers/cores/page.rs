@@ -7,8 +7,10 @@ use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::{Machine, System};
 
-use super::{CoresPlan, drawing, load, verdict, words};
-use crate::document::{Block, Board, Cell, Document, Fact, Facts, Judgement, Pairs, Section, Task};
+use super::before_after::BeforeAfter;
+use super::topology::{TopologyDrawing, text as drawing};
+use super::{CoresPlan, load, verdict, words};
+use crate::document::{Block, Cell, ChecklistItem, Document, Fact, Facts, FindingLine, Section};
 use crate::render::html::page;
 use crate::value::clock::Clock;
 
@@ -55,7 +57,7 @@ fn machine(plan: &CoresPlan) -> Section {
     }
     let adapters = adapters(plan, &board);
     if !board.sockets.is_empty() {
-        blocks.push(Block::Board(Box::new(board)));
+        blocks.push(Block::drawing(board));
     }
     blocks.extend(adapters);
     Section {
@@ -67,7 +69,7 @@ fn machine(plan: &CoresPlan) -> Section {
 }
 
 /// Each adapter's place today and as planned.
-fn adapters(plan: &CoresPlan, board: &Board) -> Vec<Block> {
+fn adapters(plan: &CoresPlan, board: &TopologyDrawing) -> Vec<Block> {
     let fact = |title: &str, value: String| Fact {
         title: title.to_owned(),
         value: Cell::Text(value),
@@ -91,7 +93,7 @@ fn adapters(plan: &CoresPlan, board: &Board) -> Vec<Block> {
 }
 
 fn findings(plan: &CoresPlan) -> Section {
-    let judged = plan.findings.iter().map(|finding| Judgement {
+    let judged = plan.findings.iter().map(|finding| FindingLine {
         severity: finding.severity,
         about: finding.card.clone().unwrap_or_else(|| "The machine".to_owned()),
         sentence: finding.sentence.clone(),
@@ -100,11 +102,11 @@ fn findings(plan: &CoresPlan) -> Section {
     let others = judged.split_off(judged.len().min(FINDINGS_SHOWN));
     let mut blocks = vec![match judged.is_empty() {
         true => Block::Note("Nothing that the input shows.".to_owned()),
-        false => Block::Judgements(judged),
+        false => Block::Findings(judged),
     }];
     if !others.is_empty() {
         let title = format!("{} more", words::counted(others.len(), "finding"));
-        blocks.push(Block::fold(title, vec![Block::Judgements(others)]));
+        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
     }
     Section {
         id: "findings",
@@ -116,7 +118,7 @@ fn findings(plan: &CoresPlan) -> Section {
 
 fn commands(plan: &CoresPlan) -> Section {
     let Commands { system, steps, refused, .. } = &plan.commands;
-    let task = |step: &Step| Task {
+    let task = |step: &Step| ChecklistItem {
         about: step.card.clone().unwrap_or_default(),
         does: step.does.clone(),
         interrupts: words::interrupts(step.interrupts).to_owned(),
@@ -142,7 +144,7 @@ fn commands(plan: &CoresPlan) -> Section {
             blocks.push(Block::Note(format!(
                 "smbscope executed nothing. --script {name} writes these commands as a script that waits for each adapter's link, and their undo next to it."
             )));
-            blocks.push(Block::Tasks(steps.iter().map(task).collect()));
+            blocks.push(Block::Steps(steps.iter().map(task).collect()));
         }
     }
     let left = refused.iter().map(|one| {
@@ -209,12 +211,12 @@ fn pairs(prediction: &Prediction) -> Vec<Block> {
         rows.sort_by(|a, b| b.1.max(b.2).total_cmp(&a.1.max(a.2)));
         rows.truncate(CORES_IN_CHART);
     }
-    let chart = Pairs {
+    let chart = BeforeAfter {
         caption: "Share of each core".to_owned(),
         help: "Of the received packets of all adapters.".to_owned(),
         rows,
     };
-    let mut blocks = vec![Block::Pairs(chart)];
+    let mut blocks = vec![Block::drawing(chart)];
     if left_out > 0 {
         blocks.push(Block::Note(format!("{left_out} less busy cores are not drawn.")));
     }

@@ -4,7 +4,7 @@ use smbscope_analysis::processors::{Finding, Report};
 
 use super::cpu_list;
 use crate::answers::diagnosis::figure;
-use crate::document::{Block, Cause, Section};
+use crate::document::{Block, FindingCard, Section};
 use crate::value::format;
 
 pub(super) fn section(report: &Report) -> Section {
@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report) -> Section {
         title: "What holds the processors",
         help: "Causes with their evidence, the most costly first. They can overlap.",
         blocks: causes
-            .map(|(place, found)| Block::Cause(cause(found, report, place == 0)))
+            .map(|(place, found)| Block::Finding(cause(found, report, place == 0)))
             .collect(),
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn when(found: &Finding, report: &Report) -> Option<String> {
 }
 
 /// A finding in words.
-pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
+pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> FindingCard {
     let cpus = match found.cpus.as_slice() {
         [] => Vec::new(),
         cpus => vec![cpu_list(cpus)],
@@ -45,8 +45,9 @@ pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
         smbscope_analysis::explain::Confidence::Medium => "medium",
         smbscope_analysis::explain::Confidence::High => "high",
     };
-    Cause {
+    FindingCard {
         title: found.trouble.title(),
+        share: None,
         cost: found
             .cost_ns
             .map_or_else(String::new, |cost| format!("{} of CPU time", format::duration(cost))),
@@ -58,6 +59,8 @@ pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> Cause {
             ("Figures", found.figures.iter().map(figure).collect()),
             ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),
         ],
+        evidence: Vec::new(),
+        text: None,
         is_open,
     }
 }

@@ -7,13 +7,15 @@ use smbscope_analysis::processors::compare::{
 use smbscope_analysis::processors::{InterruptGroup, Report};
 
 use crate::answers::cpu::coverage;
+use crate::answers::cpu::ranks::DurationRanks;
+use crate::answers::cpu::strip::CpuStrip;
+use crate::answers::cpu::strip::StripRow;
 use crate::answers::recording::meta::Meta;
-use crate::document::{
-    Block, Cell, Column, Document, Heading, Ranks, Section, Strip, StripRow, Table,
-};
+use crate::document::TextOptions;
+use crate::document::{Block, Cell, Column, Document, Heading, Section, Table};
 use crate::document::{Tile, Tone, Verdict};
 use crate::render::html::page;
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 use crate::value::format;
 
 /// Rows of tables in a text and on a page, and names whose distributions are drawn.
@@ -30,9 +32,9 @@ pub fn processors_comparison_text(
     found: &Comparison,
     reports: &[Report],
     meta: &Meta,
-    look: TextLook,
+    options: &TextOptions,
 ) -> String {
-    document_text(&document(found, reports, meta), look)
+    document_text(&document(found, reports, meta), options)
 }
 
 /// A comparison as a page.
@@ -361,7 +363,7 @@ fn durations(found: &Comparison, reports: &[Report], inputs: &[String]) -> Secti
             Some((format!("{}: {input}", letter(at)), points.collect::<Vec<_>>()))
         });
         let limit = reports.iter().find_map(|report| of(report, group)).map(|it| it.limit_ns);
-        Block::Ranks(Ranks {
+        Block::drawing(DurationRanks {
             caption: format!("Durations of {} in order of size", title(group)),
             help: "How many runs (to the right) take at least so long (upwards).".to_owned(),
             lines: lines.filter(|(_, points)| !points.is_empty()).collect(),
@@ -375,9 +377,7 @@ fn durations(found: &Comparison, reports: &[Report], inputs: &[String]) -> Secti
         id: "durations",
         title: "Durations",
         help: "The distributions of all traces over each other.",
-        blocks: charts
-            .filter(|block| !matches!(block, Block::Ranks(ranks) if ranks.lines.is_empty()))
-            .collect(),
+        blocks: Block::worth_showing(charts.collect()),
     }
 }
 
@@ -402,7 +402,7 @@ fn processors(found: &Comparison) -> Section {
     );
     let most =
         found.processors.iter().any(|row| row.shares.iter().flatten().any(|share| *share > 0.0));
-    let strip = Strip {
+    let strip = CpuStrip {
         caption: "Each CPU, trace by trace".to_owned(),
         help: "Dark where a CPU has no time for threads; one field for each trace.".to_owned(),
         bin_ns: 0,
@@ -430,7 +430,7 @@ fn processors(found: &Comparison) -> Section {
     };
     let mut blocks = Vec::new();
     if most {
-        blocks.push(Block::Strip(strip));
+        blocks.push(Block::drawing(strip));
     }
     blocks.push(Block::Table(table.cut(
         2 * IN_TEXT,

@@ -5,11 +5,12 @@ use smbscope_analysis::processors::Report;
 
 use super::{causes, coverage, verdict};
 use crate::answers::recording::meta::Meta;
+use crate::document::TextOptions;
 use crate::document::{Document, Section};
-use crate::render::text::{TextLook, document_text};
+use crate::render::text::document_text;
 
 /// What holds the processors, as text.
-pub fn processors_explain_text(report: &Report, meta: &Meta, look: TextLook) -> String {
+pub fn processors_explain_text(report: &Report, meta: &Meta, options: &TextOptions) -> String {
     let sections: Vec<Section> = match report.findings.is_empty() {
         true => Vec::new(),
         false => vec![causes::section(report)],
@@ -32,7 +33,7 @@ pub fn processors_explain_text(report: &Report, meta: &Meta, look: TextLook) -> 
             schema: smbscope_tables::SCHEMA_VERSION,
         },
         // All causes fit on a screen or two.
-        TextLook { all: true, ..look },
+        &TextOptions { all: true, ..*options },
     )
 }
 

@@ -2,7 +2,9 @@
 
 use smbscope_analysis::processors::{CallNode, InSamples, PathPart, Report, Role, SampledGroup};
 
-use crate::document::{Block, Call, Calls, Cell, Section, Table, column};
+use crate::answers::cpu::calls::Call;
+use crate::answers::cpu::calls::CallTree;
+use crate::document::{Block, Cell, Section, Table, column};
 use crate::value::format;
 
 /// Rows of tables in a text and on a page.
@@ -43,8 +45,8 @@ pub(super) fn section(report: &Report) -> Option<Section> {
             let known = samples.receive.iter().find(|part| part.name == name);
             known.map_or("", |part| role(part.role))
         };
-        blocks.push(Block::Calls(Calls {
-            caption: "Calls in interrupts and deferred work".to_owned(),
+        blocks.push(Block::drawing(CallTree {
+            caption: "CallTree in interrupts and deferred work".to_owned(),
             help: "The outermost call is on top; the width is the number of samples.".to_owned(),
             samples: samples.calls.iter().map(|node| node.samples).sum(),
             nodes: samples.calls.iter().map(|node| call(node, &role)).collect(),

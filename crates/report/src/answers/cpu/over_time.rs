@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use smbscope_analysis::processors::{InterruptGroup, Processor, Report};
 
-use crate::document::{Block, Histograms, Ranks, Strip, StripRow};
+use crate::answers::cpu::ranks::DurationRanks;
+use crate::answers::cpu::strip::CpuStrip;
+use crate::answers::cpu::strip::StripRow;
+use crate::document::{Block, Histograms};
 use crate::value::format;
 
 /// Names that a chart of durations shows.
@@ -16,7 +19,7 @@ const SHORTEST_NS: i64 = 1_000;
 type Place = (Option<u64>, Option<u64>);
 
 /// A strip for each processor, grouped by node and socket; hyper-threads of a core are neighbours.
-pub(super) fn strip(report: &Report) -> Option<Strip> {
+pub(super) fn strip(report: &Report) -> Option<CpuStrip> {
     let timeline = report.timeline.as_ref()?;
     let place = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu);
     let mut groups: BTreeMap<Place, Vec<(Option<u64>, u64, StripRow)>> = BTreeMap::new();
@@ -53,7 +56,7 @@ pub(super) fn strip(report: &Report) -> Option<Strip> {
         let name = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         (name, rows.into_iter().map(|(.., row)| row).collect())
     });
-    Some(Strip {
+    Some(CpuStrip {
         caption: "Interrupts and deferred work over time".to_owned(),
         help: "Dark where a CPU has no time for threads.".to_owned(),
         bin_ns: timeline.bin_ns,
@@ -88,7 +91,7 @@ pub(super) fn durations(report: &Report) -> Vec<Block> {
         ("deferred work", report.limits.deferred_ns),
         ("handlers of interrupts", report.limits.interrupt_ns),
     ];
-    let ranks = Ranks {
+    let ranks = DurationRanks {
         caption: "Durations in order of size".to_owned(),
         help: "How many runs (to the right) take at least so long (upwards).".to_owned(),
         lines: lines.collect(),
@@ -97,8 +100,8 @@ pub(super) fn durations(report: &Report) -> Vec<Block> {
             .to_vec(),
     };
     vec![
-        Block::Ranks(ranks),
-        Block::fold("Histograms", vec![Block::Histograms(histograms(&shown, name))]),
+        Block::drawing(ranks),
+        Block::fold("Histograms", vec![Block::chart(histograms(&shown, name))]),
     ]
 }
 

@@ -3,20 +3,11 @@
 //!
 //! Everything drawn is in the finding: its time classes, figures and examples.
 
-use smbscope_analysis::explain::{Contributor, Example, Finding, TimeClass, Trouble};
+use smbscope_analysis::explain::{Contributor, Example, Finding, Trouble};
 
-use crate::document::{Curve, Piece, Stacked, Timeline, TimelineRow};
+use crate::document::{Chart, Curve, Piece, Stacked, Timeline, TimelineRow, Times};
 use crate::value::fields::Format;
 use crate::value::format;
-
-/// A histogram with marks.
-#[derive(Clone, Debug)]
-pub(crate) struct TimesChart {
-    pub(crate) caption: &'static str,
-    pub(crate) classes: Vec<TimeClass>,
-    /// A time, ns, and what it is.
-    pub(crate) marks: Vec<(i64, String)>,
-}
 
 /// What one operation consists of.
 const PENDING: usize = 0;
@@ -28,8 +19,19 @@ const NAME: usize = 34;
 /// Points of a computed curve.
 const POINTS: usize = 40;
 
+/// All charts of a finding.
+pub(crate) fn charts(found: &Finding) -> Vec<Chart> {
+    let charts = [
+        throughput(found).map(Chart::Curve),
+        times(found).map(Chart::Times),
+        timeline(found).map(Chart::Timeline),
+        places(found).map(Chart::Stacked),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
 /// How long the operations took.
-pub(crate) fn times(found: &Finding) -> Option<TimesChart> {
+fn times(found: &Finding) -> Option<Times> {
     if found.times.len() < 2 {
         return None;
     }
@@ -56,11 +58,11 @@ pub(crate) fn times(found: &Finding) -> Option<TimesChart> {
     if found.trouble == Trouble::BreakWaits {
         marks.push((1_000_000, "an open without a break, about 1 ms".to_owned()));
     }
-    Some(TimesChart { caption, classes: found.times.clone(), marks })
+    Some(Times { caption, classes: found.times.clone(), marks })
 }
 
 /// Where the time is lost: the paths, or the clients, of which there are several.
-pub(crate) fn places(found: &Finding) -> Option<Stacked> {
+fn places(found: &Finding) -> Option<Stacked> {
     let lists = [("path", &found.paths), ("client", &found.clients), ("share", &found.shares)];
     let (kind, list) = lists.into_iter().find(|(_, list)| list.len() > 1)?;
     let row = |one: &Contributor| {
@@ -80,7 +82,7 @@ pub(crate) fn places(found: &Finding) -> Option<Stacked> {
 
 /// The operations that it cost most, each on its own scale: until the server answered that they are
 /// pending, and after it.
-pub(crate) fn timeline(found: &Finding) -> Option<Timeline> {
+fn timeline(found: &Finding) -> Option<Timeline> {
     let rows = found.examples.iter().take(EXAMPLES).filter_map(|example| {
         let (whole_ns, pending_ns) = (example.elapsed_ns?, example.pending_ns?);
         let piece = |part, start_ns, end_ns: i64| Piece {
@@ -127,7 +129,7 @@ fn name(example: &Example) -> String {
 
 /// Throughput of requests that go one at a time, against their size: one block for each round trip,
 /// plus the time that its bytes take on the line.
-pub(crate) fn throughput(found: &Finding) -> Option<Curve> {
+fn throughput(found: &Finding) -> Option<Curve> {
     let figure = |name: &str| {
         let mut figures = found.figures.iter();
         figures.find(|figure| figure.name == name).map(|figure| figure.value)

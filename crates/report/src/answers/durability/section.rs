@@ -97,7 +97,7 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
         }
     }
     blocks.extend(notes);
-    blocks.push(Block::Lines(Lines {
+    blocks.push(Block::chart(Lines {
         caption: "Acknowledged and not stable over time".to_owned(),
         help: field(of, "series_bytes").help.to_owned(),
         format: Format::Bytes,

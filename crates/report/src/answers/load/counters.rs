@@ -201,7 +201,7 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
         .iter()
         .find_map(|unit| words.strip_suffix(unit))
         .unwrap_or(&words);
-    Some(Block::Lines(Lines {
+    Some(Block::chart(Lines {
         caption: format!("{words}, {}", first.source),
         help: format!("Counter {}.{left_out}", first.name),
         format,

@@ -50,7 +50,7 @@ pub(crate) fn over_time(report: &Report) -> Vec<Block> {
                  per: &str,
                  join,
                  lines: Vec<(&str, Vec<f64>)>| {
-        Block::Lines(Lines {
+        Block::chart(Lines {
             caption: caption.to_owned(),
             help: help.to_owned(),
             format,

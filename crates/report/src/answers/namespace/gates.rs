@@ -7,7 +7,7 @@ use smbscope_plan::namespace::gate::{
 
 use super::words::{self, counted, nanoseconds};
 use super::{NamespacePlan, heading};
-use crate::document::{Block, Cell, Column, Judgement, Section, Table, column};
+use crate::document::{Block, Cell, Column, FindingLine, Section, Table, column};
 
 /// Clients in text and on the page.
 const IN_TEXT: usize = 40;
@@ -66,7 +66,7 @@ fn held(rows: &[ClientVerdict], plan: &NamespacePlan) -> Vec<Block> {
             (None, 0) => String::new(),
         };
         let is_early = |reason: &Reason| reason.kind == ReasonKind::ReadTooEarly;
-        Judgement {
+        FindingLine {
             severity: match (row.open_files, row.reasons.iter().all(is_early)) {
                 (_, true) => Severity::Low,
                 (0, _) => Severity::Medium,
@@ -80,11 +80,11 @@ fn held(rows: &[ClientVerdict], plan: &NamespacePlan) -> Vec<Block> {
     let others = judged.split_off(judged.len().min(HELD_SHOWN));
     let mut blocks = Vec::new();
     if !judged.is_empty() {
-        blocks.push(Block::Judgements(judged));
+        blocks.push(Block::Findings(judged));
     }
     if !others.is_empty() {
         let title = counted(others.len() as u64, "more client");
-        blocks.push(Block::fold(title, vec![Block::Judgements(others)]));
+        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
     }
     blocks
 }

@@ -1,133 +1,123 @@
-//! The drawing of a namespace as data: what fits, the most used first.
+//! The drawing of a namespace: its servers, its links, and the servers that they lead to.
 
-use std::collections::{BTreeMap, HashMap};
+pub(crate) mod build;
+pub(crate) mod svg;
 
-use smbscope_plan::namespace::model::{Link, Namespace, State};
-use smbscope_plan::namespace::names::{Servers, normal};
-use smbscope_plan::namespace::stages::MovePlan;
+use std::fmt::{self, Write};
 
-use crate::document::{MapLink, MapServer, MapTarget, NamespaceMap, Role};
+use crate::document::{Drawing, TextOptions};
+use crate::value::format::{self, harmless, shortened};
 
-/// Links, servers of the namespace and of targets that are drawn.
-const LINKS_DRAWN: usize = 40;
-const SERVERS_DRAWN: usize = 16;
-const TARGETS_DRAWN: usize = 24;
+/// Links that are listed.
+const LINKS: usize = 40;
 
-/// Servers of link targets with the number of targets, the most used first.
-pub(super) fn target_servers(namespace: &Namespace) -> Vec<(String, u64)> {
-    let mut counts: HashMap<&str, u64> = HashMap::new();
-    for target in namespace.links.iter().flat_map(|link| &link.targets) {
-        *counts.entry(target.server.as_str()).or_default() += 1;
-    }
-    // Names that differ in case are one server.
-    let mut servers: BTreeMap<String, (String, u64)> = BTreeMap::new();
-    let mut names: Vec<_> = counts.into_iter().collect();
-    names.sort_unstable();
-    for (name, count) in names {
-        servers.entry(normal(name)).or_insert_with(|| (name.to_owned(), 0)).1 += count;
-    }
-    let mut servers: Vec<_> = servers.into_values().collect();
-    servers.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    servers
+/// A namespace with its servers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamespaceMap {
+    /// `\\contoso.com\Public`.
+    pub(crate) root: String,
+    pub(crate) servers: Vec<MapServer>,
+    /// Namespace servers that there was no room for.
+    pub(crate) undrawn_servers: u64,
+    pub(crate) links: Vec<MapLink>,
+    /// Links that there was no room for.
+    pub(crate) undrawn_links: u64,
+    pub(crate) targets: Vec<MapTarget>,
+    /// Servers of targets that there was no room for.
+    pub(crate) undrawn_targets: u64,
 }
 
-/// What is drawn of a namespace, with the roles that a plan gives its servers.
-pub(super) fn map(namespace: &Namespace, plan: Option<&MovePlan>) -> NamespaceMap {
-    let servers = servers(namespace, plan);
-    let all = target_servers(namespace);
-    let old = Servers::new(plan.iter().flat_map(|plan| &plan.old_servers).map(String::as_str));
-    let new = Servers::new(plan.iter().flat_map(|plan| &plan.new_servers).map(String::as_str));
-    let role = |name: &str| match (old.contains(name), new.contains(name)) {
-        (true, _) => Some(Role::Leaves),
-        (_, true) => Some(Role::Joins),
-        _ => None,
-    };
-    let targets = all.iter().take(TARGETS_DRAWN).map(|(name, targets)| MapTarget {
-        name: name.clone(),
-        targets: *targets,
-        role: role(name),
-    });
-    let places = all.iter().take(TARGETS_DRAWN).enumerate();
-    let places: HashMap<String, usize> =
-        places.map(|(place, (name, _))| (normal(name), place)).collect();
-    let (links, undrawn_links) = links(namespace, &places);
-    NamespaceMap {
-        root: format!(r"\\{}\{}", namespace.host, namespace.name),
-        undrawn_servers: servers.len().saturating_sub(SERVERS_DRAWN) as u64,
-        servers: servers.into_iter().take(SERVERS_DRAWN).collect(),
-        links,
-        undrawn_links,
-        undrawn_targets: all.len().saturating_sub(TARGETS_DRAWN) as u64,
-        targets: targets.collect(),
+/// What becomes of a namespace server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    Joins,
+    Leaves,
+    #[default]
+    Stays,
+}
+
+/// A namespace server.
+#[derive(Clone, Debug)]
+pub(crate) struct MapServer {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) is_offline: bool,
+}
+
+/// A link, or several below one folder.
+#[derive(Clone, Debug)]
+pub(crate) struct MapLink {
+    pub(crate) path: String,
+    /// More than one if it represents all links below a folder.
+    pub(crate) links: u64,
+    pub(crate) is_offline: bool,
+    /// Places in [`NamespaceMap::targets`], and whether all its targets there are offline.
+    pub(crate) to: Vec<(usize, bool)>,
+    /// Targets on servers that are not drawn.
+    pub(crate) undrawn: u64,
+}
+
+/// A server that links lead to.
+#[derive(Clone, Debug)]
+pub(crate) struct MapTarget {
+    pub(crate) name: String,
+    /// Targets of links on it.
+    pub(crate) targets: u64,
+    pub(crate) role: Option<Role>,
+}
+
+impl Drawing for NamespaceMap {
+    fn svg(&self, out: &mut String) {
+        svg::write(out, self);
+    }
+
+    fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
+        if options.all { write_text(out, self, options.width) } else { Ok(()) }
+    }
+
+    fn style(&self) -> &'static str {
+        include_str!("namespace.css")
     }
 }
 
-/// Namespace servers: those that leave, stay and join.
-fn servers(namespace: &Namespace, plan: Option<&MovePlan>) -> Vec<MapServer> {
-    let old = Servers::new(plan.iter().flat_map(|plan| &plan.old_servers).map(String::as_str));
-    let present = namespace.targets.iter().map(|target| MapServer {
-        name: target.server.clone(),
-        role: if old.contains(&target.server) { Role::Leaves } else { Role::Stays },
-        is_offline: target.state == State::Offline,
-    });
-    let joining = plan.iter().flat_map(|plan| &plan.new_servers).map(|name| MapServer {
-        name: name.clone(),
-        role: Role::Joins,
-        is_offline: false,
-    });
-    present.chain(joining).collect()
-}
-
-/// Links by path if they fit, else by their first folder, the largest first.
-fn links(namespace: &Namespace, places: &HashMap<String, usize>) -> (Vec<MapLink>, u64) {
-    let mut known: HashMap<&str, Option<usize>> = HashMap::new();
-    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
-    let is_each = namespace.links.len() <= LINKS_DRAWN;
-    for link in &namespace.links {
-        let first = link.path.split('\\').next().unwrap_or(&link.path);
-        let group = groups.entry(if is_each { &link.path } else { first }).or_default();
-        group.links += 1;
-        group.online += u64::from(link.state != State::Offline);
-        add(group, link, places, &mut known);
+/// The namespace as an outline.
+fn write_text(out: &mut String, map: &NamespaceMap, width: usize) -> fmt::Result {
+    writeln!(out, "{}", shortened(&harmless(&map.root), width))?;
+    for server in &map.servers {
+        let role = match server.role {
+            Role::Joins => "joins",
+            Role::Leaves => "leaves",
+            Role::Stays => "stays",
+        };
+        let offline = if server.is_offline { ", offline" } else { "" };
+        writeln!(out, "  server  {} ({role}{offline})", harmless(&server.name))?;
     }
-    let mut drawn: Vec<_> = groups.into_iter().collect();
-    if drawn.len() > LINKS_DRAWN {
-        drawn.sort_by(|a, b| b.1.links.cmp(&a.1.links).then_with(|| a.0.cmp(b.0)));
+    for link in map.links.iter().take(LINKS) {
+        let names = link.to.iter().filter_map(|(place, is_offline)| {
+            let name = harmless(&map.targets.get(*place)?.name);
+            Some(if *is_offline { format!("{name} (offline)") } else { name })
+        });
+        let mut names: Vec<_> = names.collect();
+        if link.undrawn > 0 {
+            names.push(format!("{} more", format::count(link.undrawn)));
+        }
+        let many = match link.links {
+            1 => String::new(),
+            count => format!(" ({} links)", format::count(count)),
+        };
+        let offline = if link.is_offline { " (offline)" } else { "" };
+        let link = format!("  link    {}{many}{offline} -> ", harmless(&link.path));
+        let rest = width.saturating_sub(link.chars().count()).max(20);
+        writeln!(out, "{link}{}", shortened(&names.join(", "), rest))?;
     }
-    let left_out = drawn.iter().skip(LINKS_DRAWN).map(|(_, group)| group.links).sum();
-    let drawn = drawn.into_iter().take(LINKS_DRAWN).map(|(path, group)| MapLink {
-        path: path.to_owned(),
-        links: group.links,
-        is_offline: group.online == 0,
-        to: group.to.into_iter().map(|(place, online)| (place, online == 0)).collect(),
-        undrawn: group.undrawn,
-    });
-    (drawn.collect(), left_out)
-}
-
-#[derive(Default)]
-struct Group {
-    links: u64,
-    online: u64,
-    /// Targets that are online, by the place of their server.
-    to: BTreeMap<usize, u64>,
-    undrawn: u64,
-}
-
-fn add<'a>(
-    group: &mut Group,
-    link: &'a Link,
-    places: &HashMap<String, usize>,
-    known: &mut HashMap<&'a str, Option<usize>>,
-) {
-    for target in &link.targets {
-        let name = target.server.as_str();
-        let place = *known.entry(name).or_insert_with(|| places.get(&normal(name)).copied());
-        match place {
-            Some(place) => {
-                *group.to.entry(place).or_default() += u64::from(target.state != State::Offline);
-            }
-            None => group.undrawn += 1,
+    for (count, what) in [
+        (map.undrawn_servers, "namespace servers"),
+        (map.undrawn_links, "links"),
+        (map.undrawn_targets, "servers of targets"),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {} more {what}", format::count(count))?;
         }
     }
+    Ok(())
 }

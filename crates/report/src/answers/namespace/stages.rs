@@ -5,9 +5,8 @@ use smbscope_plan::namespace::stages::{ADMIN, Impact, Lost, MovePlan, Stage, Ste
 
 use super::admin_note;
 use super::words::{self, nanoseconds, seconds};
-use crate::document::{
-    Block, Cell, Choice, Fact, Facts, Section, StageCard, StepCard, Table, column,
-};
+use crate::answers::namespace::checklist::{Choice, StageCard, StageChecklist, StepCard};
+use crate::document::{Block, Cell, Fact, Facts, Section, Table, column};
 
 /// The checklist.
 pub(super) fn section(plan: &MovePlan, progress: Option<&Progress>) -> Section {
@@ -24,7 +23,7 @@ pub(super) fn section(plan: &MovePlan, progress: Option<&Progress>) -> Section {
         let progress = progress.and_then(|progress| progress.stage(stage.id));
         card(place + 1, stage, stage.who == usual, progress)
     });
-    blocks.push(Block::Stages(cards.collect()));
+    blocks.push(Block::drawing(StageChecklist(cards.collect())));
     Section {
         id: "plan",
         title: "The plan",

@@ -96,7 +96,7 @@ fn parts_of(caption: &str, help: &str, row: &ForecastRow) -> Vec<Block> {
         help: help.to_owned(),
         bars: steps.bars(),
     };
-    let mut blocks = vec![Block::Waterfall(chart), Block::Table(table)];
+    let mut blocks = vec![Block::drawing(chart), Block::Table(table)];
     let several = steps.changed.iter().chain(&steps.unchanged);
     let named: Vec<_> = several
         .filter(|step| !step.joined.is_empty())

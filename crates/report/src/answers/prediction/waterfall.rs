@@ -1,7 +1,13 @@
 //! From today's mean to the predicted one: a bar for today's, one step for each part that differs,
 //! each starting where the previous one ends, and a bar for the predicted mean.
 
+use std::fmt::{self, Write};
+
 use crate::answers::prediction::{ForecastRow, title};
+use crate::document::{Drawing, TextOptions};
+use crate::render::html::{escape, open};
+use crate::render::text::wrapped;
+use crate::value::format;
 
 /// Several steps below this share of the largest one are joined.
 const TINY: f64 = 0.01;
@@ -15,6 +21,16 @@ pub(crate) struct Waterfall {
     pub(crate) unit: String,
     pub(crate) help: String,
     pub(crate) bars: Vec<Bar>,
+}
+
+impl Drawing for Waterfall {
+    fn svg(&self, out: &mut String) {
+        write_svg(out, self);
+    }
+
+    fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
+        write_text(out, self, options.width)
+    }
 }
 
 /// A bar: a mean, starting at 0, or a step.
@@ -158,6 +174,110 @@ pub(crate) fn ticks((low, high): (i64, i64)) -> Vec<i64> {
             }
         }
         power = power.saturating_mul(10);
+    }
+}
+
+/// Classes of a waterfall's bars, and what they mean.
+const KINDS: [(&str, &str); 3] = [("whole", "in all"), ("up", "longer"), ("down", "shorter")];
+
+fn kind(bar: &Bar) -> &'static str {
+    match (bar.is_whole, bar.difference_ns() < 0) {
+        (true, _) => "whole",
+        (false, false) => "up",
+        (false, true) => "down",
+    }
+}
+
+/// A bar for today, a step for each part that differs, a bar for what is predicted; one unit.
+fn write_svg(out: &mut String, chart: &Waterfall) {
+    open(out, &chart.caption, &chart.unit, &chart.help);
+    out.push_str("<ul class=\"legend\">");
+    for (class, words) in KINDS {
+        if chart.bars.iter().any(|bar| kind(bar) == class) {
+            let _ = write!(out, "<li><i class=\"{class}\"></i>{words}</li>");
+        }
+    }
+    out.push_str("</ul>\n<div class=\"bars waterfall\">\n");
+    let range = range(&chart.bars);
+    for (number, bar) in chart.bars.iter().enumerate() {
+        let (x, width) = extent(range, bar);
+        let class = kind(bar);
+        let value = match bar.is_whole {
+            true => format::ms(bar.to_ns),
+            false => format::signed_ms(bar.difference_ns()),
+        };
+        // From where the bar above ends.
+        let link = match number {
+            0 => String::new(),
+            _ => {
+                let at = place(range, if bar.is_whole { bar.to_ns } else { bar.from_ns });
+                format!("<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"-45%\" y2=\"100%\"/>")
+            }
+        };
+        let from_to = format!("from {} to {}", format::ms(bar.from_ns), format::ms(bar.to_ns));
+        let _ = writeln!(
+            out,
+            "<div class=\"row\"><span title=\"{0}\">{0}</span><svg role=\"img\"><title>{1}</title><desc>{2}</desc>{link}\
+             <rect class=\"{class}\" x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"100%\"/></svg><b>{3}</b></div>",
+            escape(&bar.title),
+            escape(&format!("{}: {value}", bar.title)),
+            escape(&from_to),
+            escape(&value)
+        );
+    }
+    out.push_str("<div class=\"row axis\"><span></span><div class=\"ticks\">");
+    for tick in ticks(range) {
+        let at = place(range, tick);
+        // Text stays within the chart.
+        let class = match at {
+            0.0..3.0 => " class=\"begin\"",
+            95.0.. => " class=\"end\"",
+            _ => "",
+        };
+        let words = escape(&format::milli(tick));
+        let _ = write!(out, "<i{class} style=\"left:{at:.2}%\">{words}</i>");
+    }
+    out.push_str("</div><b></b></div>\n</div></figure>\n");
+}
+
+/// A bar for each whole and each step, at its place.
+fn write_text(out: &mut String, chart: &Waterfall, width: usize) -> fmt::Result {
+    writeln!(out, "{}, {}", chart.caption, chart.unit)?;
+    wrapped(out, &chart.help, width)?;
+    let value = |bar: &Bar| match bar.is_whole {
+        true => format::ms(bar.to_ns),
+        false => format::signed_ms(bar.difference_ns()),
+    };
+    let longest = |of: &dyn Fn(&Bar) -> usize| chart.bars.iter().map(of).max();
+    let label = longest(&|bar| bar.title.chars().count()).unwrap_or(0);
+    let number = longest(&|bar| value(bar).chars().count()).unwrap_or(0);
+    let room = width.saturating_sub(label + number + 6).max(10);
+    let range = range(&chart.bars);
+    for bar in &chart.bars {
+        let (x, wide) = extent(range, bar);
+        let column = |percent: f64| (percent / 100.0 * room as f64).round() as usize;
+        let start = column(x).min(room - 1);
+        let end = column(x + wide).clamp(start + 1, room);
+        let (fill, _) = drawn_with(bar);
+        let drawn = format!("{}{}", " ".repeat(start), fill.repeat(end - start));
+        writeln!(out, "  {:label$}  {:>number$}  {drawn}", bar.title, value(bar))?;
+    }
+    let mut legend: Vec<_> = Vec::new();
+    for (fill, words) in chart.bars.iter().map(drawn_with) {
+        let words = format!("{fill} {words}");
+        if !legend.contains(&words) {
+            legend.push(words);
+        }
+    }
+    writeln!(out, "  {}", legend.join("  "))
+}
+
+/// What a waterfall's bar is drawn with, and what it means.
+fn drawn_with(bar: &Bar) -> (&'static str, &'static str) {
+    match (bar.is_whole, bar.difference_ns() < 0) {
+        (true, _) => ("█", "in all"),
+        (false, false) => ("▒", "longer"),
+        (false, true) => ("░", "shorter"),
     }
 }
 

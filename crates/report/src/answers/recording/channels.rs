@@ -8,7 +8,9 @@ use smbscope_analysis::explain::Confidence;
 
 use crate::answers::diagnosis::figure;
 use crate::answers::fields::field;
-use crate::document::{AreaMark, Areas, Block, Cause, Cell, Facts, Section, Table, column, fact};
+use crate::document::{
+    AreaMark, Areas, Block, Cell, Facts, FindingCard, Section, Table, column, fact,
+};
 use crate::value::format;
 
 /// Layers of a chart: those with the most bytes, and the rest together.
@@ -19,12 +21,12 @@ const CHARTS: usize = 6;
 pub(crate) fn channels(channels: &Channels) -> Section {
     let mut blocks = Vec::new();
     let causes = channels.findings.iter().enumerate();
-    blocks.extend(causes.map(|(place, found)| Block::Cause(cause(found, place == 0))));
+    blocks.extend(causes.map(|(place, found)| Block::Finding(cause(found, place == 0))));
     if channels.sessions.len() > 1 {
         blocks.push(Block::Table(runs(channels)));
     }
     for (place, one) in channels.sessions.iter().enumerate() {
-        let mut own = vec![Block::Facts(facts(one)), Block::Areas(chart(one))];
+        let mut own = vec![Block::Facts(facts(one)), Block::chart(chart(one))];
         own.push(Block::Table(table(one)));
         if !one.cpu.is_empty() {
             own.push(Block::Table(costs(one)));
@@ -56,15 +58,16 @@ fn title(one: &SessionTimeline) -> String {
     format!("{}: {} to {}{session}", one.recording, one.client, one.server)
 }
 
-fn cause(found: &ChannelFinding, is_open: bool) -> Cause {
+fn cause(found: &ChannelFinding, is_open: bool) -> FindingCard {
     let confidence = match found.confidence {
         Confidence::Low => "low",
         Confidence::Medium => "medium",
         Confidence::High => "high",
     };
     let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
-    Cause {
+    FindingCard {
         title: found.trouble.title(),
+        share: None,
         cost: found.recording.clone(),
         what: sentence(&found.what),
         rows: vec![
@@ -72,6 +75,8 @@ fn cause(found: &ChannelFinding, is_open: bool) -> Cause {
             ("Figures", found.figures.iter().map(figure).collect()),
             ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),
         ],
+        evidence: Vec::new(),
+        text: None,
         is_open,
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn overview(report: &Report) -> Section {
     let mut blocks = portions::portions(report);
     let mut more = vec![facts];
     if tally.busy_ns > 0 {
-        more.insert(0, Block::Stacked(stacked(report)));
+        more.insert(0, Block::chart(stacked(report)));
     }
     blocks.push(Block::fold("By command and part, and all totals", more));
     Section {
@@ -210,7 +210,7 @@ pub(crate) fn commands(report: &Report) -> Section {
     .cut(40, 100, "select command, count(*) as operations, sum(busy_ns) as busy_ns from operations group by command order by busy_ns desc nulls last");
     let mut blocks = vec![
         Block::Table(usage),
-        Block::fold("Latency and parts by command", vec![Block::Histograms(Histograms {
+        Block::fold("Latency and parts by command", vec![Block::chart(Histograms {
             unit: "operations by elapsed time",
             caption: "Latency by command".to_owned(),
             help: "Operations by elapsed time; each bar spans from 1, 2 or 5 to the next, and the highest bar of each command has full height.".to_owned(),

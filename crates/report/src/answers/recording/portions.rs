@@ -39,7 +39,7 @@ pub(crate) fn portions(report: &Report) -> Vec<Block> {
         help: "The same time, by the command of the operation.".to_owned(),
         ..bar(commands.collect())
     };
-    Block::worth_showing(vec![Block::Portions(by_slice), Block::Portions(by_command)])
+    Block::worth_showing(vec![Block::chart(by_slice), Block::chart(by_command)])
 }
 
 fn parts(split: &BusySplit) -> Vec<Part> {

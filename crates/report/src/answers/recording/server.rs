@@ -22,8 +22,8 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
     let mut blocks = vec![Block::Facts(facts(server))];
     if !server.commands.is_empty() {
         blocks.extend([
-            Block::Stacked(shares_of_time(server)),
-            Block::Stacked(one_operation(server)),
+            Block::chart(shares_of_time(server)),
+            Block::chart(one_operation(server)),
             Block::Table(reference(server)),
             Block::fold(
                 "By share and by slice",
@@ -32,10 +32,10 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
         ]);
     }
     if !server.bins.is_empty() {
-        blocks.push(Block::Lines(over_time(report, server)));
+        blocks.push(Block::chart(over_time(report, server)));
     }
     if !server.slowest.is_empty() {
-        blocks.push(Block::Timeline(slowest(server)));
+        blocks.push(Block::chart(slowest(server)));
     }
     if server.shares_others > 0 {
         blocks.push(Block::Note(format!(

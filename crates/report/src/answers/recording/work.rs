@@ -92,7 +92,7 @@ pub(crate) fn series(report: &Report) -> Section {
     let seconds = series.bin_ns.max(1) as f64 / 1e9;
     let chart =
         |caption: &str, help: &str, format, per: &str, join, lines: Vec<(&str, Vec<f64>)>| {
-            Block::Lines(Lines {
+            Block::chart(Lines {
                 caption: caption.to_owned(),
                 help: help.to_owned(),
                 format,
@@ -273,7 +273,7 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
     )
     .cut(5, 20, &format!("select coalesce(requested_bytes, transferred_bytes) as size_bytes, count(*) from operations where command like '{}%' group by 1 order by 2 desc", what.trim_end_matches('s')));
     table.total = sizes.distinct_sizes;
-    [Block::Facts(facts), Block::Stacked(bars), Block::Table(table)]
+    [Block::Facts(facts), Block::chart(bars), Block::Table(table)]
 }
 
 /// Powers of two without decimals: "64 KiB".

@@ -4,13 +4,11 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::answers::prediction::waterfall;
-use crate::answers::prediction::waterfall::Waterfall;
 use crate::document::{Changes, Piece, Portions, Stacked, Timeline};
 use crate::value::fields::show;
 use crate::value::format;
 
-pub(super) fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
+pub(crate) fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
     let unit = match unit {
         "" => String::new(),
         unit => format!(" <span class=\"unit\">{}</span>", escape(unit)),
@@ -23,7 +21,7 @@ pub(super) fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
     );
 }
 
-pub(super) fn legend(out: &mut String, names: &[(usize, &str)]) {
+pub(crate) fn legend(out: &mut String, names: &[(usize, &str)]) {
     if names.len() < 2 {
         return;
     }
@@ -32,70 +30,6 @@ pub(super) fn legend(out: &mut String, names: &[(usize, &str)]) {
         let _ = write!(out, "<li><i class=\"k{place}\"></i>{}</li>", escape(name));
     }
     out.push_str("</ul>\n");
-}
-
-/// Classes of a waterfall's bars, and what they mean.
-const KINDS: [(&str, &str); 3] = [("whole", "in all"), ("up", "longer"), ("down", "shorter")];
-
-fn kind(bar: &waterfall::Bar) -> &'static str {
-    match (bar.is_whole, bar.difference_ns() < 0) {
-        (true, _) => "whole",
-        (false, false) => "up",
-        (false, true) => "down",
-    }
-}
-
-/// A bar for today, a step for each part that differs, a bar for what is predicted; one unit.
-pub(super) fn waterfall(out: &mut String, chart: &Waterfall) {
-    open(out, &chart.caption, &chart.unit, &chart.help);
-    out.push_str("<ul class=\"legend\">");
-    for (class, words) in KINDS {
-        if chart.bars.iter().any(|bar| kind(bar) == class) {
-            let _ = write!(out, "<li><i class=\"{class}\"></i>{words}</li>");
-        }
-    }
-    out.push_str("</ul>\n<div class=\"bars waterfall\">\n");
-    let range = waterfall::range(&chart.bars);
-    for (number, bar) in chart.bars.iter().enumerate() {
-        let (x, width) = waterfall::extent(range, bar);
-        let class = kind(bar);
-        let value = match bar.is_whole {
-            true => format::ms(bar.to_ns),
-            false => format::signed_ms(bar.difference_ns()),
-        };
-        // From where the bar above ends.
-        let link = match number {
-            0 => String::new(),
-            _ => {
-                let at =
-                    waterfall::place(range, if bar.is_whole { bar.to_ns } else { bar.from_ns });
-                format!("<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"-45%\" y2=\"100%\"/>")
-            }
-        };
-        let from_to = format!("from {} to {}", format::ms(bar.from_ns), format::ms(bar.to_ns));
-        let _ = writeln!(
-            out,
-            "<div class=\"row\"><span title=\"{0}\">{0}</span><svg role=\"img\"><title>{1}</title><desc>{2}</desc>{link}\
-             <rect class=\"{class}\" x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"100%\"/></svg><b>{3}</b></div>",
-            escape(&bar.title),
-            escape(&format!("{}: {value}", bar.title)),
-            escape(&from_to),
-            escape(&value)
-        );
-    }
-    out.push_str("<div class=\"row axis\"><span></span><div class=\"ticks\">");
-    for tick in waterfall::ticks(range) {
-        let at = waterfall::place(range, tick);
-        // Text stays within the chart.
-        let class = match at {
-            0.0..3.0 => " class=\"begin\"",
-            95.0.. => " class=\"end\"",
-            _ => "",
-        };
-        let words = escape(&format::milli(tick));
-        let _ = write!(out, "<i{class} style=\"left:{at:.2}%\">{words}</i>");
-    }
-    out.push_str("</div><b></b></div>\n</div></figure>\n");
 }
 
 /// Bars of parts, the longest as wide as there is room.

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use super::{charts, escape};
-use crate::answers::diagnosis::evidence::TimesChart;
-use crate::document::Histograms;
+use crate::document::{Histograms, Times};
 use crate::value::format;
 
 /// A time without decimals that say nothing.
@@ -13,7 +12,7 @@ fn short(ns: i64) -> String {
 }
 
 /// How long a finding's operations took, on a logarithmic axis with marks.
-pub(super) fn times(out: &mut String, chart: &TimesChart) {
+pub(super) fn times(out: &mut String, chart: &Times) {
     charts::open(out, chart.caption, "operations", "");
     let first = chart.classes.first().map_or(0, |class| class.from_ns);
     let last = chart

@@ -3,8 +3,6 @@
 use std::fmt::{self, Write};
 
 use super::wrapped;
-use crate::answers::prediction::waterfall;
-use crate::answers::prediction::waterfall::Waterfall;
 use crate::document::{Areas, Curve, Join, Lines, Portions, Stacked, Timeline, joined};
 use crate::value::fields::Format;
 use crate::value::fields::show;
@@ -219,47 +217,6 @@ pub fn write_curve(out: &mut String, curve: &Curve, width: usize) -> fmt::Result
         writeln!(out, "  {}", notes.join("; "))?;
     }
     Ok(())
-}
-
-/// A bar for each whole and each step, at its place.
-pub fn write_waterfall(out: &mut String, chart: &Waterfall, width: usize) -> fmt::Result {
-    writeln!(out, "{}, {}", chart.caption, chart.unit)?;
-    wrapped(out, &chart.help, width)?;
-    let value = |bar: &waterfall::Bar| match bar.is_whole {
-        true => format::ms(bar.to_ns),
-        false => format::signed_ms(bar.difference_ns()),
-    };
-    let longest = |of: &dyn Fn(&waterfall::Bar) -> usize| chart.bars.iter().map(of).max();
-    let label = longest(&|bar| bar.title.chars().count()).unwrap_or(0);
-    let number = longest(&|bar| value(bar).chars().count()).unwrap_or(0);
-    let room = width.saturating_sub(label + number + 6).max(10);
-    let range = waterfall::range(&chart.bars);
-    for bar in &chart.bars {
-        let (x, wide) = waterfall::extent(range, bar);
-        let column = |percent: f64| (percent / 100.0 * room as f64).round() as usize;
-        let start = column(x).min(room - 1);
-        let end = column(x + wide).clamp(start + 1, room);
-        let (fill, _) = drawn_with(bar);
-        let drawn = format!("{}{}", " ".repeat(start), fill.repeat(end - start));
-        writeln!(out, "  {:label$}  {:>number$}  {drawn}", bar.title, value(bar))?;
-    }
-    let mut legend: Vec<_> = Vec::new();
-    for (fill, words) in chart.bars.iter().map(drawn_with) {
-        let words = format!("{fill} {words}");
-        if !legend.contains(&words) {
-            legend.push(words);
-        }
-    }
-    writeln!(out, "  {}", legend.join("  "))
-}
-
-/// What a waterfall's bar is drawn with, and what it means.
-fn drawn_with(bar: &waterfall::Bar) -> (&'static str, &'static str) {
-    match (bar.is_whole, bar.difference_ns() < 0) {
-        (true, _) => ("█", "in all"),
-        (false, false) => ("▒", "longer"),
-        (false, true) => ("░", "shorter"),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The network without SMB next to SMB: `compare` of a recording and a run of `smbscope net send`.
 
-use smbscope_report::{Meta, TextLook};
+use smbscope_report::{Meta, TextOptions};
 use smbscope_tables::anonymize::Tokenizer;
 
 use super::Compare;
@@ -60,8 +60,8 @@ pub fn run(
     match format {
         RowFormat::Json => output.text(&format!("{json:#}\n"))?,
         _ => {
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: true };
-            output.text(&smbscope_report::text(&report, &meta, look))?;
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), true);
+            output.text(&smbscope_report::text(&report, &meta, &options))?;
         }
     }
     output.finish()

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use smbscope_analysis::processors::compare::compare;
-use smbscope_report::{Meta, TextLook};
+use smbscope_report::{Meta, TextOptions};
 use smbscope_store::source::Source;
 
 use super::args::Compare;
@@ -59,9 +59,9 @@ pub(super) fn run(
             output.text(&format!("{:#}\n", value.context("comparison to JSON")?))?;
         }
         _ => {
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: false };
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), false);
             output.text(&smbscope_report::processors_comparison_text(
-                &found, &reports, &meta, look,
+                &found, &reports, &meta, &options,
             ))?;
         }
     }

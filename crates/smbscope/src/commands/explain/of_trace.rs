@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use smbscope_analysis::explain::Confidence;
-use smbscope_report::{Meta, TextLook};
+use smbscope_report::{Meta, TextOptions};
 use smbscope_store::source::Source;
 
 use super::{Args, WIDTH};
@@ -31,8 +31,8 @@ pub(super) fn run(args: &Args, source: &mut Source, verbosity: Verbosity) -> any
     let mut output = Output::open(args.out.as_ref())?;
     match args.format {
         TextFormat::Text => {
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: args.all };
-            output.text(&smbscope_report::processors_explain_text(&report, &meta, look))?;
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), args.all);
+            output.text(&smbscope_report::processors_explain_text(&report, &meta, &options))?;
         }
         TextFormat::Json => {
             let value = smbscope_report::processors_explain_json(&report, &meta);

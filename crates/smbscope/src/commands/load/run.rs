@@ -202,8 +202,7 @@ impl Screen<'_> {
                 ))?;
             }
         }
-        let (bold, end) = self.output.bold();
-        let style = (bold.as_str(), end);
+        let style = self.output.bold();
         if let Some(users) = outcome.users.filter(|_| !outcome.scenarios.is_empty()) {
             self.output.text(&format!(
                 "\n{workload} with {users} users, response times from the scheduled time:\n"

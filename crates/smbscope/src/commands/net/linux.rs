@@ -9,7 +9,7 @@ use smbscope_load::net::{
     Direction, Length, Listener, NetError, Observer, Outcome, PORT, Spec, Target, Token, iperf3,
     send,
 };
-use smbscope_report::{Meta, TextLook, format};
+use smbscope_report::{Meta, TextOptions, format};
 use smbscope_tables::quantity::{parse_duration, parse_rate, parse_size, rate_text, size_text};
 use smbscope_tables::tables::NetInterval;
 
@@ -162,8 +162,8 @@ fn send_to(args: &Send, verbosity: Verbosity) -> anyhow::Result<()> {
             let target = args.against.clone().or_else(|| args.host.clone()).unwrap_or_default();
             let version = env!("CARGO_PKG_VERSION").to_owned();
             let meta = Meta { version, inputs: vec![target], ..Meta::default() };
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: true };
-            smbscope_report::text(&report, &meta, look)
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), true);
+            smbscope_report::text(&report, &meta, &options)
         }
     })?;
     output.finish()

@@ -59,7 +59,7 @@ impl LineWriter {
             time,
             first: None,
             faint: output.style(Style::new().effects(Effects::DIMMED)),
-            bold: output.bold(),
+            bold: output.style(Style::new().effects(Effects::BOLD)),
             red: output.style(AnsiColor::Red.on_default()),
             output,
         }

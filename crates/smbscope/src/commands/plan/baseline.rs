@@ -19,7 +19,7 @@ use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::Terms;
 use smbscope_plan::baseline::write::FormerState;
 use smbscope_report::{
-    BaselinePlan, CommandBlock, TextLook, baseline_html, baseline_json, baseline_text,
+    BaselinePlan, CommandBlock, TextOptions, baseline_html, baseline_json, baseline_text,
 };
 
 use self::inputs::Read;
@@ -213,7 +213,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     match format {
         TextFormat::Text => {
             let width = terminal::width().unwrap_or(WIDTH);
-            output.text(&baseline_text(&plan, TextLook { width, all: args.all }))?;
+            output.text(&baseline_text(&plan, &TextOptions::new(width, args.all)))?;
         }
         TextFormat::Json => {
             let value = baseline_json(&plan).context("judgement to JSON")?;

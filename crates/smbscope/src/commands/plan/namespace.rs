@@ -19,7 +19,7 @@ use smbscope_plan::namespace::difference::{difference, text};
 use smbscope_plan::namespace::read::Reading;
 use smbscope_plan::namespace::referral::ReferralRow;
 use smbscope_report::{
-    FindingSeverity, NamespaceFinding, NamespacePlan, namespace_html, namespace_json,
+    FindingSeverity, NamespaceFinding, NamespacePlan, TextOptions, namespace_html, namespace_json,
     namespace_text,
 };
 
@@ -222,7 +222,9 @@ fn show(plan: &NamespacePlan, shown: &Shown) -> anyhow::Result<()> {
     };
     let mut output = Output::stdout();
     output.text(&match format {
-        TextFormat::Text => namespace_text(plan, terminal::width().unwrap_or(WIDTH)),
+        TextFormat::Text => {
+            namespace_text(plan, &TextOptions::new(terminal::width().unwrap_or(WIDTH), true))
+        }
         TextFormat::Json => {
             format!("{:#}\n", namespace_json(plan).context("plan to JSON")?)
         }

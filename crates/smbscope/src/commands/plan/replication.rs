@@ -10,7 +10,9 @@ use smbscope_analysis::replication::forecast::{LineForecast, Questions};
 use smbscope_analysis::replication::goal::Goal;
 use smbscope_plan::replication::checks::{Check, Facts, checks};
 use smbscope_plan::replication::html::{HtmlTables, tables};
-use smbscope_report::{ReplicationPlan, replication_html, replication_json, replication_text};
+use smbscope_report::{
+    ReplicationPlan, TextOptions, replication_html, replication_json, replication_text,
+};
 use smbscope_tables::quantity::{parse_distance, parse_rate};
 
 use crate::exit::Failure;
@@ -151,8 +153,8 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let mut output = Output::stdout();
     match format {
         TextFormat::Text => {
-            let width = terminal::width().unwrap_or(WIDTH);
-            output.text(&replication_text(&plan, width))?;
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), true);
+            output.text(&replication_text(&plan, &options))?;
         }
         TextFormat::Json => {
             let value = replication_json(&plan).context("plan to JSON")?;

@@ -1,7 +1,7 @@
 //! `smbscope report` of a trace of processors.
 
 use anyhow::Context as _;
-use smbscope_report::{Meta, TextLook};
+use smbscope_report::{Meta, TextOptions};
 use smbscope_store::source::Source;
 
 use super::WIDTH;
@@ -38,8 +38,8 @@ pub(super) fn run(
     let mut output = Output::stdout();
     match args.format.unwrap_or_default() {
         TextFormat::Text => {
-            let look = TextLook { width: terminal::width().unwrap_or(WIDTH), all: args.all };
-            output.text(&smbscope_report::processors_text(&report, &meta, look))?;
+            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), args.all);
+            output.text(&smbscope_report::processors_text(&report, &meta, &options))?;
         }
         TextFormat::Json => {
             let value = smbscope_report::processors_json(&report, &meta);

@@ -1,13 +1,18 @@
-//! What a plan of cores draws and lists, as data: the machine today and as planned, commands, findings, pairs of bars.
+//! The drawing of a machine's CPUs and adapters, today and as planned.
+
+pub(crate) mod build;
+pub(crate) mod svg;
+pub(crate) mod text;
 
 use smbscope_plan::cores::current::Queue;
-use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::layout::CpuId;
+
+use crate::document::Drawing;
 
 /// A machine's processors and adapters, before and after a change.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Board {
-    pub(crate) cards: Vec<BoardCard>,
+pub(crate) struct TopologyDrawing {
+    pub(crate) cards: Vec<Adapter>,
     pub(crate) sockets: Vec<Socket>,
     /// Processors that there was no room for.
     pub(crate) undrawn: usize,
@@ -17,7 +22,7 @@ pub(crate) struct Board {
 
 /// A network adapter.
 #[derive(Clone, Debug)]
-pub(crate) struct BoardCard {
+pub(crate) struct Adapter {
     /// Its place in the machine's list.
     pub(crate) index: usize,
     /// Its mark on the processors.
@@ -77,40 +82,19 @@ pub(crate) struct Work {
 /// An adapter that a processor receives for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// Index in [`Board::cards`].
+    /// Index in [`TopologyDrawing::cards`].
     pub(crate) card: usize,
     /// Numbers of the queues; none if packets come by RPS only.
     pub(crate) queues: Vec<u32>,
 }
 
-/// A finding with its severity.
-#[derive(Clone, Debug)]
-pub(crate) struct Judgement {
-    pub(crate) severity: Severity,
-    /// The adapter, or the machine.
-    pub(crate) about: String,
-    pub(crate) sentence: String,
-}
+/// The text of a plan draws the machine between its own lines.
+impl Drawing for TopologyDrawing {
+    fn svg(&self, out: &mut String) {
+        svg::write(out, self);
+    }
 
-/// A command of a checklist.
-#[derive(Clone, Debug)]
-pub(crate) struct Task {
-    pub(crate) about: String,
-    pub(crate) does: String,
-    pub(crate) interrupts: String,
-    /// Whether that is something that users notice.
-    pub(crate) is_noticed: bool,
-    pub(crate) apply: Vec<String>,
-    /// Commands, and what they show.
-    pub(crate) checks: Vec<(String, String)>,
-    pub(crate) undo: Vec<String>,
-}
-
-/// Values before and after, as pairs of bars.
-#[derive(Clone, Debug)]
-pub(crate) struct Pairs {
-    pub(crate) caption: String,
-    pub(crate) help: String,
-    /// Names, and values from 0 to 1 and above.
-    pub(crate) rows: Vec<(String, f64, f64)>,
+    fn is_empty(&self) -> bool {
+        self.sockets.is_empty()
+    }
 }

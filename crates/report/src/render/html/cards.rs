@@ -1,15 +1,48 @@
-//! A plan of cores in HTML: findings with their severity, commands as a checklist, pairs of bars.
+//! Findings and steps in HTML: cards that unfold, lines with their severity, commands as a checklist.
 
 use std::fmt::Write;
 
 use smbscope_plan::cores::findings::Severity;
 
-use super::charts::open;
-use super::escape;
-use crate::document::{Judgement, Pairs, Task};
+use super::{escape, write_chart};
+use crate::document::{ChecklistItem, FindingCard, FindingLine};
+use crate::value::clock::Clock;
+use crate::value::format;
+
+/// A finding with its evidence and remedies.
+pub(super) fn card(out: &mut String, card: &FindingCard, clock: &Clock) {
+    let share =
+        card.share.map(|share| format!("<span class=\"share\">{}</span>", format::share(share)));
+    let _ = write!(
+        out,
+        "<details class=\"finding\"{}><summary>{}<b>{}</b> <span class=\"cost\">{}</span>{}</summary>\n\
+         <div class=\"evidence\"><div>\n<p>{}.</p>\n<dl>",
+        if card.is_open { " open" } else { "" },
+        share.unwrap_or_default(),
+        escape(card.title),
+        escape(&card.cost),
+        card.share.map(meter).unwrap_or_default(),
+        escape(&card.what),
+    );
+    for (title, lines) in card.rows.iter().filter(|(_, lines)| !lines.is_empty()) {
+        let _ = write!(out, "<dt>{title}</dt><dd>");
+        for line in lines {
+            let _ = write!(out, "<span>{}</span>", escape(line));
+        }
+        out.push_str("</dd>");
+    }
+    out.push_str("</dl></div>");
+    // A card with a share has a place for charts, even if there are none.
+    if card.share.is_some() {
+        out.push_str("\n<div>");
+        card.evidence.iter().for_each(|chart| write_chart(out, chart, clock));
+        out.push_str("</div>");
+    }
+    out.push_str("</div></details>\n");
+}
 
 /// Findings, the most severe first.
-pub(super) fn judgements(out: &mut String, judged: &[Judgement]) {
+pub(super) fn lines(out: &mut String, judged: &[FindingLine]) {
     out.push_str("<ul class=\"judged\">\n");
     for one in judged {
         let severity = match one.severity {
@@ -28,7 +61,7 @@ pub(super) fn judgements(out: &mut String, judged: &[Judgement]) {
 }
 
 /// Commands as a checklist.
-pub(super) fn tasks(out: &mut String, tasks: &[Task]) {
+pub(super) fn steps(out: &mut String, tasks: &[ChecklistItem]) {
     out.push_str("<ol class=\"tasks\">\n");
     for task in tasks {
         let about = match task.about.is_empty() {
@@ -68,26 +101,12 @@ fn code(out: &mut String, title: &str, lines: &[String], expected: &str) {
     out.push_str("</dd>");
 }
 
-/// A pair of bars for each row: before above, after below.
-pub(super) fn pairs(out: &mut String, chart: &Pairs) {
-    open(out, &chart.caption, "", &chart.help);
-    out.push_str(
-        "<ul class=\"legend\"><li><i class=\"k3\"></i>today</li><li><i class=\"k1\"></i>planned</li></ul>\n<div class=\"bars pairs\">\n",
-    );
-    let most = chart.rows.iter().map(|row| row.1.max(row.2)).fold(1.0, f64::max);
-    for (name, now, planned) in &chart.rows {
-        let percent = |value: f64| format!("{:.0} %", value * 100.0);
-        let words = format!("{} → {}", percent(*now), percent(*planned));
-        let _ = writeln!(
-            out,
-            "<div class=\"row\"><span>{}</span><svg role=\"img\"><title>{}</title>\
-             <rect class=\"k3\" width=\"{:.1}%\" height=\"45%\"/><rect class=\"k1\" y=\"50%\" width=\"{:.1}%\" height=\"45%\"/></svg><b>{}</b></div>",
-            escape(name),
-            escape(&format!("{name}: {words}")),
-            now / most * 100.0,
-            planned / most * 100.0,
-            escape(&words)
-        );
-    }
-    out.push_str("</div></figure>\n");
+/// A share as a bar.
+fn meter(share: f64) -> String {
+    let width = (100.0 * share).clamp(0.0, 100.0);
+    format!(
+        "<svg class=\"meter\" role=\"img\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\"><title>{}</title>\
+         <rect width=\"{width:.1}\" height=\"4\"/></svg>",
+        format::share(share)
+    )
 }

@@ -4,9 +4,9 @@
 use smbscope_plan::cores::current::Queue;
 use smbscope_plan::cores::layout::CpuId;
 
-use super::Lines;
-use super::words::{counted, cpu};
-use crate::document::{Board, BoardCard, Core, Thread};
+use crate::answers::cores::Lines;
+use crate::answers::cores::topology::{Adapter, Core, Thread, TopologyDrawing};
+use crate::answers::cores::words::{counted, cpu};
 use crate::value::format;
 
 /// Cores in one row of the drawing.
@@ -19,7 +19,7 @@ const CPUS_LISTED: usize = 16;
 const CPUS_IN_RANGE: usize = 6;
 
 /// Draws sockets, nodes, cores and threads.
-pub(super) fn machine(text: &mut Lines<'_>, board: &Board) {
+pub(crate) fn machine(text: &mut Lines<'_>, board: &TopologyDrawing) {
     // A node can have several sockets, which virtual machines have by the dozen.
     let nodes = || board.sockets.iter().flat_map(|socket| &socket.nodes);
     let mut numbers: Vec<u32> = nodes().map(|node| node.number).collect();
@@ -59,7 +59,13 @@ pub(super) fn machine(text: &mut Lines<'_>, board: &Board) {
     legend(text, board);
 }
 
-fn rows(text: &mut Lines<'_>, cores: &[&Core], threads: usize, width: usize, board: &Board) {
+fn rows(
+    text: &mut Lines<'_>,
+    cores: &[&Core],
+    threads: usize,
+    width: usize,
+    board: &TopologyDrawing,
+) {
     for place in 0..threads {
         let of_row: Vec<Option<&Thread>> =
             cores.iter().map(|core| core.threads.get(place)).collect();
@@ -95,7 +101,7 @@ fn draw(text: &mut Lines<'_>, label: &str, now: &String, planned: &str, width: u
     text.drawn(format!("  {label:<LABEL$}  {now:<width$}   {planned}").trim_end());
 }
 
-fn mark(thread: &Thread, when: usize, board: &Board) -> char {
+fn mark(thread: &Thread, when: usize, board: &TopologyDrawing) -> char {
     let cards = thread.work.get(when).map_or(&[][..], |work| &work.cards);
     match cards {
         _ if !thread.is_online => 'x',
@@ -107,7 +113,7 @@ fn mark(thread: &Thread, when: usize, board: &Board) -> char {
 }
 
 /// What the marks mean that are not an adapter's.
-fn legend(text: &mut Lines<'_>, board: &Board) {
+fn legend(text: &mut Lines<'_>, board: &TopologyDrawing) {
     let meanings = [
         ('·', "receives nothing"),
         ('*', "several adapters"),
@@ -159,7 +165,7 @@ fn even_range(cpus: &[CpuId]) -> Option<String> {
 }
 
 /// `A eth4 (10 Gbit/s, ice), node 1`.
-pub(super) fn card(card: &BoardCard) -> String {
+pub(crate) fn card(card: &Adapter) -> String {
     let about = match card.about.is_empty() {
         true => String::new(),
         false => format!(" ({})", card.about),
@@ -169,7 +175,7 @@ pub(super) fn card(card: &BoardCard) -> String {
 }
 
 /// `4 queues on CPU 8, 10, 12, 14`, with the number of queues where a processor has several.
-pub(super) fn queues(queues: &[Queue]) -> String {
+pub(crate) fn queues(queues: &[Queue]) -> String {
     let mut cpus: Vec<(CpuId, usize)> = Vec::new();
     for id in queues.iter().filter_map(|queue| queue.cpu) {
         match cpus.iter_mut().find(|(known, _)| *known == id) {

@@ -1,10 +1,9 @@
-//! The drawing of a namespace as SVG, and the stages of its move as a checklist.
+//! The drawing of a namespace as SVG.
 
 use std::fmt::Write;
 
-use super::charts::open;
-use super::escape;
-use crate::document::{MapLink, MapServer, MapTarget, NamespaceMap, Role, StageCard, StepCard};
+use crate::answers::namespace::map::{MapLink, MapServer, MapTarget, NamespaceMap, Role};
+use crate::render::html::{escape, open};
 use crate::value::format;
 
 /// Width of the drawing and of its columns, and the height of a row.
@@ -22,7 +21,7 @@ const DENSE: usize = 150;
 const NAME: usize = 30;
 
 /// Namespace servers on the left, links in the middle, servers of their targets on the right.
-pub(super) fn map(out: &mut String, map: &NamespaceMap) {
+pub(crate) fn write(out: &mut String, map: &NamespaceMap) {
     open(out, &map.root, "", "Lines lead from each link to the servers of its targets.");
     legend(out, map);
     let rows = map.servers.len().max(map.links.len()).max(map.targets.len()).max(1);
@@ -175,94 +174,4 @@ fn draw_link(out: &mut String, link: &MapLink, y: usize) {
 
 fn draw_target(out: &mut String, target: &MapTarget, y: usize) {
     named(out, TARGETS_AT, y, class(target.role), &target.name, &format::count(target.targets));
-}
-
-/// Stages as a checklist.
-pub(super) fn stages(out: &mut String, stages: &[StageCard]) {
-    out.push_str("<ol class=\"stages\">\n");
-    for stage in stages {
-        let done = if stage.is_done { " done" } else { "" };
-        let _ = write!(
-            out,
-            "<li id=\"stage-{}\" class=\"stage{done}\"><h3><b>{}</b> {}",
-            escape(&stage.name),
-            stage.number,
-            escape(&stage.title)
-        );
-        let _ = write!(out, " <code>{}</code>", escape(&stage.name));
-        if let Some(status) = &stage.status {
-            let _ = write!(out, " <span class=\"status\">{}</span>", escape(status));
-        }
-        let _ = writeln!(
-            out,
-            "</h3>\n<p class=\"why\">{}</p>\n<dl class=\"about\">",
-            escape(&stage.why)
-        );
-        for (title, value) in &stage.facts {
-            let class =
-                if *title == "Users" && stage.is_noticed { " class=\"noticed\"" } else { "" };
-            let _ = writeln!(out, "<dt>{title}</dt><dd{class}>{}</dd>", escape(value));
-        }
-        out.push_str("</dl>\n");
-        if !stage.requires.is_empty() {
-            out.push_str("<p class=\"before\">Before it begins:</p><ul class=\"checks\">");
-            for one in &stage.requires {
-                checkbox(out, one);
-            }
-            out.push_str("</ul>\n");
-        }
-        steps(out, &stage.steps, "checks steps");
-        if !stage.undo.is_empty() || !stage.undo_note.is_empty() {
-            let _ =
-                write!(out, "<div class=\"undo\"><p><b>Undo</b> {}</p>", escape(&stage.undo_note));
-            steps(out, &stage.undo, "checks steps");
-            out.push_str("</div>");
-        }
-        out.push_str("</li>\n");
-    }
-    out.push_str("</ol>\n");
-}
-
-fn checkbox(out: &mut String, text: &str) {
-    let _ = write!(
-        out,
-        "<li><label><input type=\"checkbox\"> <span>{}</span></label></li>",
-        escape(text)
-    );
-}
-
-fn steps(out: &mut String, steps: &[StepCard], class: &str) {
-    if steps.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "<ul class=\"{class}\">");
-    for step in steps {
-        let _ = write!(
-            out,
-            "<li><label><input type=\"checkbox\"> <span>{}</span></label>",
-            escape(&step.does)
-        );
-        if let Some(place) = &step.place {
-            let _ = write!(out, " <span class=\"place\">on {}</span>", escape(place));
-        }
-        out.push_str("<dl>");
-        for choice in &step.choices {
-            let lines: Vec<_> = choice.lines.iter().map(|line| escape(line)).collect();
-            let _ = write!(
-                out,
-                "<dt>{}</dt><dd><div class=\"copy\"><pre tabindex=\"0\"><code>{}</code></pre></div>",
-                choice.tool,
-                lines.join("\n")
-            );
-            if !choice.note.is_empty() {
-                let _ = write!(out, "<span class=\"expected\">{}</span>", escape(&choice.note));
-            }
-            out.push_str("</dd>");
-        }
-        if !step.shows.is_empty() {
-            let _ = write!(out, "<dt>Shows</dt><dd class=\"shows\">{}</dd>", escape(&step.shows));
-        }
-        out.push_str("</dl></li>\n");
-    }
-    out.push_str("</ul>\n");
 }

@@ -7,9 +7,8 @@ use std::fmt::Write;
 
 use smbscope_plan::cores::current::Queue;
 
-use super::charts::open;
-use super::escape;
-use crate::document::{Board, BoardCard, Core, Node, Socket, Thread};
+use crate::answers::cores::topology::{Adapter, Core, Node, Socket, Thread, TopologyDrawing};
+use crate::render::html::{escape, open};
 use crate::value::format;
 
 /// Places of colours, in the order of adapters.
@@ -36,7 +35,7 @@ const TITLE: usize = 17;
 const COLUMNS_MIN: usize = 5;
 
 /// Two drawings: today and as planned.
-pub(crate) fn board(out: &mut String, board: &Board) {
+pub(crate) fn write(out: &mut String, board: &TopologyDrawing) {
     open(out, "The machine", "", "Letters are adapters; a cell is a hardware thread.");
     out.push_str(
         "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"ground\" width=\"5\" height=\"5\"/><path class=\"stroke\" d=\"M0 0V5\"/></pattern></defs></svg>\n",
@@ -57,7 +56,7 @@ pub(crate) fn board(out: &mut String, board: &Board) {
     }
 }
 
-fn legend(out: &mut String, board: &Board) {
+fn legend(out: &mut String, board: &TopologyDrawing) {
     out.push_str("<ul class=\"legend\">");
     for (place, card) in board.cards.iter().enumerate() {
         let _ = write!(
@@ -91,7 +90,10 @@ fn colour(place: usize) -> usize {
 }
 
 /// Adapters that are drawn in a node.
-fn cards<'a>(board: &'a Board, node: &'a Node) -> impl Iterator<Item = (usize, &'a BoardCard)> {
+fn cards<'a>(
+    board: &'a TopologyDrawing,
+    node: &'a Node,
+) -> impl Iterator<Item = (usize, &'a Adapter)> {
     board
         .cards
         .iter()
@@ -109,7 +111,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(board: &Board, node: &Node, when: usize) -> Size {
+    fn of(board: &TopologyDrawing, node: &Node, when: usize) -> Size {
         let threads = node.cores.iter().map(|core| core.threads.len()).max().unwrap_or(1);
         let core = threads.div_ceil(2).max(1) * CELL + 6;
         let cores = node.cores.len().div_ceil(CORES_IN_ROW) * core;
@@ -133,7 +135,7 @@ fn in_row(columns: usize) -> usize {
     (columns * PITCH / QUEUE).max(1)
 }
 
-fn draw_socket(out: &mut String, board: &Board, socket: &Socket, when: usize) {
+fn draw_socket(out: &mut String, board: &TopologyDrawing, socket: &Socket, when: usize) {
     let sizes: Vec<Size> = socket.nodes.iter().map(|node| Size::of(board, node, when)).collect();
     let columns = sizes.iter().map(|size| size.columns).max().unwrap_or(1).max(2);
     let inside = columns * PITCH + 2 * PADDING;
@@ -188,7 +190,7 @@ fn group(node: &Node) -> String {
 }
 
 /// What the processors of a socket receive, in words.
-fn summary(board: &Board, socket: &Socket, when: usize) -> String {
+fn summary(board: &TopologyDrawing, socket: &Socket, when: usize) -> String {
     let threads = || {
         let cores = socket.nodes.iter().flat_map(|node| &node.cores);
         cores.flat_map(|core| &core.threads)
@@ -216,7 +218,14 @@ fn cpu(thread: &Thread) -> String {
     }
 }
 
-fn draw_node(out: &mut String, board: &Board, node: &Node, size: &Size, top: usize, when: usize) {
+fn draw_node(
+    out: &mut String,
+    board: &TopologyDrawing,
+    node: &Node,
+    size: &Size,
+    top: usize,
+    when: usize,
+) {
     for (place, core) in node.cores.iter().enumerate() {
         let x = 2 * PADDING + place % CORES_IN_ROW * PITCH;
         let y = top + place / CORES_IN_ROW * size.core;
@@ -292,7 +301,7 @@ fn draw_queue(out: &mut String, queue: &Queue, colour: usize, x: usize, y: usize
 
 fn draw_core(
     out: &mut String,
-    board: &Board,
+    board: &TopologyDrawing,
     core: &Core,
     (left, top): (usize, usize),
     when: usize,
@@ -308,7 +317,7 @@ fn draw_core(
 
 fn draw_thread(
     out: &mut String,
-    board: &Board,
+    board: &TopologyDrawing,
     core: &Core,
     thread: &Thread,
     (x, y, width): (usize, usize, usize),

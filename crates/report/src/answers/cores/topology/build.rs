@@ -7,7 +7,9 @@ use smbscope_plan::cores::current::{CardPlace, Queue, current};
 use smbscope_plan::cores::layout::{CpuId, Layout};
 use smbscope_plan::cores::topology::{Card, Cpu, Kind, Machine};
 
-use crate::document::{Board, BoardCard, Core, Node, Served, Socket, Thread, Work};
+use crate::answers::cores::topology::{
+    Adapter, Core, Node, Served, Socket, Thread, TopologyDrawing, Work,
+};
 use crate::value::format;
 
 /// Processors that are drawn.
@@ -19,9 +21,14 @@ const CORES_MADE_UP: u32 = 1 << 20;
 pub(crate) type Busy = BTreeMap<CpuId, f64>;
 
 /// Draws a machine; `busy` is for today and as planned.
-pub(crate) fn board(machine: &Machine, layout: &Layout, busy: [Option<&Busy>; 2]) -> Board {
+pub(crate) fn topology(
+    machine: &Machine,
+    layout: &Layout,
+    busy: [Option<&Busy>; 2],
+) -> TopologyDrawing {
     let places = current(machine);
-    let mut board = Board { has_busy: busy.map(|one| one.is_some()), ..Board::default() };
+    let mut board =
+        TopologyDrawing { has_busy: busy.map(|one| one.is_some()), ..TopologyDrawing::default() };
     let mut work: BTreeMap<CpuId, [Work; 2]> = BTreeMap::new();
     let nodes: BTreeSet<u32> = machine.cpus.iter().map(|cpu| cpu.node).collect();
     for (index, (card, place)) in machine.cards.iter().zip(&places).enumerate() {
@@ -44,7 +51,7 @@ pub(crate) fn board(machine: &Machine, layout: &Layout, busy: [Option<&Busy>; 2]
         }
         let only = nodes.first().filter(|_| nodes.len() == 1).copied();
         let own = card.node.filter(|node| nodes.contains(node)).or(only);
-        board.cards.push(BoardCard {
+        board.cards.push(Adapter {
             index,
             letter: letter(number),
             name: card.name.clone(),
@@ -153,11 +160,12 @@ mod tests {
         Machine { cpus: (0..cpus).map(cpu).collect(), cards: vec![card], ..Machine::default() }
     }
 
-    fn texts(board: &Board) -> (String, String) {
-        let mut text = super::super::Lines { text: String::new(), width: 100, bold: ("", "") };
-        super::super::drawing::machine(&mut text, board);
+    fn texts(board: &TopologyDrawing) -> (String, String) {
+        let mut text =
+            crate::answers::cores::Lines { text: String::new(), width: 100, bold: ("", "") };
+        crate::answers::cores::topology::text::machine(&mut text, board);
         let mut page = String::new();
-        crate::render::html::board::board(&mut page, board);
+        crate::answers::cores::topology::svg::write(&mut page, board);
         (text.text, page)
     }
 
@@ -166,13 +174,13 @@ mod tests {
         let machine = machine(4);
         let layout = smbscope_plan::cores::layout::plan(&machine);
         let (today, planned) = (Busy::from([((0, 0), 0.83)]), Busy::from([((0, 2), 0.4)]));
-        let (text, page) = texts(&board(&machine, &layout, [Some(&today), Some(&planned)]));
+        let (text, page) = texts(&topology(&machine, &layout, [Some(&today), Some(&planned)]));
         let lines: Vec<_> = text.lines().filter(|line| line.contains("thread 0, busy")).collect();
         assert_eq!(lines.len(), 1, "{text}");
         assert_eq!(lines[0].split_whitespace().skip(4).collect::<Vec<_>>(), ["8", "4"], "{text}");
         assert_eq!(page.matches("<rect class=\"busy\"").count(), 2, "{page}");
         assert!(page.contains("CPU 0, core 0; busy 83.0 %"), "{page}");
-        let (text, page) = texts(&board(&machine, &layout, [None, None]));
+        let (text, page) = texts(&topology(&machine, &layout, [None, None]));
         assert!(!text.contains("busy") && !page.contains("busy"), "{text}\n{page}");
     }
 
