@@ -16,9 +16,8 @@ pub(crate) use cards::{CardText, ChecklistItem, FindingCard, FindingLine};
 pub(crate) use drawing::Drawing;
 pub use drawing::TextOptions;
 
-use crate::answers::fields::field;
 use crate::value::clock::Clock;
-use crate::value::fields::Field;
+use crate::value::fields::Fields;
 use crate::value::format;
 use smbscope_analysis::summary::Distribution;
 
@@ -166,51 +165,59 @@ pub(crate) struct Column<'a, T> {
     value: Box<dyn Fn(&T) -> Cell + 'a>,
 }
 
-/// A column of a field.
-pub(crate) fn column<'a, T>(
-    object: &str,
-    name: &str,
-    rank: u8,
-    value: impl Fn(&T) -> Cell + 'a,
-) -> Column<'a, T> {
-    let field: &Field = field(object, name);
-    Column {
-        heading: Heading {
+impl Fields {
+    /// A column of a field.
+    pub(crate) fn column<'a, T>(
+        &self,
+        object: &str,
+        name: &str,
+        rank: u8,
+        value: impl Fn(&T) -> Cell + 'a,
+    ) -> Column<'a, T> {
+        let field = self.field(object, name);
+        let heading = Heading {
             title: field.title.to_owned(),
             group: None,
             help: field.help,
             numeric: field.format.is_number(),
             rank,
-        },
-        value: Box::new(value),
+        };
+        Column::new(heading, value)
     }
-}
 
-/// Columns of a distribution: n and the percentiles, under a common heading.
-pub(crate) fn distribution<'a, T: 'a>(
-    object: &str,
-    name: &str,
-    ranks: [u8; 5],
-    of: impl Fn(&T) -> &Distribution + Copy + 'a,
-) -> Vec<Column<'a, T>> {
-    let group = Some(field(object, name).title);
-    let mut columns =
-        vec![column("distribution", "n", ranks[0], move |row: &T| Cell::Count(of(row).n))];
-    type Pick = fn(&Distribution) -> Option<i64>;
-    let picks: [(&str, Pick); 4] = [
-        ("p50_ns", |d| d.p50_ns),
-        ("p95_ns", |d| d.p95_ns),
-        ("p99_ns", |d| d.p99_ns),
-        ("max_ns", |d| d.max_ns),
-    ];
-    for ((name, pick), rank) in picks.into_iter().zip(ranks.into_iter().skip(1)) {
+    /// Columns of a distribution: n and the percentiles, under a common heading.
+    pub(crate) fn distribution<'a, T: 'a>(
+        &self,
+        object: &str,
+        name: &str,
+        ranks: [u8; 5],
+        of: impl Fn(&T) -> &Distribution + Copy + 'a,
+    ) -> Vec<Column<'a, T>> {
+        let group = Some(self.field(object, name).title);
+        let n = move |row: &T| Cell::Count(of(row).n);
+        let mut columns = vec![self.column("distribution", "n", ranks[0], n)];
+        type Pick = fn(&Distribution) -> Option<i64>;
+        let picks: [(&str, Pick); 4] = [
+            ("p50_ns", |d| d.p50_ns),
+            ("p95_ns", |d| d.p95_ns),
+            ("p99_ns", |d| d.p99_ns),
+            ("max_ns", |d| d.max_ns),
+        ];
+        for ((name, pick), rank) in picks.into_iter().zip(ranks.into_iter().skip(1)) {
+            let value = move |row: &T| Cell::duration(pick(of(row)));
+            columns.push(self.column("distribution", name, rank, value));
+        }
+        for column in &mut columns {
+            column.heading.group = group;
+        }
         columns
-            .push(column("distribution", name, rank, move |row: &T| Cell::duration(pick(of(row)))));
     }
-    for column in &mut columns {
-        column.heading.group = group;
+
+    /// A fact of a field.
+    pub(crate) fn fact(&self, object: &str, name: &str, value: Cell) -> Fact {
+        let field = self.field(object, name);
+        Fact { title: field.title.to_owned(), value, note: String::new(), help: field.help }
     }
-    columns
 }
 
 impl<'a, T> Column<'a, T> {
@@ -297,12 +304,6 @@ pub(crate) struct Fact {
     pub(crate) value: Cell,
     pub(crate) note: String,
     pub(crate) help: &'static str,
-}
-
-/// A fact of a field.
-pub(crate) fn fact(object: &str, name: &str, value: Cell) -> Fact {
-    let field = field(object, name);
-    Fact { title: field.title.to_owned(), value, note: String::new(), help: field.help }
 }
 
 impl Fact {

@@ -1,7 +1,7 @@
 //! Summaries as text, as JSON with a published schema, and as one self-contained HTML file.
 //!
 //! Owns everything that is rendered, for people ([`text()`], [`html()`], [`table`]) and for other programs
-//! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
+//! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`Fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 //!
 //! Four floors, of which each uses those below it: `value`, `document`, `render`, `answers`.
@@ -37,14 +37,12 @@ pub use answers::replication::{
     ReplicationPlan, replication_html, replication_json, replication_text,
 };
 pub use answers::why::{why_json, why_miss, why_text};
-pub use answers::{durability, fields, load, prediction};
+pub use answers::{ALL_FIELDS, durability, load, prediction};
 pub use document::TextOptions;
-pub use render::json::{
-    baseline_schema, cores_schema, explain_schema, namespace_schema, processors_explain_schema,
-    processors_schema, replication_schema, schema, why_schema,
-};
+pub use render::json::schema;
 pub use render::table;
 pub use render::text::FINDINGS_SHOWN;
 pub use smbscope_analysis::summary::Report;
 pub use value::clock::Clock;
+pub use value::fields::{Field, Fields, Format as FieldFormat, Object, Presence};
 pub use value::format;

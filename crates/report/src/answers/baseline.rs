@@ -10,9 +10,9 @@ mod words;
 
 use smbscope_plan::baseline::judgement::Judgement;
 
-use crate::document::TextOptions;
+use crate::answers::baseline::fields::FIELDS;
 use crate::document::{
-    Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, column,
+    Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, TextOptions,
 };
 use crate::render::html::page;
 use crate::render::text::document_text;
@@ -216,14 +216,19 @@ fn changes(judgement: &Judgement) -> Section {
     let difference = &judgement.difference;
     let of = "baseline_change";
     let columns = vec![
-        column(of, "id", 0, |row: &words::ChangeRow| Cell::Text(row.id.clone())).titled("Setting"),
-        column(of, "setting", 2, |row: &words::ChangeRow| Cell::Text(row.setting.clone()))
+        FIELDS
+            .column(of, "id", 0, |row: &words::ChangeRow| Cell::Text(row.id.clone()))
+            .titled("Setting"),
+        FIELDS
+            .column(of, "setting", 2, |row: &words::ChangeRow| Cell::Text(row.setting.clone()))
             .titled("Meaning"),
-        column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
-        column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
-        column(of, "security", 1, |row: &words::ChangeRow| Cell::Text(row.security.to_owned())),
+        FIELDS.column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
+        FIELDS.column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
+        FIELDS.column(of, "security", 1, |row: &words::ChangeRow| {
+            Cell::Text(row.security.to_owned())
+        }),
         Column::new(heading("Place", false, 3), |row: &words::ChangeRow| Cell::text(&row.place)),
-        column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
+        FIELDS.column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
     ];
     let rows: Vec<_> = difference.changes.iter().map(words::change).collect();
     let mut table = Table::new("What changes for file serving", "", &rows, columns);
@@ -245,12 +250,12 @@ fn other_changes(judgement: &Judgement) -> Option<Block> {
     let count = rows.len() as u64;
     let of = "baseline_other_change";
     let columns = vec![
-        column(of, "place", 0, |row: &words::OtherRow| Cell::Text(row.place.clone())),
-        column(of, "from", 0, |row: &words::OtherRow| Cell::Text(row.from.clone())),
-        column(of, "to", 0, |row: &words::OtherRow| Cell::Text(row.to.clone())),
-        column(of, "policy", 1, |row: &words::OtherRow| Cell::text(&row.policy)),
-        column(of, "explain", 3, |row: &words::OtherRow| Cell::text(&row.explain)),
-        column(of, "origin", 2, |row: &words::OtherRow| Cell::Text(row.origin.clone())),
+        FIELDS.column(of, "place", 0, |row: &words::OtherRow| Cell::Text(row.place.clone())),
+        FIELDS.column(of, "from", 0, |row: &words::OtherRow| Cell::Text(row.from.clone())),
+        FIELDS.column(of, "to", 0, |row: &words::OtherRow| Cell::Text(row.to.clone())),
+        FIELDS.column(of, "policy", 1, |row: &words::OtherRow| Cell::text(&row.policy)),
+        FIELDS.column(of, "explain", 3, |row: &words::OtherRow| Cell::text(&row.explain)),
+        FIELDS.column(of, "origin", 2, |row: &words::OtherRow| Cell::Text(row.origin.clone())),
     ];
     let mut table = Table::new("Other settings that change", "", &rows, columns);
     (table.in_text, table.in_page) = (OTHERS_SHOWN, OTHERS_SHOWN);

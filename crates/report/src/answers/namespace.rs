@@ -16,8 +16,8 @@ use smbscope_plan::namespace::model::{Kind, Namespace, State};
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
-use crate::document::TextOptions;
-use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, column};
+use crate::answers::namespace::fields::FIELDS;
+use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, TextOptions};
 use crate::render::html::page;
 use crate::render::text::document_text;
 use crate::value::clock::Clock;
@@ -191,10 +191,11 @@ fn namespace_section(namespace: &Namespace, plan: &NamespacePlan) -> Section {
         "",
         &servers,
         vec![
-            column("namespace_target", "server", 0, |row: &(String, u64)| {
+            FIELDS.column("namespace_target", "server", 0, |row: &(String, u64)| {
                 Cell::Text(row.0.clone())
             }),
-            column("namespace_target", "targets", 0, |row: &(String, u64)| Cell::Count(row.1)),
+            FIELDS
+                .column("namespace_target", "targets", 0, |row: &(String, u64)| Cell::Count(row.1)),
         ],
     );
     table.in_text = 20;

@@ -1,153 +1,29 @@
-//! The report as JSON, and its schema (JSON Schema 2020-12), which is made from
-//! [`fields`](crate::answers::fields) and published as `docs/report.schema.json`. Times stay integer
-//! nanoseconds; units are part of the keys.
+//! JSON Schemas (2020-12) of the answers, made from their fields. Times stay integer nanoseconds; units are part of the
+//! keys.
 
 use serde_json::{Map, Value, json};
-use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
-use smbscope_analysis::explain::{About, Confidence, Trouble};
-use smbscope_analysis::processors::ProcessorTrouble;
-use smbscope_analysis::summary::Bottleneck;
-use smbscope_plan::baseline::judgement::findings::FindingKind;
-use smbscope_plan::namespace::stages::StageId;
 
-use crate::answers::fields::{
-    baseline_objects, cores_objects, explain_objects, namespace_objects, objects,
-    processors_explain_objects, processors_objects, replication_objects, why_objects,
-};
-use crate::value::fields::{Field, Format, Object, Presence};
+use crate::value::fields::{Field, Fields, Format, Object, Presence};
 
-/// The schema of that value.
-pub fn schema() -> Value {
-    let mut schema = schema_of("report", objects());
-    let bottlenecks = Bottleneck::ALL.iter().map(|one| json!(one)).chain([Value::Null]);
-    schema["$defs"]["load_step"]["properties"]["bottleneck"]["enum"] = bottlenecks.collect();
-    schema
-}
-
-/// The schema of what `smbscope explain --format json` gives.
-pub fn explain_schema() -> Value {
-    let mut schema = schema_of("explain", explain_objects());
-    // The lists are closed.
-    let names = |values: &[Value]| json!(values);
-    let troubles: Vec<_> = Trouble::ALL.iter().map(|one| json!(one)).collect();
-    let abouts: Vec<_> = About::ALL.iter().map(|one| json!(one)).collect();
-    let sure = [Confidence::Low, Confidence::Medium, Confidence::High].map(|one| json!(one));
-    for (object, field, values) in [
-        ("finding", "trouble", names(&troubles)),
-        ("finding", "confidence", names(&sure)),
-        ("note", "about", names(&abouts)),
-    ] {
-        schema["$defs"][object]["properties"][field]["enum"] = values;
-    }
-    with_troubles(schema)
-}
-
-/// The schema of what `smbscope explain --why WHICH --format json` gives.
-pub fn why_schema() -> Value {
-    let mut schema = schema_of("why", why_objects());
-    let reasons: Vec<_> = Reason::ALL.iter().map(|one| json!(one)).collect();
-    let steps: Vec<_> = StepKind::ALL.iter().map(|one| json!(one)).collect();
-    let blocking: Vec<_> = Blocking::ALL.iter().map(|one| json!(one)).collect();
-    for (object, field, values) in [
-        ("explanation", "reason", reasons),
-        ("step", "kind", steps),
-        ("neighbours", "blocking", blocking),
-    ] {
-        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
-    }
-    schema
-}
-
-/// The schema of what `smbscope report` gives of a trace of processors.
-pub fn processors_schema() -> Value {
-    with_troubles(schema_of("processors", processors_objects()))
-}
-
-/// The schema of what `smbscope explain --format json` gives of a trace of processors.
-pub fn processors_explain_schema() -> Value {
-    with_troubles(schema_of("explain-processors", processors_explain_objects()))
-}
-
-/// The lists of findings about processors are closed.
-fn with_troubles(mut schema: Value) -> Value {
-    let troubles: Vec<_> = ProcessorTrouble::ALL.iter().map(|one| json!(one)).collect();
-    let sure = [Confidence::Low, Confidence::Medium, Confidence::High].map(|one| json!(one));
-    let finding = &mut schema["$defs"]["processor_finding"]["properties"];
-    finding["trouble"]["enum"] = json!(troubles);
-    finding["confidence"]["enum"] = json!(sure);
-    schema
-}
-
-/// The schema of what `smbscope plan cores --format json` gives.
-pub fn cores_schema() -> Value {
-    let mut schema = schema_of("cores", cores_objects());
-    for (object, field, values) in [
-        ("machine", "system", &["linux", "windows"][..]),
-        ("card", "kind", &["physical", "virtual-function", "virtual"]),
-        ("finding", "severity", &["high", "medium", "low"]),
-        ("command_step", "interrupts", &["none", "adapter-restart", "queue-restart", "service"]),
-        ("card_prediction", "verdict", &["one-connection", "one-dominates", "spreads"]),
-        ("card_prediction", "key", &["read", "mellanox-default", "microsoft"]),
-    ] {
-        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
-    }
-    schema
-}
-
-/// The schema of what `smbscope plan replication --format json` gives.
-pub fn replication_schema() -> Value {
-    schema_of("replication", replication_objects())
-}
-
-/// The schema of what `smbscope plan baseline --format json` gives.
-pub fn baseline_schema() -> Value {
-    let mut schema = schema_of("baseline", baseline_objects());
-    let kinds: Vec<_> = FindingKind::ALL.iter().map(|one| json!(one)).collect();
-    let words = |values: &[&str]| values.iter().map(|one| json!(one)).collect::<Vec<_>>();
-    for (object, field, values) in [
-        ("baseline_finding", "kind", kinds),
-        ("baseline_cost", "outcome", words(&["predicted", "nothing", "unknown"])),
-        ("baseline_change", "security", words(&["stricter", "weaker", "neutral"])),
-    ] {
-        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
-    }
-    schema
-}
-
-/// The schema of what `smbscope plan namespace --format json` gives.
-pub fn namespace_schema() -> Value {
-    let mut schema = schema_of("namespace", namespace_objects());
-    let kinds = ["standalone", "domain_v1", "domain_v2", "samba"];
-    let stages: Vec<_> = StageId::ALL.iter().map(|stage| stage.name()).collect();
-    for (object, field, values) in [
-        ("namespace_finding", "severity", &["high", "medium", "low"][..]),
-        ("move_plan", "to", &kinds),
-        ("move_stage", "id", &stages),
-        ("move_stage", "impact", &["nothing", "pause", "failures"]),
-        ("move_command", "tool", &["any", "dfsutil", "power-shell"]),
-        ("stage_progress", "id", &stages),
-        ("stage_progress", "status", &["pending", "running", "done", "undone"]),
-        ("gate_verdict", "stage", &stages),
-    ] {
-        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
-    }
-    schema
-}
-
-/// The schema of a document whose first object is the whole.
-fn schema_of(document: &str, objects: &[Object]) -> Value {
+/// The schema of an answer's JSON.
+pub fn schema(fields: &Fields) -> Value {
+    let (document, objects) = (fields.name, fields.objects());
     let mut definitions = Map::new();
     for object in objects {
         definitions.insert(object.name.to_owned(), object_schema(object, objects));
     }
     let root = objects.first().map_or("", |object| object.name);
-    json!({
+    let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": format!("https://github.com/smbscope/smbscope/docs/{document}.schema.json"),
         "title": format!("smbscope {document}"),
         "$ref": format!("#/$defs/{root}"),
         "$defs": definitions,
-    })
+    });
+    for (object, field, values) in (fields.closed)() {
+        schema["$defs"][object]["properties"][field]["enum"] = json!(values);
+    }
+    schema
 }
 
 fn object_schema(object: &Object, objects: &[Object]) -> Value {

@@ -1,6 +1,20 @@
-//! How a field is described, and the tuples in which each answer lists its own.
+//! How a field is described: title, unit and one sentence of help, once. Text and page take their headings from it, the
+//! JSON Schema is made from it, and a test compares it with the real output, so that the four cannot drift apart.
+//!
+//! The fields themselves are in the modules of the answers, as tuples. Fields that are columns of a table are described
+//! by the `tables` crate; their titles are derived from their names.
+
+use std::sync::OnceLock;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use smbscope_tables::column::{ColumnSpec, Unit};
+use smbscope_tables::{Table, renamed};
 
 use crate::value::format;
+
+/// A field whose values are a closed list: object, field, values.
+pub(crate) type Closed = (&'static str, &'static str, Vec<Value>);
 
 /// A field: name, title, format, presence, help.
 type Row = (&'static str, &'static str, Format, Presence, &'static str);
@@ -79,6 +93,51 @@ pub struct Object {
     pub fields: Vec<Field>,
 }
 
+/// The fields of an answer, from which its tables, its JSON Schema and a test of its JSON are made.
+#[derive(Debug)]
+pub struct Fields {
+    /// The name of its schema.
+    pub name: &'static str,
+    make: fn() -> Vec<Object>,
+    pub(crate) closed: fn() -> Vec<Closed>,
+    objects: OnceLock<Vec<Object>>,
+}
+
+impl Fields {
+    /// `make` gives the objects, of which the first is the answer itself.
+    pub(crate) const fn new(
+        name: &'static str,
+        make: fn() -> Vec<Object>,
+        closed: fn() -> Vec<Closed>,
+    ) -> Fields {
+        Fields { name, make, closed, objects: OnceLock::new() }
+    }
+
+    /// All objects; the first is the answer itself.
+    pub fn objects(&self) -> &[Object] {
+        self.objects.get_or_init(self.make)
+    }
+
+    /// A field of an object, or of one that it includes.
+    pub fn field(&self, object: &str, name: &str) -> &Field {
+        static UNKNOWN: Field = Field {
+            name: "",
+            title: "?",
+            format: Format::Text,
+            presence: Presence::Always,
+            help: "",
+        };
+        let find = |wanted: &str| self.objects().iter().find(|known| known.name == wanted);
+        let own = find(object);
+        let included =
+            own.into_iter().flat_map(|known| known.includes).filter_map(|name| find(name));
+        let mut fields = own.into_iter().chain(included).flat_map(|known| &known.fields);
+        let field = fields.find(|field| field.name == name);
+        debug_assert!(field.is_some(), "{}: there is no field {object}.{name}", self.name);
+        field.unwrap_or(&UNKNOWN)
+    }
+}
+
 impl Format {
     /// The unit in words; empty where there is none.
     pub fn unit(self) -> &'static str {
@@ -108,7 +167,21 @@ impl Format {
     }
 }
 
-pub(crate) fn made(&(name, help, includes, fields): &Rows) -> Object {
+/// All values of a field.
+pub(crate) fn values_of<T: Serialize>(
+    object: &'static str,
+    field: &'static str,
+    values: &[T],
+) -> Closed {
+    (object, field, values.iter().map(|value| json!(value)).collect())
+}
+
+/// Objects from the tuples that describe them.
+pub(crate) fn all<'a>(rows: impl IntoIterator<Item = &'a Rows>) -> Vec<Object> {
+    rows.into_iter().map(made).collect()
+}
+
+fn made(&(name, help, includes, fields): &Rows) -> Object {
     let fields = fields.iter().map(|&(name, title, format, presence, help)| Field {
         name,
         title,
@@ -117,6 +190,64 @@ pub(crate) fn made(&(name, help, includes, fields): &Rows) -> Object {
         help,
     });
     Object { name, help, includes, fields: fields.collect() }
+}
+
+/// An object whose fields are the columns of a table.
+pub(crate) fn table(
+    of: Table,
+    name: &'static str,
+    help: &'static str,
+    specs: Vec<ColumnSpec>,
+) -> Object {
+    // JSON has the names of the rows' fields, which are those of the columns before SQL needed others.
+    let key = |column| renamed(of, column).unwrap_or(column);
+    let fields = specs.into_iter().map(|spec| Field {
+        name: key(spec.name),
+        title: title_of(key(spec.name)),
+        format: match (spec.unit, &spec.data_type) {
+            (Unit::Bytes, _) => Format::Bytes,
+            (Unit::Count, _) => Format::Count,
+            (Unit::Nanoseconds, _) => Format::Duration,
+            (Unit::Time, _) => Format::Time,
+            (Unit::None, arrow::datatypes::DataType::Boolean) => Format::Flag,
+            (Unit::None, kind) if kind.is_numeric() => Format::Number,
+            (Unit::None, _) => Format::Text,
+        },
+        presence: match spec.nullable {
+            true => Presence::Nullable,
+            false => Presence::Always,
+        },
+        help: spec.doc,
+    });
+    Object { name, help, includes: &[], fields: fields.collect() }
+}
+
+/// "server_rtt_ns" reads "Server round trip". Called once per column.
+fn title_of(name: &str) -> &'static str {
+    let name = name.trim_end_matches("_ns");
+    let words: Vec<_> = name
+        .split('_')
+        .map(|word| match word {
+            "rtt" => "round trip",
+            "mss" => "MSS",
+            "naks" => "NAKs",
+            "rdma" => "RDMA",
+            "roce" => "RoCE",
+            "smb" => "SMB",
+            "tcp" => "TCP",
+            "guid" => "GUID",
+            "quic" => "QUIC",
+            "cpus" => "CPUs",
+            "max" => "most",
+            "min" => "fewest",
+            other => other,
+        })
+        .collect();
+    let mut title = words.join(" ");
+    if let Some(first) = title.get(..1).map(str::to_uppercase) {
+        title.replace_range(..1, &first);
+    }
+    Box::leak(title.into_boxed_str())
 }
 
 /// A value of a format as people read it.
@@ -128,5 +259,16 @@ pub(crate) fn show(format: Format, value: f64) -> String {
         Format::Count if value.fract() == 0.0 => format::count(value.max(0.0) as u64),
         _ if value >= 1000.0 => format::count(value.round() as u64),
         _ => format::number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_made_from_the_names_of_columns() {
+        assert_eq!(title_of("server_rtt_ns"), "Server round trip");
+        assert_eq!(title_of("max_smb_bytes"), "Most SMB bytes");
     }
 }

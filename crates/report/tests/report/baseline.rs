@@ -2,14 +2,11 @@
 
 use smbscope_analysis::predict::changes::Change;
 use smbscope_plan::baseline::cost::CostOutcome;
-use smbscope_report::fields::baseline_objects;
-use smbscope_report::{
-    BaselinePlan, TextOptions, baseline_html, baseline_json, baseline_schema, baseline_text,
-};
+use smbscope_report::{BaselinePlan, TextOptions, baseline_html, baseline_json, baseline_text};
 
 use super::is_well_formed;
 use super::sample::baseline::plan;
-use super::schema::{check_in, published};
+use super::schema::{check_in, objects_of, published};
 
 fn text(plan: &BaselinePlan, all: bool) -> String {
     baseline_text(plan, &TextOptions::new(110, all))
@@ -38,9 +35,9 @@ fn page() {
 
 #[test]
 fn the_json_is_of_its_published_schema() {
-    published("baseline", &baseline_schema());
+    published("baseline");
     for plan in [plan(true), plan(false), BaselinePlan::default()] {
-        check_in(baseline_objects(), &baseline_json(&plan).unwrap(), "baseline", "$");
+        check_in(objects_of("baseline"), &baseline_json(&plan).unwrap(), "baseline", "$");
     }
 }
 

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use smbscope_plan::cores::assemble::assemble;
 use smbscope_plan::cores::read::read;
 use smbscope_plan::cores::topology::System;
-use smbscope_report::fields::cores_objects;
-use smbscope_report::{CoresPlan, cores_html, cores_json, cores_schema, cores_text};
+use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
 
 use super::is_well_formed;
 use super::sample::cores;
-use super::schema::{check_in, published};
+use super::schema::{check_in, objects_of, published};
 
 fn text(plan: &CoresPlan) -> String {
     cores_text(plan, 100, ("", ""))
@@ -105,7 +104,7 @@ fn machines_of_all_sizes_fit() {
         for line in folded.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
-        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
     }
 }
 
@@ -127,12 +126,12 @@ fn a_machine_without_processors_or_adapters_says_so() {
     for words in [text(&empty), page(&empty)] {
         assert!(words.contains("There is no layout: the input does not have the processors."));
     }
-    check_in(cores_objects(), &cores_json(&empty).unwrap(), "plan", "$");
+    check_in(objects_of("cores"), &cores_json(&empty).unwrap(), "plan", "$");
 }
 
 #[test]
 fn the_json_is_of_its_published_schema() {
-    published("cores", &cores_schema());
+    published("cores");
     for plan in [
         cores::linux(0),
         cores::linux(20),
@@ -142,7 +141,7 @@ fn the_json_is_of_its_published_schema() {
         cores::large(System::Windows, 2, 8, 2),
         cores::virtual_machine(2),
     ] {
-        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
     }
 }
 
@@ -163,13 +162,13 @@ fn the_json_of_real_outputs_is_of_its_schema() {
             let Ok(reading) = read(&std::fs::read(file.unwrap().path()).unwrap()) else { continue };
             read_count += 1;
             let plan = cores::planned(assemble(&reading.pieces), reading.unknown_count, &[]);
-            check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+            check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
             is_well_formed(&page(&plan));
             found += plan.findings.len();
             all.extend(reading.pieces);
         }
         let plan = cores::planned(assemble(&all), 0, &cores::connections(50));
-        check_in(cores_objects(), &cores_json(&plan).unwrap(), "plan", "$");
+        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
         is_well_formed(&page(&plan));
     }
     assert!(read_count > 50 && found > 5, "{read_count} outputs, {found} findings");

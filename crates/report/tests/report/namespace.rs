@@ -3,14 +3,11 @@
 
 use std::time::Instant;
 
-use smbscope_report::fields::namespace_objects;
-use smbscope_report::{
-    NamespacePlan, TextOptions, namespace_html, namespace_json, namespace_schema, namespace_text,
-};
+use smbscope_report::{NamespacePlan, TextOptions, namespace_html, namespace_json, namespace_text};
 
 use super::is_well_formed;
 use super::sample::namespace;
-use super::schema::{check_in, published};
+use super::schema::{check_in, objects_of, published};
 
 #[test]
 fn text_of_the_published_case() {
@@ -82,7 +79,7 @@ fn names_cannot_leave_their_places() {
 
 #[test]
 fn the_json_is_of_its_published_schema() {
-    published("namespace", &namespace_schema());
+    published("namespace");
     for plan in [
         NamespacePlan::default(),
         namespace::published(),
@@ -91,7 +88,7 @@ fn the_json_is_of_its_published_schema() {
         namespace::large(1_000),
         namespace::hostile(),
     ] {
-        check_in(namespace_objects(), &namespace_json(&plan).unwrap(), "namespace_plan", "$");
+        check_in(objects_of("namespace"), &namespace_json(&plan).unwrap(), "namespace_plan", "$");
         assert!(!namespace_text(&plan, &TextOptions::new(80, true)).is_empty());
         is_well_formed(&namespace_html(&plan));
     }

@@ -11,51 +11,22 @@ use crate::exit::Failure;
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::output::Output;
 
-/// The name of the schema of the report's JSON.
-const REPORT: &str = "report";
-
-/// The name of the schema of the JSON that `report` gives of a trace of processors.
-const PROCESSORS: &str = "processors";
-
-/// The names of the schemas of the JSON that `explain` gives of operations and of a trace of processors.
-const EXPLAIN: &str = "explain";
-const EXPLAIN_PROCESSORS: &str = "explain-processors";
-
-/// The name of the schema of the JSON of `plan cores`.
-const CORES: &str = "cores";
-/// The name of the schema of the JSON that `plan replication` gives.
-const REPLICATION: &str = "replication";
-/// The name of the schema of the JSON that `plan baseline` gives.
-const BASELINE: &str = "baseline";
-/// The name of the schema of the JSON that `plan namespace` gives.
-const NAMESPACE: &str = "namespace";
-
 /// Prints one table or all, or a JSON Schema of a report.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
     let mut output = Output::stdout();
-    let schema = match args.table.as_deref() {
-        Some(REPORT) => Some(smbscope_report::schema()),
-        Some(REPLICATION) => Some(smbscope_report::replication_schema()),
-        Some(BASELINE) => Some(smbscope_report::baseline_schema()),
-        Some(NAMESPACE) => Some(smbscope_report::namespace_schema()),
-        Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
-        Some(EXPLAIN) => Some(smbscope_report::explain_schema()),
-        Some(EXPLAIN_PROCESSORS) => Some(smbscope_report::processors_explain_schema()),
-        Some(CORES) => Some(smbscope_report::cores_schema()),
-        _ => None,
-    };
-    if let Some(schema) = schema {
+    let mut answers = smbscope_report::ALL_FIELDS.into_iter();
+    if let Some(fields) = answers.find(|fields| args.table.as_deref() == Some(fields.name)) {
+        let schema = smbscope_report::schema(fields);
         output.text(&format!("{schema:#}\n"))?;
         return output.finish();
     }
     let tables = match &args.table {
         None => Table::ALL.to_vec(),
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
-            let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-            Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}, {EXPLAIN}, {PROCESSORS}, {EXPLAIN_PROCESSORS}, {CORES}, {REPLICATION}, {BASELINE}, {NAMESPACE}",
-                names.join(", ")
-            ))
+            let answers = smbscope_report::ALL_FIELDS.map(|fields| fields.name);
+            let names: Vec<_> =
+                Table::ALL.iter().map(|table| table.name()).chain(answers).collect();
+            Failure::usage(format!("unknown table {name}: expected one of {}", names.join(", ")))
         })?],
     };
     match args.format {

@@ -92,6 +92,20 @@ const FLOORS: &[Floors] = &[
             &["explain", "replication"],
         ],
     },
+    Floors {
+        package: "report",
+        parent: "",
+        floors: &[
+            // What a value reads like.
+            &["value"],
+            // What a page or a text says, as data.
+            &["document"],
+            // How it is shown; no answer is known here.
+            &["render"],
+            // For people and for other programs.
+            &["answers", "export"],
+        ],
+    },
 ];
 
 #[test]

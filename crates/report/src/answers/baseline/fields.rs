@@ -1,8 +1,26 @@
 //! The fields of the judgement of a security baseline. It is data.
 
+use smbscope_plan::baseline::judgement::findings::FindingKind;
+
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+
+/// The objects of the judgement of a baseline.
+pub static FIELDS: Fields = Fields::new("baseline", objects, closed);
+
+fn objects() -> Vec<Object> {
+    all(OBJECTS)
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    vec![
+        values_of("baseline_finding", "kind", &FindingKind::ALL),
+        values_of("baseline_cost", "outcome", &["predicted", "nothing", "unknown"]),
+        values_of("baseline_change", "security", &["stricter", "weaker", "neutral"]),
+    ]
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

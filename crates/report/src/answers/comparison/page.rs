@@ -7,9 +7,9 @@ use crate::answers::comparison::{
     about_lines, by, comparison_warnings, legend, p_value, percent, title,
 };
 use crate::document::{
-    Block, Cell, Change, Changes, Column, Document, Fact, Facts, Heading, Section, Table,
+    Block, Cell, Change, Changes, Column, Document, Fact, Facts, Heading, Section, Table, Tile,
+    Tone, Verdict,
 };
-use crate::document::{Tile, Tone, Verdict};
 use crate::render::html::page;
 use crate::value::clock::Clock;
 use crate::value::format;

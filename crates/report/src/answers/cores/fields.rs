@@ -3,7 +3,28 @@
 
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+
+/// The objects of a plan of cores.
+pub static FIELDS: Fields = Fields::new("cores", objects, closed);
+
+fn objects() -> Vec<Object> {
+    all(OBJECTS)
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    [
+        ("machine", "system", &["linux", "windows"][..]),
+        ("card", "kind", &["physical", "virtual-function", "virtual"]),
+        ("finding", "severity", &["high", "medium", "low"]),
+        ("command_step", "interrupts", &["none", "adapter-restart", "queue-restart", "service"]),
+        ("card_prediction", "verdict", &["one-connection", "one-dominates", "spreads"]),
+        ("card_prediction", "key", &["read", "mellanox-default", "microsoft"]),
+    ]
+    .map(|(object, field, words)| values_of(object, field, words))
+    .into()
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

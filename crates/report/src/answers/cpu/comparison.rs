@@ -11,9 +11,9 @@ use crate::answers::cpu::ranks::DurationRanks;
 use crate::answers::cpu::strip::CpuStrip;
 use crate::answers::cpu::strip::StripRow;
 use crate::answers::recording::meta::Meta;
-use crate::document::TextOptions;
-use crate::document::{Block, Cell, Column, Document, Heading, Section, Table};
-use crate::document::{Tile, Tone, Verdict};
+use crate::document::{
+    Block, Cell, Column, Document, Heading, Section, Table, TextOptions, Tile, Tone, Verdict,
+};
 use crate::render::html::page;
 use crate::render::text::document_text;
 use crate::value::format;

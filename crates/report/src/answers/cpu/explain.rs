@@ -5,8 +5,7 @@ use smbscope_analysis::processors::Report;
 
 use super::{causes, coverage, verdict};
 use crate::answers::recording::meta::Meta;
-use crate::document::TextOptions;
-use crate::document::{Document, Section};
+use crate::document::{Document, Section, TextOptions};
 use crate::render::text::document_text;
 
 /// What holds the processors, as text.

@@ -1,8 +1,51 @@
 //! The fields of the report of a trace of processors, as `smbscope report TRACE --format json` prints it.
 
+use smbscope_analysis::explain::Confidence;
+use smbscope_analysis::processors::ProcessorTrouble;
+use smbscope_tables::Table;
+use smbscope_tables::tables::Trace;
+
+use crate::answers::recording;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
+
+/// The objects of the report of a trace of processors.
+pub static FIELDS: Fields = Fields::new("processors", objects, closed);
+
+fn objects() -> Vec<Object> {
+    let distribution = recording::fields::OBJECTS.iter();
+    let distribution = distribution.filter(|(name, ..)| *name == "distribution");
+    let mut objects = all(OBJECTS.iter().chain(distribution));
+    objects.push(table(
+        Table::Traces,
+        "trace",
+        "What was seen, lost and not understood in one trace.",
+        Trace::specs(),
+    ));
+    objects
+}
+
+/// The objects of the explanation of a trace of processors.
+pub static EXPLAIN_FIELDS: Fields = Fields::new("explain-processors", explain_objects, closed);
+
+fn explain_objects() -> Vec<Object> {
+    let reports =
+        OBJECTS.iter().filter(|(name, ..)| *name == "recorded" || IN_DIAGNOSES.contains(name));
+    all(EXPLANATION.iter().chain(reports))
+}
+
+/// Fields whose values are a closed list.
+pub(crate) fn closed() -> Vec<Closed> {
+    vec![
+        values_of("processor_finding", "trouble", &ProcessorTrouble::ALL),
+        values_of(
+            "processor_finding",
+            "confidence",
+            &[Confidence::Low, Confidence::Medium, Confidence::High],
+        ),
+    ]
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

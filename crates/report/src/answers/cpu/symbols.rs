@@ -3,7 +3,8 @@
 use smbscope_analysis::processors::{MissingSymbols, Report};
 
 use super::{IN_PAGE, IN_TEXT};
-use crate::document::{Block, Cell, Table, column};
+use crate::answers::cpu::fields::FIELDS;
+use crate::document::{Block, Cell, Table};
 
 /// Files that the notice names.
 const NAMED: usize = 3;
@@ -28,17 +29,17 @@ pub(super) fn table(report: &Report) -> Option<Block> {
     let of = "symbols_missing";
     let rows = &report.symbols_missing;
     let columns = vec![
-        column(of, "module", 0, |row: &MissingSymbols| Cell::Code(row.module.clone())),
-        column(of, "file", 0, |row: &MissingSymbols| Cell::Code(row.file.clone())),
-        column(of, "exclusive_ns", 1, |row: &MissingSymbols| match row.exclusive_ns {
+        FIELDS.column(of, "module", 0, |row: &MissingSymbols| Cell::Code(row.module.clone())),
+        FIELDS.column(of, "file", 0, |row: &MissingSymbols| Cell::Code(row.file.clone())),
+        FIELDS.column(of, "exclusive_ns", 1, |row: &MissingSymbols| match row.exclusive_ns {
             0 => Cell::Empty,
             time => Cell::Duration(time),
         }),
-        column(of, "sampled_ns", 1, |row: &MissingSymbols| match row.sampled_ns {
+        FIELDS.column(of, "sampled_ns", 1, |row: &MissingSymbols| match row.sampled_ns {
             0 => Cell::Empty,
             time => Cell::Duration(time),
         }),
-        column(of, "frames", 2, |row: &MissingSymbols| Cell::some(row.frames)),
+        FIELDS.column(of, "frames", 2, |row: &MissingSymbols| Cell::some(row.frames)),
     ];
     let table = Table::new("Missing PDB files", "", rows, columns);
     let table =

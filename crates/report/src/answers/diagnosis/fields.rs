@@ -1,8 +1,39 @@
 //! The fields of a diagnosis, as `smbscope explain --format json` prints it.
 
+use smbscope_analysis::explain::{About, Confidence, Trouble};
+
+use crate::answers::cpu;
+use crate::answers::recording::fields as summary;
+use crate::answers::recording::fields::channels;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+
+/// The objects of a diagnosis.
+pub static FIELDS: Fields = Fields::new("explain", objects, closed);
+
+fn objects() -> Vec<Object> {
+    let traces = cpu::fields::OBJECTS.iter();
+    let traces = traces.filter(|(name, ..)| cpu::fields::IN_DIAGNOSES.contains(name));
+    let network = summary::OBJECTS.iter().filter(|(name, ..)| *name == "net_ratio");
+    let beside = cpu::fields::BESIDE.iter().chain(channels::FINDINGS).chain(network);
+    all(OBJECTS.iter().chain(beside).chain(traces))
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    let mut closed = cpu::fields::closed();
+    closed.extend([
+        values_of("finding", "trouble", &Trouble::ALL),
+        values_of(
+            "finding",
+            "confidence",
+            &[Confidence::Low, Confidence::Medium, Confidence::High],
+        ),
+        values_of("note", "about", &About::ALL),
+    ]);
+    closed
+}
 
 /// In a report and in a diagnosis.
 #[rustfmt::skip]

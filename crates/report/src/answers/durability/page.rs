@@ -1,8 +1,7 @@
 //! A durability test as a page.
 
 use super::{Durability, DurableWay, by, risk_text, verdict};
-use crate::document::{Block, Cell, Document, Heading, Section, Table};
-use crate::document::{Tile, Tone, Verdict};
+use crate::document::{Block, Cell, Document, Heading, Section, Table, Tile, Tone, Verdict};
 use crate::render::html::page;
 use crate::value::clock::Clock;
 

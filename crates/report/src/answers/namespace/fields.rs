@@ -1,8 +1,32 @@
 //! The fields of the plan of a namespace's move. It is data.
 
+use smbscope_plan::namespace::stages::StageId;
+
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+
+/// The objects of the plan of a namespace's move.
+pub static FIELDS: Fields = Fields::new("namespace", objects, closed);
+
+fn objects() -> Vec<Object> {
+    all(OBJECTS)
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    let stages: Vec<_> = StageId::ALL.iter().map(|stage| stage.name()).collect();
+    vec![
+        values_of("namespace_finding", "severity", &["high", "medium", "low"]),
+        values_of("move_plan", "to", &["standalone", "domain_v1", "domain_v2", "samba"]),
+        values_of("move_stage", "id", &stages),
+        values_of("move_stage", "impact", &["nothing", "pause", "failures"]),
+        values_of("move_command", "tool", &["any", "dfsutil", "power-shell"]),
+        values_of("stage_progress", "id", &stages),
+        values_of("stage_progress", "status", &["pending", "running", "done", "undone"]),
+        values_of("gate_verdict", "stage", &stages),
+    ]
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

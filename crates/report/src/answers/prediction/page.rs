@@ -8,8 +8,9 @@ use smbscope_analysis::predict::forecast::{ProfileForecast, ProfileRow, Recorded
 
 use crate::answers::prediction::section::forecast;
 use crate::answers::prediction::{Forecast, ForecastRow};
-use crate::document::{Block, Cell, Column, Document, Fact, Facts, Heading, Section, Table};
-use crate::document::{Tile, Tone, Verdict};
+use crate::document::{
+    Block, Cell, Column, Document, Fact, Facts, Heading, Section, Table, Tile, Tone, Verdict,
+};
 use crate::render::html::page;
 use crate::value::clock::Clock;
 use crate::value::format;

@@ -3,9 +3,61 @@
 pub(crate) mod channels;
 pub(crate) mod server;
 
+use serde_json::Value;
+use smbscope_analysis::summary::Bottleneck;
+use smbscope_tables::Table;
+use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest};
+
+use crate::answers::{load, prediction};
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
+
+/// The objects of a report.
+pub static FIELDS: Fields = Fields::new("report", objects, closed);
+
+fn objects() -> Vec<Object> {
+    let rows = OBJECTS
+        .iter()
+        .chain(load::fields::OBJECTS)
+        .chain(server::OBJECTS)
+        .chain(channels::OBJECTS)
+        .chain(channels::FINDINGS)
+        .chain(prediction::fields::OBJECTS);
+    let mut objects = all(rows);
+    objects.push(table(
+        Table::Coverage,
+        "coverage",
+        "What was seen, lost and not understood in one input.",
+        Coverage::specs(),
+    ));
+    objects.push(table(
+        Table::Coverage,
+        "connection",
+        "One TCP connection that carried SMB.",
+        Connection::specs(),
+    ));
+    objects.push(table(
+        Table::NetTests,
+        "net_test",
+        "One direction of one phase of a test of the network.",
+        NetTest::specs(),
+    ));
+    objects.push(table(
+        Table::NetRoundTrips,
+        "net_round_trip",
+        "Round trips of one kind and size.",
+        NetRoundTrip::specs(),
+    ));
+    objects
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    let mut bottlenecks = values_of("load_step", "bottleneck", &Bottleneck::ALL);
+    bottlenecks.2.push(Value::Null);
+    vec![bottlenecks]
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

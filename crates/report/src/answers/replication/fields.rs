@@ -2,7 +2,19 @@
 
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all};
+
+/// The objects of the plan of a second server.
+pub static FIELDS: Fields = Fields::new("replication", objects, closed);
+
+fn objects() -> Vec<Object> {
+    all(OBJECTS)
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    Vec::new()
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

@@ -1,8 +1,28 @@
 //! The fields of the explanation of one operation, as `smbscope explain --why --format json` prints it.
 
+use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
+
+use crate::answers::diagnosis;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+
+/// The objects of the explanation of one operation.
+pub static FIELDS: Fields = Fields::new("why", objects, closed);
+
+fn objects() -> Vec<Object> {
+    let selection = diagnosis::fields::OBJECTS.iter().filter(|(name, ..)| *name == "selection");
+    all(OBJECTS.iter().chain(selection))
+}
+
+/// Fields whose values are a closed list.
+fn closed() -> Vec<Closed> {
+    vec![
+        values_of("explanation", "reason", &Reason::ALL),
+        values_of("step", "kind", &StepKind::ALL),
+        values_of("neighbours", "blocking", &Blocking::ALL),
+    ]
+}
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
