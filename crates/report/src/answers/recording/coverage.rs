@@ -5,7 +5,7 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
-use crate::Selection;
+use crate::answers::recording::meta::Selection;
 use crate::answers::recording::fields::FIELDS;
 use crate::document::{Block, Cell, Fact, Facts, Section, Table};
 
