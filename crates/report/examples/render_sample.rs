@@ -7,15 +7,18 @@
 mod sample;
 
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{
-    Meta, TextOptions, baseline_html, baseline_text, cores_html, cores_text, html, json,
-    namespace_html, namespace_text, text,
-};
+use smbscope_report::recording::RecordingAnswer;
+use smbscope_report::{Answer, Meta, TextOptions, html, json, text};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
     let width = std::env::args().nth(2).and_then(|width| width.parse().ok()).unwrap_or(120);
     let folder = std::path::Path::new(&folder);
+    let write = |name: &str, answer: &dyn Answer| {
+        let options = TextOptions::new(width, true);
+        std::fs::write(folder.join(format!("{name}.txt")), text(answer, &options))?;
+        std::fs::write(folder.join(format!("{name}.html")), html(answer))
+    };
     let reports = [
         ("report", "monday.pcapng", sample::report(20_000)),
         ("load", "capacity/", sample::load::report(Default::default())),
@@ -33,11 +36,10 @@ fn main() -> std::io::Result<()> {
             diagnosis: Some(sample::diagnosis::diagnosis()),
             ..Meta::default()
         };
-        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), text(&report, &meta, &TextOptions::new(width, true)))?;
-        std::fs::write(file("html"), html(&report, &meta))?;
-        let json = json(&report, &meta).map_err(std::io::Error::other)?;
-        std::fs::write(file("json"), format!("{json:#}\n"))?;
+        let answer = RecordingAnswer { report: &report, meta: &meta };
+        write(name, &answer)?;
+        let json = json(&answer).map_err(std::io::Error::other)?;
+        std::fs::write(folder.join(format!("{name}.json")), format!("{json:#}\n"))?;
     }
     use smbscope_plan::cores::topology::System;
     let plans = [
@@ -48,25 +50,13 @@ fn main() -> std::io::Result<()> {
         ("cores-small", sample::cores::large(System::Linux, 1, 2, 1)),
         ("cores-virtual", sample::cores::virtual_machine(16)),
     ];
-    for (name, plan) in plans {
-        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), cores_text(&plan, width, ("", "")))?;
-        std::fs::write(file("html"), cores_html(&plan, &["machine.tar".to_owned()], "0"))?;
-    }
+    plans.iter().try_for_each(|(name, plan)| write(name, plan))?;
     let moves = [
         ("namespace", sample::namespace::published()),
         ("namespace-gate", sample::namespace::at_gate()),
         ("namespace-small", sample::namespace::small()),
         ("namespace-large", sample::namespace::large(100_000)),
     ];
-    for (name, plan) in moves {
-        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        std::fs::write(file("txt"), namespace_text(&plan, &TextOptions::new(width, true)))?;
-        std::fs::write(file("html"), namespace_html(&plan))?;
-    }
-    let judged = sample::baseline::plan(true);
-    let options = TextOptions::new(width, true);
-    std::fs::write(folder.join("baseline.txt"), baseline_text(&judged, &options))?;
-    std::fs::write(folder.join("baseline.html"), baseline_html(&judged))?;
-    Ok(())
+    moves.iter().try_for_each(|(name, plan)| write(name, plan))?;
+    write("baseline", &sample::baseline::plan(true))
 }

@@ -23,7 +23,7 @@ use smbscope_analysis::summary::Distribution;
 
 /// Everything that one page or one text says.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     pub(crate) brand: &'static str,
     /// What it is about: the inputs.
     pub(crate) title: String,

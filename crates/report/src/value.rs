@@ -2,6 +2,6 @@
 //! charts or answers.
 
 pub(crate) mod clock;
-pub(crate) mod fields;
+pub mod fields;
 pub mod format;
 pub(crate) mod ticks;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::Styles;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::answer::AnswerOptions;
 use crate::exit::Code;
 use crate::filter_options::FilterOptions;
 use crate::format::{RowFormat, TextFormat};
@@ -237,12 +238,9 @@ Examples:
   smbscope report flood.etl --html flood.html             # which driver holds which CPUs
   smbscope report flood.etl --from 20s --to 30s --limit 200us")]
 pub struct Report {
-    /// Write a self-contained HTML page to this file instead of text to standard output.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Format of standard output [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<TextFormat>,
+    /// Where the report goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions,
     /// Write all sections, tables and charts as text, not only the most important ones on 60 lines.
     #[arg(long)]
     pub all: bool,

@@ -7,6 +7,7 @@
 #![allow(rustdoc::broken_intra_doc_links)]
 
 #[cfg(target_os = "linux")]
+mod answer;
 mod capabilities;
 mod choices;
 mod cli;

@@ -15,6 +15,7 @@
 //! - [`record`]: live sources to a run folder, for `record` and `top`
 //! - [`measure`]: parts of a load run
 //! - [`baseline`]: facts, answers and settings on the wire for the judgement of a baseline
+//! - [`cores`]: the plan of cores, from what [`rss_inputs`] takes from recordings
 //! - [`namespace`]: referrals of a recording
 //! - [`net`]: a test of the network without SMB: its folder, what it takes from a recording, SMB next to it
 //! - [`durability`]: rounds of a durability test
@@ -22,6 +23,7 @@
 
 pub mod baseline;
 pub mod compare;
+pub mod cores;
 pub mod diagnose;
 pub mod durability;
 pub mod export;
@@ -32,9 +34,9 @@ pub mod net;
 pub mod pass;
 pub mod period;
 pub mod processors;
-pub mod received;
 pub mod record;
 pub mod replication;
+pub mod rss_inputs;
 pub mod summarize;
 pub mod why;
 pub mod workload;

@@ -8,19 +8,19 @@ mod numbers;
 mod verdict;
 mod words;
 
+use serde_json::Value;
 use smbscope_plan::baseline::judgement::Judgement;
 
 use crate::answers::baseline::fields::FIELDS;
 use crate::document::{
     Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, TextOptions,
 };
-use crate::render::html::page;
+use crate::render::Answer;
 use crate::render::text::document_text;
 use crate::value::clock::Clock;
 use crate::value::format;
 
 pub use facts::baseline_facts;
-pub use json::baseline_json;
 pub use numbers::baseline_numbers;
 
 use costs::{alternatives, costs, unknown};
@@ -77,8 +77,22 @@ pub struct BaselinePlan {
     pub clock: Clock,
 }
 
+impl Answer for BaselinePlan {
+    fn document(&self) -> Option<Document> {
+        Some(document(self, true))
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        json::json(self)
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        text(self, options)
+    }
+}
+
 /// The judgement as text: what fits on a screen, or all of it. Commands are always complete.
-pub fn baseline_text(plan: &BaselinePlan, options: &TextOptions) -> String {
+fn text(plan: &BaselinePlan, options: &TextOptions) -> String {
     // What to do now comes before everything else.
     let mut text = String::new();
     if let Some(search) = &plan.search {
@@ -106,11 +120,6 @@ pub fn baseline_text(plan: &BaselinePlan, options: &TextOptions) -> String {
         }
     }
     text
-}
-
-/// The judgement as one self-contained page.
-pub fn baseline_html(plan: &BaselinePlan) -> String {
-    page(&document(plan, true))
 }
 
 fn heading(title: &str, numeric: bool, rank: u8) -> Heading {

@@ -6,7 +6,10 @@ use smbscope_analysis::compare::{
     About, Change, Comparison, Measured, Row, RowKind, Unit, Warning, WarningKind,
 };
 
+use crate::document::{Document, TextOptions};
+use crate::render::Answer;
 use crate::render::table::{Column, lines};
+use crate::value::clock::Clock;
 use crate::value::format::{bytes, count, duration, harmless, number, share, shortened, time};
 
 /// Most rows that are listed; the other formats have all.
@@ -14,13 +17,29 @@ const LISTED: usize = 50;
 /// Most characters of a group's name.
 const NAME: usize = 40;
 
-/// The comparison for a terminal of `width` columns, if there is one.
-pub fn comparison_text(
-    found: &Comparison,
-    names: &[String; 2],
-    bold: (&str, &str),
-    width: Option<usize>,
-) -> String {
+/// Two recordings side by side; programs read its rows.
+#[derive(Clone, Debug)]
+pub struct ComparisonAnswer<'a> {
+    pub found: &'a Comparison,
+    pub names: &'a [String; 2],
+    /// Version of smbscope.
+    pub version: String,
+    /// How times of day are shown.
+    pub clock: Clock,
+}
+
+impl Answer for ComparisonAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(page::document(self.found, self.names, &self.version, self.clock.clone()))
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        comparison_text(self.found, self.names, options)
+    }
+}
+
+fn comparison_text(found: &Comparison, names: &[String; 2], options: &TextOptions) -> String {
+    let (bold, width) = (options.bold, options.width);
     let mut text = String::new();
     for ((side, about), name) in [("A", &found.a), ("B", &found.b)].into_iter().zip(names) {
         text.push_str(&format!("{}{side}{}  {}\n", bold.0, bold.1, harmless(name)));

@@ -18,13 +18,17 @@ use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::Machine;
 
 use crate::answers::cores::topology::{TopologyDrawing, build, text as drawing};
+use crate::document::{Document, TextOptions};
+use crate::render::Answer;
 use crate::value::format;
-
-pub use page::cores_html;
 
 /// A plan with everything that it is based on.
 #[derive(Debug)]
 pub struct CoresPlan {
+    /// Version of smbscope.
+    pub version: String,
+    /// Names of the inputs; without any it is this machine.
+    pub inputs: Vec<String>,
     pub machine: Machine,
     pub findings: Vec<Finding>,
     pub layout: Layout,
@@ -37,30 +41,35 @@ pub struct CoresPlan {
     pub unknown_lines: u64,
 }
 
-/// The plan as JSON: its parts by name. [`cores_schema`](crate::render::json::cores_schema) describes it.
-///
-/// # Errors
-///
-/// Those of `serde_json`, which this data does not cause.
-pub fn cores_json(plan: &CoresPlan) -> serde_json::Result<Value> {
-    let verdict = verdict::verdict(plan);
-    Ok(json!({
-        "verdict": verdict.sentence,
-        "reasons": verdict.reasons,
-        "machine": serde_json::to_value(&plan.machine)?,
-        "current": serde_json::to_value(current(&plan.machine))?,
-        "findings": serde_json::to_value(&plan.findings)?,
-        "layout": serde_json::to_value(&plan.layout)?,
-        "commands": serde_json::to_value(&plan.commands)?,
-        "prediction": serde_json::to_value(&plan.prediction)?,
-        "load": serde_json::to_value(&plan.load)?,
-        "unknown_lines": plan.unknown_lines,
-    }))
+impl Answer for CoresPlan {
+    fn document(&self) -> Option<Document> {
+        Some(page::document(self))
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let verdict = verdict::verdict(self);
+        Ok(json!({
+            "verdict": verdict.sentence,
+            "reasons": verdict.reasons,
+            "machine": serde_json::to_value(&self.machine)?,
+            "current": serde_json::to_value(current(&self.machine))?,
+            "findings": serde_json::to_value(&self.findings)?,
+            "layout": serde_json::to_value(&self.layout)?,
+            "commands": serde_json::to_value(&self.commands)?,
+            "prediction": serde_json::to_value(&self.prediction)?,
+            "load": serde_json::to_value(&self.load)?,
+            "unknown_lines": self.unknown_lines,
+        }))
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        text(self, options)
+    }
 }
 
-/// The plan as text, `width` columns wide. `bold` are the texts that start and end bold text.
-pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String {
-    let mut text = Lines { text: String::new(), width, bold };
+/// The plan as text.
+fn text(plan: &CoresPlan, options: &TextOptions) -> String {
+    let mut text = Lines { text: String::new(), options: *options };
     text.line(0, &words::machine(&plan.machine));
     let Machine { assumptions, failures, .. } = &plan.machine;
     for assumption in assumptions {
@@ -93,7 +102,7 @@ pub fn cores_text(plan: &CoresPlan, width: usize, bold: (&str, &str)) -> String 
     text.text
 }
 
-fn findings(text: &mut Lines<'_>, findings: &[Finding]) {
+fn findings(text: &mut Lines, findings: &[Finding]) {
     text.heading("What is wrong");
     if findings.is_empty() {
         text.line(2, "Nothing that the input shows.");
@@ -113,7 +122,7 @@ fn drawn(plan: &CoresPlan) -> TopologyDrawing {
 }
 
 /// The machine with the adapters' letters on processors that receive, and each adapter's place.
-fn layout(text: &mut Lines<'_>, plan: &CoresPlan) {
+fn layout(text: &mut Lines, plan: &CoresPlan) {
     let CoresPlan { machine, layout, .. } = plan;
     text.heading("Layout");
     let board = drawn(plan);
@@ -140,7 +149,7 @@ fn layout(text: &mut Lines<'_>, plan: &CoresPlan) {
     }
 }
 
-fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
+fn predicted(text: &mut Lines, prediction: &Prediction) {
     text.heading("What it brings, for the recorded connections");
     if prediction.cards.is_empty() {
         text.line(2, "The recording has no connection to an adapter of the layout.");
@@ -158,7 +167,7 @@ fn predicted(text: &mut Lines<'_>, prediction: &Prediction) {
     }
 }
 
-fn commands(text: &mut Lines<'_>, commands: &Commands) {
+fn commands(text: &mut Lines, commands: &Commands) {
     text.heading("Commands (nothing was executed)");
     if commands.steps.is_empty() {
         text.line(2, "None: the settings found are those of the layout, or cannot be changed.");
@@ -172,7 +181,7 @@ fn commands(text: &mut Lines<'_>, commands: &Commands) {
     }
 }
 
-fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
+fn step(text: &mut Lines, number: usize, step: &Step) {
     let card = step.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
     let interrupts = words::interrupts(step.interrupts);
     text.line(2, &format!("{number}. {card}{} ({interrupts})", step.does));
@@ -187,21 +196,25 @@ fn step(text: &mut Lines<'_>, number: usize, step: &Step) {
     }
 }
 
-pub(crate) struct Lines<'a> {
+pub(crate) struct Lines {
     text: String,
-    width: usize,
-    bold: (&'a str, &'a str),
+    options: TextOptions,
 }
 
-impl Lines<'_> {
+impl Lines {
     fn heading(&mut self, words: &str) {
-        let (begin, end) = self.bold;
-        self.text.push_str(&format!("\n{begin}{words}{end}\n"));
+        self.text.push('\n');
+        self.text.push_str(&self.options.heading(words));
     }
 
     /// Words, folded.
     fn line(&mut self, indent: usize, words: &str) {
-        crate::render::text::folded(&mut self.text, indent, &format::harmless(words), self.width);
+        crate::render::text::folded(
+            &mut self.text,
+            indent,
+            &format::harmless(words),
+            self.options.columns(),
+        );
     }
 
     /// A command, never folded.

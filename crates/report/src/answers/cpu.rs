@@ -15,50 +15,46 @@ mod totals;
 mod verdict;
 mod waiting;
 
-pub use comparison::{
-    processors_comparison_html, processors_comparison_json, processors_comparison_text,
-};
-pub use explain::{processors_explain_json, processors_explain_text};
+pub use comparison::CpuComparison;
+pub use explain::CpuExplanation;
 use serde_json::{Value, json};
 use smbscope_analysis::processors::{
     Device, IdleState, InterruptGroup, PowerReport, Processor, Report, SampledShares,
 };
-pub use waiting::processors_beside_text;
+pub(crate) use waiting::cpu_appendix;
 
 use crate::answers::cpu::fields::FIELDS;
 use crate::answers::recording::meta::Meta;
-use crate::document::{Block, Cell, Document, Section, Table, TextOptions};
-use crate::render::html::page;
-use crate::render::text::document_text;
+use crate::document::{Block, Cell, Document, Section, Table};
+use crate::render::Answer;
 use crate::value::format;
 
 /// Rows of tables in a text and on a page.
 const IN_TEXT: usize = 12;
 const IN_PAGE: usize = 200;
 
-/// The report as text.
-pub fn processors_text(report: &Report, meta: &Meta, options: &TextOptions) -> String {
-    document_text(&document(report, meta), options)
+/// What a trace of CPUs shows.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuAnswer<'a> {
+    pub report: &'a Report,
+    pub meta: &'a Meta,
 }
 
-/// The report as a page.
-pub fn processors_html(report: &Report, meta: &Meta) -> String {
-    page(&document(report, meta))
-}
-
-/// The report as a JSON value, with version and inputs.
-///
-/// # Errors
-///
-/// Those of the conversion.
-pub fn processors_json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(report)?;
-    if let Some(object) = value.as_object_mut() {
-        object.insert("version".to_owned(), json!(meta.version));
-        object.insert("inputs".to_owned(), json!(meta.inputs));
-        object.extend(meta.period.iter().map(|period| ("period".to_owned(), json!(period))));
+impl Answer for CpuAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(document(self.report, self.meta))
     }
-    Ok(value)
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.report)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("version".to_owned(), json!(self.meta.version));
+            object.insert("inputs".to_owned(), json!(self.meta.inputs));
+            object
+                .extend(self.meta.period.iter().map(|period| ("period".to_owned(), json!(period))));
+        }
+        Ok(value)
+    }
 }
 
 fn document(report: &Report, meta: &Meta) -> Document {

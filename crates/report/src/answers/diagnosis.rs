@@ -4,15 +4,23 @@ pub(crate) mod evidence;
 pub(crate) mod fields;
 pub(crate) mod section;
 
+use serde_json::{Value, json};
 use smbscope_analysis::explain::{
     Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
     Logged, Pauses, Unexplained, Whole,
 };
+use smbscope_analysis::processors::Report as CpuReport;
+use smbscope_analysis::processors::waiting::Waiting;
 
+use crate::answers::cpu::cpu_appendix;
+use crate::answers::recording::meta::{Selection, insert_selections};
 use crate::document::{CardText, FindingCard, TextOptions};
+use crate::render::Answer;
 use crate::render::text::{FINDINGS_SHOWN, folded};
 use crate::value::format;
 
+/// Lines of a diagnosis that does not go to a terminal.
+const HEIGHT: usize = 40;
 /// Length of a recording from which on findings say when they occurred.
 const WHEN_LEAST_NS: i64 = 5_000_000_000;
 /// Remedies per finding that are shown without --all.
@@ -28,11 +36,43 @@ const KINDS: usize = 3;
 /// Shorter pauses in all are not worth a line, ns.
 const PAUSES_LEAST_NS: i64 = 50_000_000;
 
-/// The diagnosis as text. `inputs` are the names of the recordings.
-pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> String {
+/// A diagnosis, with what else is known of the same time.
+#[derive(Clone, Debug)]
+pub struct DiagnosisAnswer<'a> {
+    pub diagnosis: &'a Diagnosis,
+    /// Names of the recordings.
+    pub inputs: String,
+    /// A trace of the same time, and which operations waited for its CPUs; none if they have no time in common.
+    pub cpu: Option<(&'a CpuReport, Option<&'a Waiting>)>,
+    /// Which part of the inputs it covers, and which part was kept when they were recorded.
+    pub selection: Option<Selection>,
+    pub recorded: Option<Selection>,
+}
+
+impl Answer for DiagnosisAnswer<'_> {
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.diagnosis)?;
+        if let (Some((report, waiting)), Some(object)) = (&self.cpu, value.as_object_mut()) {
+            let beside = json!({ "findings": report.findings, "waiting": waiting });
+            object.insert("processors".to_owned(), beside);
+        }
+        insert_selections(&mut value, self.selection.as_ref(), self.recorded.as_ref());
+        Ok(value)
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        let mut text = explain_text(self.diagnosis, &self.inputs, options);
+        if let Some((report, waiting)) = self.cpu {
+            text.push_str(&cpu_appendix(report, waiting, options.columns()));
+        }
+        text
+    }
+}
+
+fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> String {
     let Diagnosis { findings, notes, whole, .. } = diagnosis;
     let mut text = String::new();
-    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, options.width);
+    let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, options.columns());
     // Event logs alone have no operations.
     let has_operations = whole.operations > 0 || diagnosis.logged.is_empty();
     let parts = match (whole.server_ns, whole.network_ns) {
@@ -62,20 +102,20 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) 
     if let Some(verdict) = verdict(diagnosis) {
         text.push('\n');
         let (bold, end) = options.bold;
-        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), options.width);
+        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), options.columns());
     }
     let most = if options.all { reported.len() } else { FINDINGS_SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
     for words in context(diagnosis) {
         after.push('\n');
-        folded(&mut after, 0, &words, options.width);
+        folded(&mut after, 0, &words, options.columns());
     }
     let mut logged_lines = String::new();
     if !diagnosis.logged.is_empty() {
         logged_lines.push_str("\nLogged by Windows itself\n");
         for row in &diagnosis.logged {
-            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), options.width);
+            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), options.columns());
         }
     }
     after.push_str(&logged_lines);
@@ -84,20 +124,25 @@ pub fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) 
         let most = if options.all { diagnosis.channels.len() } else { CHANNELS };
         for found in diagnosis.channels.iter().take(most) {
             let words = format!("{}: {}", found.trouble.title(), found.what);
-            folded(&mut after, 2, &format::harmless(&words), options.width);
+            folded(&mut after, 2, &format::harmless(&words), options.columns());
             let most = if options.all { found.remedies.len() } else { 1 };
             for remedy in found.remedies.iter().take(most) {
-                folded(&mut after, 4, &format!("{}: {}", remedy.at, remedy.action), options.width);
+                folded(
+                    &mut after,
+                    4,
+                    &format!("{}: {}", remedy.at, remedy.action),
+                    options.columns(),
+                );
             }
         }
     }
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {
-            folded(&mut after, 2, &format::harmless(&note.what), options.width);
+            folded(&mut after, 2, &format::harmless(&note.what), options.columns());
         }
     }
-    let height = if options.all { usize::MAX } else { options.height };
+    let height = if options.all { usize::MAX } else { options.height.unwrap_or(HEIGHT) };
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
     let (findings, is_short) = fitting(shown, whole, options, room);
     text.push_str(&findings);
@@ -376,9 +421,9 @@ fn one(
 ) {
     let (bold, end) = options.bold;
     let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
-    folded(text, 0, &head, options.width + bold.len() + end.len());
+    folded(text, 0, &head, options.columns() + bold.len() + end.len());
     for words in sentences(found, when, options.all, without) {
-        folded(text, 3, &words, options.width);
+        folded(text, 3, &words, options.columns());
     }
 }
 

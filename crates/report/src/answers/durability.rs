@@ -6,9 +6,11 @@
 mod page;
 pub(crate) mod section;
 
-pub use page::durability_html;
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::document::{Document, TextOptions};
+use crate::render::Answer;
 use crate::render::table::{Column, lines};
 use crate::value::format;
 
@@ -139,34 +141,46 @@ impl Durability {
     }
 }
 
-/// A test as JSON: its parts by name.
-///
-/// # Errors
-///
-/// Those of `serde_json`, which this data does not cause.
-pub fn durability_json(test: &Durability) -> serde_json::Result<String> {
-    let mut value = serde_json::to_value(test)?;
-    if let Some(object) = value.as_object_mut() {
-        object.insert("broken".into(), test.broken().into());
-        object.insert("sentence".into(), test.sentence().into());
-    }
-    serde_json::to_string_pretty(&value)
+/// A test of durability.
+#[derive(Clone, Copy, Debug)]
+pub struct DurabilityAnswer<'a> {
+    pub test: &'a Durability,
+    /// Version of smbscope.
+    pub version: &'a str,
 }
 
-/// A test as text. `bold` are the texts that start and end bold text.
-pub fn durability_text(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> String {
-    let mut text = format!("{}{}{}\n\n", bold.0, test.sentence(), bold.1);
-    text += &promises(test, width, bold);
+impl Answer for DurabilityAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(page::document(self.test, self.version))
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.test)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("broken".into(), self.test.broken().into());
+            object.insert("sentence".into(), self.test.sentence().into());
+        }
+        Ok(value)
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        text(self.test, options)
+    }
+}
+
+fn text(test: &Durability, options: &TextOptions) -> String {
+    let mut text = format!("{}{}{}\n\n", options.bold.0, test.sentence(), options.bold.1);
+    text += &promises(test, options);
     text += "\n";
-    text += &unpromised(test, width, bold);
-    let renames = renames(test, width, bold);
+    text += &unpromised(test, options);
+    let renames = renames(test, options);
     if !renames.is_empty() {
         text += "\n";
         text += &renames;
     }
     for (number, loss) in test.losses.iter().enumerate() {
         if number == 0 {
-            text += &format!("\n{}Broken promises{}\n", bold.0, bold.1);
+            text += &format!("\n{}Broken promises{}\n", options.bold.0, options.bold.1);
         }
         if number == LOSSES_SHOWN {
             text += &format!("and {} more (--format json)\n", test.losses.len() - LOSSES_SHOWN);
@@ -202,7 +216,7 @@ fn verdict(way: &DurableWay) -> &'static str {
     }
 }
 
-fn promises(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> String {
+fn promises(test: &Durability, options: &TextOptions) -> String {
     let mut columns = vec![Column::left("Way"), Column::left("Promise")];
     let titles = ["Written", "Promised", "Checked", "Fresh", "Broken", "Risk at 95 %"];
     columns.extend(titles.map(Column::right));
@@ -224,7 +238,7 @@ fn promises(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> Stri
             ]
         })
         .collect();
-    lines(&columns, &rows, bold, width)
+    lines(&columns, &rows, options.bold, options.width)
 }
 
 /// An interval as people read it.
@@ -251,7 +265,7 @@ fn by(counts: &[(String, u64)]) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-fn unpromised(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> String {
+fn unpromised(test: &Durability, options: &TextOptions) -> String {
     let mut columns = vec![Column::left("Not promised")];
     let titles = ["Lost", "Bytes", "Age p50", "p95", "max", "Later kept", "of other files", "Half"];
     columns.extend(titles.map(Column::right));
@@ -275,10 +289,10 @@ fn unpromised(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> St
             ]
         })
         .collect();
-    lines(&columns, &rows, bold, width)
+    lines(&columns, &rows, options.bold, options.width)
 }
 
-fn renames(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> String {
+fn renames(test: &Durability, options: &TextOptions) -> String {
     let renamed: Vec<&DurableWay> = test.ways.iter().filter(|way| way.renames > 0).collect();
     if renamed.is_empty() {
         return String::new();
@@ -298,7 +312,7 @@ fn renames(test: &Durability, width: Option<usize>, bold: (&str, &str)) -> Strin
             ]
         })
         .collect();
-    lines(&columns, &rows, bold, width)
+    lines(&columns, &rows, options.bold, options.width)
 }
 
 #[cfg(test)]
@@ -335,14 +349,15 @@ mod tests {
             test.sentence(),
             "17 of 10,200 acknowledged durable writes were lost or damaged in one round (17 write-through); nothing else was lost either."
         );
-        let text = durability_text(&test, None, ("", ""));
+        let answer = DurabilityAnswer { test: &test, version: "0.1" };
+        let text = answer.text(&TextOptions::default());
         assert!(text.contains("at most 0.030 %") && text.contains("BROKEN"), "{text}");
         assert!(text.contains("17 torn-4096"), "{text}");
         test.target = "//fs/<b>".into();
-        let html = durability_html(&test, "0.1");
+        let answer = DurabilityAnswer { test: &test, version: "0.1" };
+        let html = crate::html(&answer);
         assert!(html.contains("//fs/&lt;b&gt;") && html.contains("verdict bad"), "{html}");
-        let json: serde_json::Value =
-            serde_json::from_str(&durability_json(&test).unwrap()).unwrap();
+        let json = answer.json().unwrap();
         assert_eq!((&json["broken"], &json["ways"][1]["broken"]), (&17.into(), &17.into()));
     }
 }

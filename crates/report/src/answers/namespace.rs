@@ -18,7 +18,7 @@ use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
 use crate::answers::namespace::fields::FIELDS;
 use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, TextOptions};
-use crate::render::html::page;
+use crate::render::Answer;
 use crate::render::text::document_text;
 use crate::value::clock::Clock;
 
@@ -79,43 +79,38 @@ const FINDINGS_SHOWN: usize = 100;
 /// Servers of targets that JSON lists.
 const TARGETS_LISTED: usize = 1_000;
 
-/// All as text.
-pub fn namespace_text(plan: &NamespacePlan, options: &TextOptions) -> String {
-    document_text(&document(plan), &TextOptions { all: true, ..*options })
-}
+impl Answer for NamespacePlan {
+    fn document(&self) -> Option<Document> {
+        Some(document(self))
+    }
 
-/// All as one self-contained page.
-pub fn namespace_html(plan: &NamespacePlan) -> String {
-    page(&document(plan))
-}
+    fn json(&self) -> serde_json::Result<Value> {
+        let findings = self.findings.iter().map(|one| {
+            json!({
+                "severity": one.severity.name(),
+                "about": one.about,
+                "sentence": one.sentence,
+                "repair": one.repair,
+            })
+        });
+        let progress = self.progress.as_ref().map_or(&[][..], |progress| &progress.stages);
+        let verdict = verdict::verdict(self);
+        Ok(json!({
+            "version": self.version,
+            "inputs": self.inputs,
+            "verdict": verdict.sentence,
+            "reasons": verdict.reasons,
+            "namespace": self.namespace.as_ref().map(summary),
+            "findings": findings.collect::<Vec<_>>(),
+            "plan": serde_json::to_value(self.plan())?,
+            "progress": serde_json::to_value(progress)?,
+            "gates": serde_json::to_value(&self.verdicts)?,
+        }))
+    }
 
-/// All as JSON; its schema is [`crate::render::json::namespace_schema`].
-///
-/// # Errors
-///
-/// Those of `serde_json`, which this data does not cause.
-pub fn namespace_json(plan: &NamespacePlan) -> serde_json::Result<Value> {
-    let findings = plan.findings.iter().map(|one| {
-        json!({
-            "severity": one.severity.name(),
-            "about": one.about,
-            "sentence": one.sentence,
-            "repair": one.repair,
-        })
-    });
-    let progress = plan.progress.as_ref().map_or(&[][..], |progress| &progress.stages);
-    let verdict = verdict::verdict(plan);
-    Ok(json!({
-        "version": plan.version,
-        "inputs": plan.inputs,
-        "verdict": verdict.sentence,
-        "reasons": verdict.reasons,
-        "namespace": plan.namespace.as_ref().map(summary),
-        "findings": findings.collect::<Vec<_>>(),
-        "plan": serde_json::to_value(plan.plan())?,
-        "progress": serde_json::to_value(progress)?,
-        "gates": serde_json::to_value(&plan.verdicts)?,
-    }))
+    fn text(&self, options: &TextOptions) -> String {
+        document_text(&document(self), &TextOptions { all: true, ..*options })
+    }
 }
 
 /// The namespace without its links, which the writers of namespaces give.

@@ -15,37 +15,80 @@ pub(crate) mod waterfall;
 
 use serde::Serialize;
 use smbscope_analysis::predict::changes::Change;
-use smbscope_analysis::predict::forecast::RecordedForecast;
-use smbscope_analysis::predict::replay::{self, Part};
+use smbscope_analysis::predict::forecast::{ProfileForecast, RecordedForecast};
+use smbscope_analysis::predict::replay::{self, Detail, Part};
 use smbscope_tables::slice::Kind;
 
-use crate::render::table::{Column, lines};
+use crate::document::{Document, TextOptions};
+use crate::render::Answer;
 
 /// The part of a scenario between its operations.
 const BETWEEN: &str = "between";
 
-/// How text is written to its output.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Style<'a> {
-    /// What begins and ends a heading.
-    pub bold: (&'a str, &'a str),
-    /// Columns of the terminal; none elsewhere.
-    pub width: Option<usize>,
+/// A prediction from recordings; programs read its rows.
+#[derive(Clone, Copy)]
+pub struct PredictionAnswer<'a> {
+    pub forecast: &'a RecordedForecast,
+    /// Names of the inputs, for the page.
+    pub inputs: &'a [String],
+    /// Version of smbscope.
+    pub version: &'a str,
 }
 
-impl Style<'_> {
-    fn heading(self, title: &str) -> String {
-        format!("{}{title}{}\n", self.bold.0, self.bold.1)
+impl Answer for PredictionAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(page::recorded(self.forecast, self.inputs, self.version))
     }
 
-    fn table(self, columns: &[Column], rows: &[Vec<String>]) -> String {
-        lines(columns, rows, self.bold, self.width)
+    fn text(&self, options: &TextOptions) -> String {
+        recorded::text(self.forecast, options)
+    }
+}
+
+/// A prediction from a profile; programs read its rows.
+#[derive(Clone, Copy)]
+pub struct ProfileAnswer<'a> {
+    pub forecast: &'a ProfileForecast,
+    /// Version of smbscope.
+    pub version: &'a str,
+}
+
+impl Answer for ProfileAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(page::profile(self.forecast, self.version))
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        profile::text(self.forecast, options)
+    }
+}
+
+/// The changes that can be predicted; programs read their rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangesAnswer;
+
+impl Answer for ChangesAnswer {
+    fn text(&self, options: &TextOptions) -> String {
+        changes::text(options)
+    }
+}
+
+/// The distribution of each part of the time; programs read its rows.
+#[derive(Clone, Copy)]
+pub struct DetailAnswer<'a> {
+    pub forecast: &'a RecordedForecast,
+    pub detail: &'a Detail,
+}
+
+impl Answer for DetailAnswer<'_> {
+    fn text(&self, options: &TextOptions) -> String {
+        detail::text(self.forecast, self.detail, options)
     }
 }
 
 /// What the changes take for granted, each sentence once.
-fn assumptions(changes: &[Change], style: Style) -> String {
-    let mut text = format!("\n{}", style.heading("Assumptions"));
+fn assumptions(changes: &[Change], options: &TextOptions) -> String {
+    let mut text = format!("\n{}", options.heading("Assumptions"));
     for assumption in Change::assumptions(changes) {
         text.push_str(assumption);
         text.push('\n');

@@ -25,40 +25,55 @@ use crate::answers::load::{self, counters, run};
 use crate::answers::prediction::section::forecast;
 use crate::answers::recording::meta::Meta;
 use crate::answers::recording::verdict::is_migration;
-use crate::document::{Block, Document, Section, TextOptions};
-use crate::render::html::page;
-use crate::render::text::document_text;
+use crate::document::{Block, Document, Section};
+use crate::render::Answer;
 
 pub(crate) use net::{limit, problem};
 
-/// The report as text of at most `width` columns, as far as that is possible.
-pub fn text(report: &Report, meta: &Meta, options: &TextOptions) -> String {
-    document_text(&document(report, meta), options)
+/// A recording or a load run, summed up.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordingAnswer<'a> {
+    pub report: &'a Report,
+    pub meta: &'a Meta,
 }
 
-/// The page of a report.
-pub fn html(report: &Report, meta: &Meta) -> String {
-    page(&document(report, meta))
-}
-
-/// The report as a JSON value: the summary with version, inputs and what changes would bring.
-pub fn json(report: &Report, meta: &Meta) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(report)?;
-    if let Some(object) = value.as_object_mut() {
-        let inputs = meta.inputs.iter().map(|name| json!({ "name": name }));
-        object.insert("version".to_owned(), json!(meta.version));
-        object.insert("inputs".to_owned(), inputs.collect());
-        if let Some(selection) = &meta.selection {
-            object.insert("selection".to_owned(), selection.json());
-        }
-        if let Some(recorded) = &meta.recorded {
-            object.insert("recorded".to_owned(), recorded.json());
-        }
-        if let Some(forecast) = &meta.forecast {
-            object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
-        }
+impl Answer for RecordingAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(document(self.report, self.meta))
     }
-    Ok(value)
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.report)?;
+        if let Some(object) = value.as_object_mut() {
+            let inputs = self.meta.inputs.iter().map(|name| json!({ "name": name }));
+            object.insert("version".to_owned(), json!(self.meta.version));
+            object.insert("inputs".to_owned(), inputs.collect());
+            if let Some(selection) = &self.meta.selection {
+                object.insert("selection".to_owned(), selection.json());
+            }
+            if let Some(recorded) = &self.meta.recorded {
+                object.insert("recorded".to_owned(), recorded.json());
+            }
+            if let Some(forecast) = &self.meta.forecast {
+                object.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
+            }
+        }
+        Ok(value)
+    }
+}
+
+/// The tests of a network in a report; for programs they are alone.
+#[derive(Clone, Copy, Debug)]
+pub struct NetAnswer<'a>(pub RecordingAnswer<'a>);
+
+impl Answer for NetAnswer<'_> {
+    fn document(&self) -> Option<Document> {
+        self.0.document()
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        serde_json::to_value(&self.0.report.net)
+    }
 }
 
 /// The whole report.

@@ -17,7 +17,7 @@ use crate::answers::replication::fields::FIELDS;
 use crate::document::{
     Block, Cell, Column, Curve, Document, Facts, Heading, Join, Lines, Section, Table, TextOptions,
 };
-use crate::render::html::page;
+use crate::render::Answer;
 use crate::render::text::document_text;
 use crate::value::clock::Clock;
 use crate::value::fields::Format;
@@ -45,35 +45,30 @@ pub struct ReplicationPlan {
     pub clock: Clock,
 }
 
-/// The plan as text.
-pub fn replication_text(plan: &ReplicationPlan, options: &TextOptions) -> String {
-    document_text(&document(plan), &TextOptions { all: true, ..*options })
-}
-
-/// The plan as one self-contained page.
-pub fn replication_html(plan: &ReplicationPlan) -> String {
-    page(&document(plan))
-}
-
-/// The plan as JSON; its schema is [`crate::render::json::replication_schema`].
-///
-/// # Errors
-///
-/// Those of `serde_json`, which this data does not cause.
-pub fn replication_json(plan: &ReplicationPlan) -> serde_json::Result<Value> {
-    let mut value = serde_json::to_value(&plan.forecast)?;
-    let checks = plan.forecast.lines.iter().zip(&plan.checks).map(|(line, checks)| {
-        json!({ "rtt_ns": line.rtt_ns, "bandwidth_bits": line.bandwidth_bits, "checks": checks })
-    });
-    let checks: Vec<_> = checks.collect();
-    if let Some(object) = value.as_object_mut() {
-        object.insert("version".to_owned(), json!(plan.version));
-        object.insert("inputs".to_owned(), json!(plan.inputs));
-        object.insert("checks".to_owned(), json!(checks));
-        object.insert("test_command".to_owned(), json!(TEST_SR_TOPOLOGY));
-        object.insert("test_report".to_owned(), json!(plan.test_report));
+impl Answer for ReplicationPlan {
+    fn document(&self) -> Option<Document> {
+        Some(document(self))
     }
-    Ok(value)
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(&self.forecast)?;
+        let checks = self.forecast.lines.iter().zip(&self.checks).map(|(line, checks)| {
+            json!({ "rtt_ns": line.rtt_ns, "bandwidth_bits": line.bandwidth_bits, "checks": checks })
+        });
+        let checks: Vec<_> = checks.collect();
+        if let Some(object) = value.as_object_mut() {
+            object.insert("version".to_owned(), json!(self.version));
+            object.insert("inputs".to_owned(), json!(self.inputs));
+            object.insert("checks".to_owned(), json!(checks));
+            object.insert("test_command".to_owned(), json!(TEST_SR_TOPOLOGY));
+            object.insert("test_report".to_owned(), json!(self.test_report));
+        }
+        Ok(value)
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        document_text(&document(self), &TextOptions { all: true, ..*options })
+    }
 }
 
 /// `5 ms, 1,000 Mbit/s`.

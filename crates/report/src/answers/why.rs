@@ -10,7 +10,9 @@ use smbscope_analysis::explain::why::{
 };
 use smbscope_tables::slice::Kind;
 
+use crate::answers::recording::meta::{Selection, insert_selections};
 use crate::document::TextOptions;
+use crate::render::Answer;
 use crate::render::table;
 use crate::render::table::Column;
 use crate::render::text::folded;
@@ -21,59 +23,84 @@ use sentences::{blocking, likes, short_name, status, verdict};
 /// Longest paths in tables, characters.
 const PATH_MAX: usize = 44;
 
-/// The explanation as text. `inputs` are the names of the recordings.
-pub fn why_text(why: &Explanation, inputs: &str, options: &TextOptions) -> String {
+/// What one operation waited for.
+#[derive(Clone, Debug)]
+pub struct WhyAnswer<'a> {
+    pub explanation: &'a Explanation,
+    /// Names of the recordings.
+    pub inputs: String,
+    /// Which part of the inputs it covers, and which part was kept when they were recorded.
+    pub selection: Option<Selection>,
+    pub recorded: Option<Selection>,
+}
+
+impl Answer for WhyAnswer<'_> {
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.explanation)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("verdict".to_owned(), json!(verdict(self.explanation)));
+        }
+        insert_selections(&mut value, self.selection.as_ref(), self.recorded.as_ref());
+        Ok(value)
+    }
+
+    fn text(&self, options: &TextOptions) -> String {
+        text(self.explanation, &self.inputs, options)
+    }
+}
+
+fn text(why: &Explanation, inputs: &str, options: &TextOptions) -> String {
     let mut text = String::new();
     let (bold, end) = options.bold;
-    folded(&mut text, 0, &heading(why, inputs), options.width);
+    folded(&mut text, 0, &heading(why, inputs), options.columns());
     text.push('\n');
     let verdict = format!("{bold}{}{end}", verdict(why));
-    folded(&mut text, 0, &verdict, options.width + bold.len() + end.len());
+    folded(&mut text, 0, &verdict, options.columns() + bold.len() + end.len());
     if !why.steps.is_empty() {
         text.push_str("\nWhere the time went\n");
         let rows: Vec<_> = why.steps.iter().map(|step| step_row(step, why)).collect();
-        let width = Some(options.width.saturating_sub(2));
+        let width = Some(options.columns().saturating_sub(2));
         text.push_str(&indented(&table::lines(&step_columns(), &rows, ("", ""), width)));
     }
     if why.breaks.len() > 1 {
         let all = count(why.breaks_count);
         let shown = if why.breaks_count > why.breaks.len() as u64 { ", the longest" } else { "" };
         text.push_str(&format!("\nBreaks of its file: {all}{shown}\n"));
-        text.push_str(&breaks(&why.breaks, options.width));
+        text.push_str(&breaks(&why.breaks, options.columns()));
     }
     if !why.holders.is_empty() {
         let all = count(why.holders_count);
         let shown = if why.holders_count > why.holders.len() as u64 { ", the longest" } else { "" };
         text.push_str(&format!("\nHeld by other opens while it waited: {all}{shown}\n"));
-        text.push_str(&holders(&why.holders, options.width));
+        text.push_str(&holders(&why.holders, options.columns()));
     }
     if !why.waiters.is_empty() {
         text.push_str("\nOpens that waited for the break\n");
-        text.push_str(&rows(&why.waiters, None, options.width));
+        text.push_str(&rows(&why.waiters, None, options.columns()));
     }
     if why.operation.brief.request_frame.is_some() || why.operation.brief.elapsed_ns.is_some() {
         text.push('\n');
-        folded(&mut text, 0, &format!("Its connection: {}", blocking(why)), options.width);
+        folded(&mut text, 0, &format!("Its connection: {}", blocking(why)), options.columns());
     }
     let neighbours = &why.neighbours;
     // A request that waits by design has everything else as its neighbours.
     let is_list = !neighbours.shown.is_empty() && !why.operation.brief.waits;
     if is_list {
-        text.push_str(&rows(&neighbours.shown, None, options.width));
+        text.push_str(&rows(&neighbours.shown, None, options.columns()));
     }
     if is_list && neighbours.left_out > 0 {
         text.push_str(&format!("  {} more\n", count(neighbours.left_out)));
     }
     if let Some(open) = &why.open {
         text.push_str(&format!("\nIts open: handle {}, {}\n", open.handle, uses(open.uses)));
-        text.push_str(&rows(&open.shown, Some(&why.operation.brief), options.width));
+        text.push_str(&rows(&open.shown, Some(&why.operation.brief), options.columns()));
         let more = open.uses.saturating_sub(open.shown.len() as u64);
         if more > 0 {
             text.push_str(&format!("  {} more\n", count(more)));
         }
     }
     text.push('\n');
-    folded(&mut text, 0, &format!("How unusual: {}", likes(why)), options.width);
+    folded(&mut text, 0, &format!("How unusual: {}", likes(why)), options.columns());
     if let Some(filter) = &why.filter {
         // Not folded, so that it can be copied.
         text.push_str(&format!("In Wireshark: {filter}\n"));
@@ -84,19 +111,10 @@ pub fn why_text(why: &Explanation, inputs: &str, options: &TextOptions) -> Strin
             &mut text,
             0,
             &format!("Not compared: {more} breaks, opens, closes and locks."),
-            options.width,
+            options.columns(),
         );
     }
     text
-}
-
-/// The explanation as a JSON value, with the verdict in words.
-pub fn why_json(why: &Explanation) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(why)?;
-    if let Some(object) = value.as_object_mut() {
-        object.insert("verdict".to_owned(), json!(verdict(why)));
-    }
-    Ok(value)
 }
 
 /// Why there is not one operation to explain, and what to do. `is_part` says whether filter options leave out

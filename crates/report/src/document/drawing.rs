@@ -3,22 +3,35 @@
 use std::fmt;
 
 /// How text is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TextOptions {
-    /// Columns of the terminal.
-    pub width: usize,
+    /// Columns of the terminal; none elsewhere.
+    pub width: Option<usize>,
     /// Lines of the terminal, for answers that fit themselves to it.
-    pub height: usize,
+    pub height: Option<usize>,
     /// The texts that start and end bold text.
     pub bold: (&'static str, &'static str),
     /// Whether everything is written, not only what fits.
     pub all: bool,
 }
 
+/// Columns of a text that does not go to a terminal.
+const WIDTH: usize = 100;
+
 impl TextOptions {
-    /// Text without bold words, as long as it has to be.
+    /// Text for `width` columns without bold words.
     pub fn new(width: usize, all: bool) -> TextOptions {
-        TextOptions { width, height: usize::MAX, bold: ("", ""), all }
+        TextOptions { width: Some(width), all, ..TextOptions::default() }
+    }
+
+    /// Columns that text is folded to.
+    pub(crate) fn columns(&self) -> usize {
+        self.width.unwrap_or(WIDTH)
+    }
+
+    /// A heading on a line of its own.
+    pub(crate) fn heading(&self, title: &str) -> String {
+        format!("{}{title}{}\n", self.bold.0, self.bold.1)
     }
 }
 

@@ -34,13 +34,13 @@ const NOTICES: usize = 3;
 
 /// Any document as text.
 pub(crate) fn document_text(document: &Document, options: &TextOptions) -> String {
-    let options = TextOptions { width: options.width.max(WIDTH_MIN), ..*options };
+    let width = options.columns().max(WIDTH_MIN);
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = if options.all {
-        write(&mut out, document, options.width)
+        write(&mut out, document, width)
     } else {
-        write_brief(&mut out, document, options.width)
+        write_brief(&mut out, document, width)
     };
     out
 }

@@ -2,14 +2,15 @@
 
 use smbscope_analysis::predict::changes::Change;
 use smbscope_plan::baseline::cost::CostOutcome;
-use smbscope_report::{BaselinePlan, TextOptions, baseline_html, baseline_json, baseline_text};
+use smbscope_report::baseline::{BaselinePlan, baseline_facts};
+use smbscope_report::{TextOptions, html, json};
 
 use super::is_well_formed;
 use super::sample::baseline::plan;
 use super::schema::{check_in, objects_of, published};
 
 fn text(plan: &BaselinePlan, all: bool) -> String {
-    baseline_text(plan, &TextOptions::new(110, all))
+    smbscope_report::text(plan, &TextOptions::new(110, all))
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn all_of_it() {
 /// Without style and script, which are those of all pages.
 #[test]
 fn page() {
-    let page = baseline_html(&plan(true));
+    let page = html(&plan(true));
     is_well_formed(&page);
     let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
     insta::assert_snapshot!("baseline_page", body.replace("><", ">\n<"));
@@ -37,13 +38,13 @@ fn page() {
 fn the_json_is_of_its_published_schema() {
     published("baseline");
     for plan in [plan(true), plan(false), BaselinePlan::default()] {
-        check_in(objects_of("baseline"), &baseline_json(&plan).unwrap(), "baseline", "$");
+        check_in(objects_of("baseline"), &json(&plan).unwrap(), "baseline", "$");
     }
 }
 
 #[test]
 fn names_cannot_leave_their_place() {
-    let page = baseline_html(&plan(true));
+    let page = html(&plan(true));
     assert_eq!(page.matches("<script").count(), 1);
     for text in [page, text(&plan(true), true), text(&plan(true), false)] {
         assert!(!text.contains(['\u{1b}', '\u{202e}']));
@@ -72,13 +73,13 @@ fn the_cost_of_signing_is_that_of_the_calibration() {
 #[test]
 fn facts_of_a_recording() {
     let report = super::sample::report(3_000);
-    let facts = smbscope_report::baseline_facts(&report);
+    let facts = baseline_facts(&report);
     assert_eq!(facts.operations, report.totals.tally.operations);
     let moved: u64 = facts.shares.iter().map(|share| share.moved_bytes).sum();
     assert!(moved > 0 && facts.shares.len() as u64 <= report.shares.distinct, "{facts:?}");
     assert!(facts.dialect.is_some() && facts.signing_algorithm.is_some(), "{facts:?}");
     assert!(facts.read_most_bytes.is_some() && facts.rtt_ns.is_some(), "{facts:?}");
-    assert_eq!(smbscope_report::baseline_facts(&Default::default()).dialect, None);
+    assert_eq!(baseline_facts(&Default::default()).dialect, None);
 }
 
 /// Each change that a judgement asks for can be read by predict.

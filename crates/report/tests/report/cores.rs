@@ -6,18 +6,15 @@ use std::path::PathBuf;
 use smbscope_plan::cores::assemble::assemble;
 use smbscope_plan::cores::read::read;
 use smbscope_plan::cores::topology::System;
-use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
+use smbscope_report::cores::CoresPlan;
+use smbscope_report::{TextOptions, html, json};
 
 use super::is_well_formed;
 use super::sample::cores;
 use super::schema::{check_in, objects_of, published};
 
 fn text(plan: &CoresPlan) -> String {
-    cores_text(plan, 100, ("", ""))
-}
-
-fn page(plan: &CoresPlan) -> String {
-    cores_html(plan, &["machine.txt".to_owned()], "0.0.0")
+    smbscope_report::text(plan, &TextOptions::new(100, true))
 }
 
 #[test]
@@ -28,7 +25,7 @@ fn text_of_a_small_machine() {
 /// Without style and script, which are those of all pages.
 #[test]
 fn page_of_a_small_machine() {
-    let page = page(&cores::linux(3));
+    let page = html(&cores::linux(3));
     is_well_formed(&page);
     let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
     insta::assert_snapshot!("cores_page", body.replace("><", ">\n<"));
@@ -44,7 +41,7 @@ fn the_published_case_is_drawn_before_and_after() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\n{text}");
     }
-    let page = page(&plan);
+    let page = html(&plan);
     is_well_formed(&page);
     // Two sockets, before and after.
     assert_eq!(page.matches("<svg class=\"socket\"").count(), 4);
@@ -65,7 +62,7 @@ fn a_trace_gives_the_load_before_and_after() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\n{text}");
     }
-    let page = page(&plan);
+    let page = html(&plan);
     is_well_formed(&page);
     assert!(page.contains("Load before and after"), "{page}");
 }
@@ -93,7 +90,7 @@ fn machines_of_all_sizes_fit() {
         (System::Linux, 8, 128, 8),
     ] {
         let plan = cores::large(system, sockets, cores, threads);
-        let page = page(&plan);
+        let page = html(&plan);
         is_well_formed(&page);
         let cpus = (sockets * cores * threads).min(2048) as usize;
         assert_eq!(page.matches("class=\"cell").count(), 2 * cpus);
@@ -104,14 +101,14 @@ fn machines_of_all_sizes_fit() {
         for line in folded.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
-        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
+        check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
     }
 }
 
 #[test]
 fn names_cannot_leave_their_place() {
     let plan = cores::virtual_machine(4);
-    let page = page(&plan);
+    let page = html(&plan);
     is_well_formed(&page);
     assert_eq!(page.matches("<script").count(), 1);
     assert!(page.contains("&lt;script&gt;"));
@@ -123,10 +120,10 @@ fn names_cannot_leave_their_place() {
 #[test]
 fn a_machine_without_processors_or_adapters_says_so() {
     let empty = cores::planned(Default::default(), 0, &[]);
-    for words in [text(&empty), page(&empty)] {
+    for words in [text(&empty), html(&empty)] {
         assert!(words.contains("There is no layout: the input does not have the processors."));
     }
-    check_in(objects_of("cores"), &cores_json(&empty).unwrap(), "plan", "$");
+    check_in(objects_of("cores"), &json(&empty).unwrap(), "plan", "$");
 }
 
 #[test]
@@ -141,7 +138,7 @@ fn the_json_is_of_its_published_schema() {
         cores::large(System::Windows, 2, 8, 2),
         cores::virtual_machine(2),
     ] {
-        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
+        check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
     }
 }
 
@@ -162,14 +159,14 @@ fn the_json_of_real_outputs_is_of_its_schema() {
             let Ok(reading) = read(&std::fs::read(file.unwrap().path()).unwrap()) else { continue };
             read_count += 1;
             let plan = cores::planned(assemble(&reading.pieces), reading.unknown_count, &[]);
-            check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
-            is_well_formed(&page(&plan));
+            check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
+            is_well_formed(&html(&plan));
             found += plan.findings.len();
             all.extend(reading.pieces);
         }
         let plan = cores::planned(assemble(&all), 0, &cores::connections(50));
-        check_in(objects_of("cores"), &cores_json(&plan).unwrap(), "plan", "$");
-        is_well_formed(&page(&plan));
+        check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
+        is_well_formed(&html(&plan));
     }
     assert!(read_count > 50 && found > 5, "{read_count} outputs, {found} findings");
 }

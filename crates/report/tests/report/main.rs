@@ -15,9 +15,13 @@ mod schema;
 use sample::diagnosis::diagnosis;
 use schema::check;
 use serde_json::Value;
+use smbscope_analysis::explain::why::Explanation;
 use smbscope_analysis::explain::{Diagnosis, Whole};
 use smbscope_analysis::predict::changes::Change;
-use smbscope_report::{Meta, Report, TextOptions, explain_text, html, json};
+use smbscope_report::diagnosis::DiagnosisAnswer;
+use smbscope_report::recording::RecordingAnswer;
+use smbscope_report::why::WhyAnswer;
+use smbscope_report::{Meta, Report, TextOptions};
 
 /// Reports of a capture, of load runs, and from inside a server.
 fn reports() -> [Report; 5] {
@@ -40,12 +44,32 @@ fn meta() -> Meta {
 
 /// The complete text.
 fn text(report: &Report, meta: &Meta, width: usize) -> String {
-    smbscope_report::text(report, meta, &TextOptions::new(width, true))
+    smbscope_report::text(&RecordingAnswer { report, meta }, &TextOptions::new(width, true))
+}
+
+fn html(report: &Report, meta: &Meta) -> String {
+    smbscope_report::html(&RecordingAnswer { report, meta })
+}
+
+fn json(report: &Report, meta: &Meta) -> serde_json::Result<Value> {
+    smbscope_report::json(&RecordingAnswer { report, meta })
+}
+
+fn explain_text(diagnosis: &Diagnosis, options: &TextOptions) -> String {
+    let inputs = "x".to_owned();
+    let answer = DiagnosisAnswer { diagnosis, inputs, cpu: None, selection: None, recorded: None };
+    smbscope_report::text(&answer, options)
+}
+
+fn why_text(explanation: &Explanation, inputs: &str, options: &TextOptions) -> String {
+    let inputs = inputs.to_owned();
+    let answer = WhyAnswer { explanation, inputs, selection: None, recorded: None };
+    smbscope_report::text(&answer, options)
 }
 
 /// The text that fits on [`LINES`] lines.
 fn brief(report: &Report, meta: &Meta, width: usize) -> String {
-    smbscope_report::text(report, meta, &TextOptions::new(width, false))
+    smbscope_report::text(&RecordingAnswer { report, meta }, &TextOptions::new(width, false))
 }
 
 #[test]
@@ -78,8 +102,8 @@ fn the_page_begins_with_what_makes_it_slow() {
     let fine = Whole { operations: 40, timed: 40, ..Whole::default() };
     let fine = Diagnosis { whole: fine, ..Diagnosis::default() };
     assert!(html(&sample::report(100), &with(fine)).contains("<h1>Nothing wrong: 95 of 100"));
-    let options = TextOptions { height: 24, ..TextOptions::new(80, true) };
-    let text = explain_text(&diagnosis(), "x", &options);
+    let options = TextOptions { height: Some(24), ..TextOptions::new(80, true) };
+    let text = explain_text(&diagnosis(), &options);
     assert!(text.contains("Effect: with max-read=1MiB") && !text.contains('\u{1b}'), "{text}");
 }
 
@@ -92,8 +116,8 @@ fn three_findings_fit_the_screen() {
     diagnosis.logged.clear();
     diagnosis.channels.clear();
     let text = |height, all| {
-        let options = TextOptions { height, ..TextOptions::new(80, all) };
-        let text = explain_text(&diagnosis, "x", &options);
+        let options = TextOptions { height: Some(height), ..TextOptions::new(80, all) };
+        let text = explain_text(&diagnosis, &options);
         assert!(all || text.lines().count() <= height, "{height}\n{text}");
         text
     };
@@ -422,8 +446,8 @@ fn is_well_formed(page: &str) {
 #[test]
 fn an_explanation_has_all_its_parts_and_cannot_steer_the_terminal() {
     let why = sample::why::explanation();
-    let options = TextOptions { height: 40, ..TextOptions::new(100, false) };
-    let text = smbscope_report::why_text(&why, "monday.pcapng", &options);
+    let options = TextOptions { height: Some(40), ..TextOptions::new(100, false) };
+    let text = why_text(&why, "monday.pcapng", &options);
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     insta::assert_snapshot!("why", text);
     // No reason, kind of step or state of the connection lacks words.
@@ -433,13 +457,13 @@ fn an_explanation_has_all_its_parts_and_cannot_steer_the_terminal() {
             let mut other = why.clone();
             other.reason = reason;
             other.operation.brief.elapsed_ns = elapsed_ns;
-            let text = smbscope_report::why_text(&other, "monday.pcapng", &options);
+            let text = why_text(&other, "monday.pcapng", &options);
             assert!(text.lines().nth(3).is_some_and(|line| line.len() > 20), "{text}");
         }
     }
     for blocking in Blocking::ALL {
         let mut other = why.clone();
         other.neighbours.blocking = blocking;
-        assert!(smbscope_report::why_text(&other, "", &options).contains("Its connection: "));
+        assert!(why_text(&other, "", &options).contains("Its connection: "));
     }
 }

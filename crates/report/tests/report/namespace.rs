@@ -3,23 +3,25 @@
 
 use std::time::Instant;
 
-use smbscope_report::{NamespacePlan, TextOptions, namespace_html, namespace_json, namespace_text};
+use smbscope_report::namespace::NamespacePlan;
+use smbscope_report::{TextOptions, html, json};
 
 use super::is_well_formed;
 use super::sample::namespace;
 use super::schema::{check_in, objects_of, published};
 
+fn text(plan: &NamespacePlan, width: usize) -> String {
+    smbscope_report::text(plan, &TextOptions::new(width, true))
+}
+
 #[test]
 fn text_of_the_published_case() {
-    insta::assert_snapshot!(
-        "namespace",
-        namespace_text(&namespace::published(), &TextOptions::new(100, true))
-    );
+    insta::assert_snapshot!("namespace", text(&namespace::published(), 100));
 }
 
 #[test]
 fn text_at_a_gate() {
-    let text = namespace_text(&namespace::at_gate(), &TextOptions::new(100, true));
+    let text = text(&namespace::at_gate(), 100);
     let (head, _) = text.split_once("── THE NAMESPACE").unwrap();
     insta::assert_snapshot!("namespace_gate", head);
 }
@@ -27,7 +29,7 @@ fn text_at_a_gate() {
 /// Without style and script, which are those of all pages.
 #[test]
 fn page_of_a_small_move() {
-    let page = namespace_html(&namespace::small());
+    let page = html(&namespace::small());
     is_well_formed(&page);
     let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
     insta::assert_snapshot!("namespace_page", body.replace("><", ">\n<"));
@@ -35,7 +37,7 @@ fn page_of_a_small_move() {
 
 #[test]
 fn the_page_says_who_holds_it_up() {
-    let page = namespace_html(&namespace::at_gate());
+    let page = html(&namespace::at_gate());
     is_well_formed(&page);
     for words in [
         "<h1>No-go for stage wait-old: 3 clients of 4 not ready.</h1>",
@@ -55,9 +57,9 @@ fn the_page_says_who_holds_it_up() {
 fn a_large_namespace_is_drawn_in_part() {
     let plan = namespace::large(100_000);
     let began = Instant::now();
-    let page = namespace_html(&plan);
-    let text = namespace_text(&plan, &TextOptions::new(100, true));
-    let json = namespace_json(&plan).unwrap().to_string();
+    let page = html(&plan);
+    let text = text(&plan, 100);
+    let json = json(&plan).unwrap().to_string();
     assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
     is_well_formed(&page);
     assert!(page.len() < 600_000 && json.len() < 300_000, "{} {}", page.len(), json.len());
@@ -68,11 +70,11 @@ fn a_large_namespace_is_drawn_in_part() {
 #[test]
 fn names_cannot_leave_their_places() {
     let plan = namespace::hostile();
-    let page = namespace_html(&plan);
+    let page = html(&plan);
     is_well_formed(&page);
     assert_eq!(page.matches("<script").count(), 1);
     assert!(page.contains("&lt;script&gt;"));
-    for text in [page, namespace_text(&plan, &TextOptions::new(100, true))] {
+    for text in [page, text(&plan, 100)] {
         assert!(!text.contains(['\u{1b}', '\u{202e}']));
     }
 }
@@ -88,8 +90,8 @@ fn the_json_is_of_its_published_schema() {
         namespace::large(1_000),
         namespace::hostile(),
     ] {
-        check_in(objects_of("namespace"), &namespace_json(&plan).unwrap(), "namespace_plan", "$");
-        assert!(!namespace_text(&plan, &TextOptions::new(80, true)).is_empty());
-        is_well_formed(&namespace_html(&plan));
+        check_in(objects_of("namespace"), &json(&plan).unwrap(), "namespace_plan", "$");
+        assert!(!text(&plan, 80).is_empty());
+        is_well_formed(&html(&plan));
     }
 }

@@ -1,10 +1,9 @@
 //! The network without SMB: alone, next to SMB, as JSON of the schema and as a page.
 
 use smbscope_analysis::summary::{Net, PathProblem, Report, SmbRatio};
-use smbscope_report::{html, json};
 use smbscope_tables::tables::{NetRoundTrip, NetTest};
 
-use super::{check, is_well_formed, meta, sample, text};
+use super::{check, html, is_well_formed, json, meta, sample, text};
 
 fn net() -> Net {
     let test = NetTest {

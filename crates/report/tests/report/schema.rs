@@ -2,40 +2,53 @@
 
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
-use smbscope_report::{
-    ALL_FIELDS, FieldFormat as Format, Fields, Object, Presence, ReplicationPlan, Report,
-    TextOptions, json, processors_explain_json, processors_json, replication_html,
-    replication_json, replication_text, schema, why_json,
-};
+use smbscope_report::cpu::{CpuAnswer, CpuExplanation};
+use smbscope_report::diagnosis::DiagnosisAnswer;
+use smbscope_report::fields::{Fields, Format, Object, Presence};
+use smbscope_report::replication::ReplicationPlan;
+use smbscope_report::why::WhyAnswer;
+use smbscope_report::{ALL_FIELDS, Report, TextOptions, html, schema};
 
 use super::sample::diagnosis::diagnosis;
 use super::sample::why::explanation;
-use super::{meta, processors, reports, sample};
+use super::{json, meta, processors, reports, sample};
 
 #[test]
 fn a_diagnosis_is_of_its_published_schema() {
     published("explain");
     let objects = objects_of("explain");
-    check_in(objects, &serde_json::to_value(diagnosis()).unwrap(), "diagnosis", "$");
-    check_in(objects, &serde_json::to_value(Diagnosis::default()).unwrap(), "diagnosis", "$");
+    for diagnosis in [diagnosis(), Diagnosis::default()] {
+        let answer = DiagnosisAnswer {
+            diagnosis: &diagnosis,
+            inputs: String::new(),
+            cpu: None,
+            selection: None,
+            recorded: None,
+        };
+        check_in(objects, &smbscope_report::json(&answer).unwrap(), "diagnosis", "$");
+    }
 }
 
 #[test]
 fn an_explanation_is_of_its_published_schema() {
     published("why");
-    check_in(objects_of("why"), &why_json(&explanation()).unwrap(), "explanation", "$");
     let mut empty = explanation();
     (empty.timer, empty.open, empty.filter) = (None, None, None);
     empty.operation = Default::default();
     empty.neighbours = Default::default();
-    check_in(objects_of("why"), &why_json(&empty).unwrap(), "explanation", "$");
+    for explanation in [&explanation(), &empty] {
+        let inputs = String::new();
+        let answer = WhyAnswer { explanation, inputs, selection: None, recorded: None };
+        let value = smbscope_report::json(&answer).unwrap();
+        check_in(objects_of("why"), &value, "explanation", "$");
+    }
 }
 
 #[test]
 fn a_report_of_a_trace_is_of_its_published_schema() {
     published("processors");
     for report in processors::reports() {
-        let value = processors_json(&report, &meta()).unwrap();
+        let value = smbscope_report::json(&CpuAnswer { report: &report, meta: &meta() }).unwrap();
         check_in(objects_of("processors"), &value, "processors", "$");
     }
 }
@@ -46,7 +59,8 @@ fn an_explanation_of_a_trace_is_of_its_published_schema() {
     let finding = &schema["$defs"]["processor_finding"]["properties"];
     let mut found = 0;
     for report in processors::reports() {
-        let value = processors_explain_json(&report, &meta()).unwrap();
+        let value =
+            smbscope_report::json(&CpuExplanation { report: &report, meta: &meta() }).unwrap();
         check_in(objects_of("explain-processors"), &value, "processors_explanation", "$");
         for one in value["findings"].as_array().unwrap() {
             let troubles = finding["trouble"]["enum"].as_array().unwrap();
@@ -61,10 +75,10 @@ fn an_explanation_of_a_trace_is_of_its_published_schema() {
 fn a_plan_of_a_second_server_is_of_its_published_schema() {
     published("replication");
     for plan in [super::sample::replication::plan(), ReplicationPlan::default()] {
-        let value = replication_json(&plan).unwrap();
+        let value = smbscope_report::json(&plan).unwrap();
         check_in(objects_of("replication"), &value, "replication", "$");
-        assert!(replication_html(&plan).contains("smbscope plan replication"));
-        assert!(!replication_text(&plan, &TextOptions::new(100, true)).is_empty());
+        assert!(html(&plan).contains("smbscope plan replication"));
+        assert!(!smbscope_report::text(&plan, &TextOptions::new(100, true)).is_empty());
     }
 }
 
@@ -72,7 +86,7 @@ fn a_plan_of_a_second_server_is_of_its_published_schema() {
 #[test]
 fn each_rate_has_its_own_goal_and_its_own_chart() {
     let plan = super::sample::replication::plan();
-    let text = replication_text(&plan, &TextOptions::new(200, true));
+    let text = smbscope_report::text(&plan, &TextOptions::new(200, true));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "is kept up to a round trip of 7.00 ms (700 km of fibre, if only light took time) over a link of 1 Gbit/s",
@@ -80,7 +94,7 @@ fn each_rate_has_its_own_goal_and_its_own_chart() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let html = replication_html(&plan);
+    let html = html(&plan);
     let chart = "Added time over the round trip, over a link of";
     // The other rate has one round trip only.
     assert_eq!(
@@ -111,7 +125,7 @@ fn a_plan_says_what_waits_and_what_is_at_risk() {
     assert!(slow.load.times_mean.unwrap() < 0.2 && slow.initial_copy.unwrap().loaded_ns.is_none());
     let risk = line.at_risk.unwrap();
     assert_eq!(risk.max_bytes, 65_536);
-    let text = replication_text(&plan, &TextOptions::new(100, true));
+    let text = smbscope_report::text(&plan, &TextOptions::new(100, true));
     for line in [
         "Flush p99 < 10ms is kept up to a round trip of 7.00 ms",
         "Test-SRTopology -SourceComputerName",
@@ -123,7 +137,7 @@ fn a_plan_says_what_waits_and_what_is_at_risk() {
             "{line}:\n{text}"
         );
     }
-    assert!(!replication_html(&plan).contains("<script>alert"));
+    assert!(!html(&plan).contains("<script>alert"));
 }
 
 #[test]
@@ -133,11 +147,9 @@ fn durability_has_exactly_the_fields_and_a_section() {
     assert!(!found.files.is_empty() && !found.series_bytes.is_empty());
     assert_eq!((found.writes, found.flushes, found.ways.len()), (300, 99, 2));
     let report = Report { durability: Some(found), ..sample::report(12) };
-    let text = smbscope_report::text(&report, &meta(), &TextOptions::new(100, true));
+    let text = super::text(&report, &meta(), 100);
     assert!(text.contains("DURABILITY") && text.contains("Flush before Close"), "{text}");
-    assert!(
-        smbscope_report::html(&report, &meta()).contains("Which acknowledged writes were stable")
-    );
+    assert!(super::html(&report, &meta()).contains("Which acknowledged writes were stable"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use smbscope_plan::baseline::effective::{Input, Layer, effective};
 use smbscope_plan::baseline::judgement::Assessment;
 use smbscope_plan::baseline::setting::{Origin, Place, Scope, Setting, Value};
 use smbscope_plan::baseline::terms::Terms;
-use smbscope_report::{BaselinePlan, CommandBlock, SearchPlan, baseline_numbers};
+use smbscope_report::baseline::{BaselinePlan, CommandBlock, SearchPlan, baseline_numbers};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

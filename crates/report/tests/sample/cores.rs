@@ -9,7 +9,7 @@ use smbscope_plan::cores::prediction::{Connection, predict};
 use smbscope_plan::cores::processes::Process;
 use smbscope_plan::cores::read::read;
 use smbscope_plan::cores::topology::{Card, Cpu, Kind, Machine, Rss, System};
-use smbscope_report::CoresPlan;
+use smbscope_report::cores::CoresPlan;
 
 use super::HOSTILE;
 
@@ -49,6 +49,8 @@ pub fn planned(machine: Machine, unknown_lines: u64, connections: &[Connection])
     let prediction = (!connections.is_empty()).then(|| predict(&machine, &layout, connections));
     let received = machine.received.as_ref();
     CoresPlan {
+        version: "0.0.0".to_owned(),
+        inputs: vec!["machine.txt".to_owned()],
         findings: find(&machine),
         commands: commands(&machine, &layout, &Request::default()),
         load: received.and_then(|one| load(&machine, &layout, one, prediction.as_ref())),

@@ -6,7 +6,7 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::plan::Plan;
 use smbscope_analysis::predict::replay::{Baseline, Replay};
-use smbscope_report::Forecast;
+use smbscope_report::prediction::Forecast;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

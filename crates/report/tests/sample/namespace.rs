@@ -6,7 +6,7 @@ use smbscope_plan::namespace::model::{
 };
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{Move, StageId, plan};
-use smbscope_report::{FindingSeverity, NamespaceFinding, NamespacePlan};
+use smbscope_report::namespace::{FindingSeverity, NamespaceFinding, NamespacePlan};
 
 /// 2026-01-05 09:00 UTC.
 const START_S: i64 = 1_767_603_600;

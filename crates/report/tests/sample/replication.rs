@@ -11,7 +11,7 @@ use smbscope_analysis::replication::load::WriteLoad;
 use smbscope_analysis::replication::search::Found;
 use smbscope_plan::replication::checks::{Facts, checks};
 use smbscope_plan::replication::html::tables;
-use smbscope_report::ReplicationPlan;
+use smbscope_report::replication::ReplicationPlan;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

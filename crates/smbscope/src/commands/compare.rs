@@ -4,8 +4,8 @@
 //! is rendered by `smbscope_report`.
 
 pub mod args;
-mod of_net;
-mod of_traces;
+mod cpu_traces;
+mod network;
 
 use std::sync::Arc;
 
@@ -17,24 +17,22 @@ use smbscope_analysis::compare::{
 
 use smbscope_store::Table;
 
-use smbscope_report::{comparison_html, comparison_text, comparison_warnings};
+use smbscope_report::comparison::{ComparisonAnswer, comparison_warnings};
 
 use self::args::Compare;
+use crate::answer::{AnswerOptions, VERSION};
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
 use crate::filter_options::{refuse_nothing, with_selection};
-use crate::format::{JsonNulls, RowFormat, row_writer};
+use crate::format::{JsonNulls, RowFormat, TextFormat};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
-use crate::{local_time, pipeline, terminal};
+use crate::{local_time, pipeline};
 
 /// Compares two recordings.
 pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
-    let format = match (args.format, &args.html, &args.out) {
-        (None, Some(_), None) => None,
-        (format, ..) => Some(format.unwrap_or_default()),
-    };
-    Output::check(args.out.as_ref(), format.is_some_and(RowFormat::is_binary))?;
+    let is_binary = args.answer.format().is_some_and(RowFormat::is_binary);
+    Output::check(args.answer.out.as_ref(), is_binary)?;
     let inputs = [&args.a, &args.b].into_iter().chain(&args.more);
     if inputs.clone().filter(|input| *input == "-").count() > 1 {
         return Err(Failure::usage("`-` can be given once only: there is one standard input"));
@@ -51,14 +49,14 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     };
     let (mut a, mut b) = (open(&args.a)?, open(&args.b)?);
     if a.has_rows(Table::NetTests) || b.has_rows(Table::NetTests) {
-        return of_net::run(args, tokenizer, verbosity);
+        return network::run(args, tokenizer, verbosity);
     }
     if a.is_trace() || b.is_trace() {
         let mut sources = vec![(args.a.clone(), a), (args.b.clone(), b)];
         for input in &args.more {
             sources.push((input.clone(), open(input)?));
         }
-        return of_traces::run(args, sources, verbosity);
+        return cpu_traces::run(args, sources, verbosity);
     }
     if !args.more.is_empty() {
         return Err(Failure::usage(
@@ -67,8 +65,7 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     args.filter.apply(&mut a, &verbosity)?;
     args.filter.apply(&mut b, &verbosity)?;
-    // A file that cannot be written is better known before the work.
-    let html = args.html.as_deref().map(Output::file).transpose()?;
+    let destination = args.answer.open()?;
     let found = pipeline::compare::compare(&a, &b, &options, &verbosity)?;
     let names = [(&args.a, &a), (&args.b, &b)].map(|(input, source)| {
         refuse_nothing(source)
@@ -78,31 +75,26 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let [name_a, name_b] = names;
     let names = [name_a?, name_b?];
     refuse(&found, by, &names)?;
-    if let Some(mut output) = html {
-        let clock = local_time::clock(args.utc, found.a.start_ns);
-        output.text(&comparison_html(&found, &names, env!("CARGO_PKG_VERSION"), clock))?;
-        output.finish()?;
-    }
-    let Some(format) = format else { return Ok(()) };
-    match format {
-        RowFormat::Text => {
-            let mut output = Output::open(args.out.as_ref())?;
-            let (bold, end) = output.bold();
-            output.text(&comparison_text(&found, &names, (&bold, end), terminal::width()))?;
-            output.finish()
+    let clock = local_time::clock(args.utc, found.a.start_ns);
+    let answer =
+        ComparisonAnswer { found: &found, names: &names, version: VERSION.to_owned(), clock };
+    destination.show_rows(&answer, JsonNulls::Explicit, || {
+        for line in comparison_warnings(&found, &names) {
+            verbosity.say(&line);
         }
-        format => {
-            for line in comparison_warnings(&found, &names) {
-                verbosity.say(&line);
-            }
-            let batch = batch(&found.rows)?;
-            let output = Output::open(args.out.as_ref())?;
-            let mut writer =
-                row_writer(format, JsonNulls::Explicit, false, &batch.schema(), output)?;
-            writer.write(&batch)?;
-            writer.finish()
-        }
-    }
+        batch(&found.rows)
+    })
+}
+
+/// Text or JSON, which is all that some comparisons have.
+fn text_only(args: &Compare, refusal: &'static str) -> anyhow::Result<AnswerOptions> {
+    let format = match args.answer.format {
+        None => None,
+        Some(RowFormat::Text) => Some(TextFormat::Text),
+        Some(RowFormat::Json) => Some(TextFormat::Json),
+        Some(_) => return Err(Failure::usage(refusal)),
+    };
+    Ok(AnswerOptions { html: args.answer.html.clone(), format, out: args.answer.out.clone() })
 }
 
 /// An error where there is nothing to compare.

@@ -9,20 +9,17 @@ use std::time::Duration;
 use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Session};
 use smbscope_load::durability::plan::{Choice, FOLDER, Pattern, Plan, Way, random_run};
-use smbscope_report::durability::{
-    Durability as Page, durability_html, durability_json, durability_text,
-};
+use smbscope_report::durability::{Durability as Page, DurabilityAnswer};
 use smbscope_report::format;
 
 use super::load::target::{Destination, Where, shell_word};
+use crate::answer::{AnswerOptions, VERSION};
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
 use crate::options::{Verbosity, duration, size};
-use crate::output::Output;
 use crate::pipeline::durability as pipeline;
 use crate::pipeline::measure::{runtime, unless_interrupted};
 use crate::subprocess;
-use crate::terminal;
 
 /// Prove what survives when a server loses its power.
 ///
@@ -160,21 +157,11 @@ pub fn run(args: &Durability, verbosity: Verbosity) -> anyhow::Result<()> {
     }
 }
 
-fn print(args: &Durability, page: &Page) -> anyhow::Result<()> {
-    if let Some(path) = &args.html {
-        let mut file = Output::file(path)?;
-        file.text(&durability_html(page, env!("CARGO_PKG_VERSION")))?;
-        file.finish()?;
-    }
-    let mut output = Output::stdout();
-    let bold = output.bold();
-    let width = if output.is_terminal() { terminal::width() } else { None };
-    let text = match args.format {
-        TextFormat::Text => durability_text(page, width, (&bold.0, bold.1)),
-        TextFormat::Json => durability_json(page)? + "\n",
-    };
-    output.text(&text)?;
-    output.finish()
+fn print(args: &Durability, test: &Page) -> anyhow::Result<()> {
+    let answer = DurabilityAnswer { test, version: VERSION };
+    // A page is written besides, not instead.
+    let options = AnswerOptions { html: args.html.clone(), format: Some(args.format), out: None };
+    options.open()?.show(&answer, true)
 }
 
 /// Writes, loses the server, and verifies.

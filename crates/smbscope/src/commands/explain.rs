@@ -1,34 +1,28 @@
 //! `smbscope explain`: what makes a share slow, the most costly cause first.
 //!
 //! Owns the command and its exit code. `smbscope_analysis::explain` finds the causes,
-//! `smbscope_report::explain` renders them. With `--why` it explains a single operation.
+//! `smbscope_report::diagnosis` renders them. With `--why` it explains a single operation.
 
-mod of_trace;
+mod cpu_trace;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
-use serde_json::Value;
 use smbscope_analysis::explain::Confidence;
 use smbscope_analysis::explain::why::{Miss, Which};
-use smbscope_report::TextOptions;
+use smbscope_report::diagnosis::DiagnosisAnswer;
+use smbscope_report::why::WhyAnswer;
 use smbscope_store::source::Source;
 
+use crate::answer::{self, show};
 use crate::exit::{Code, Failure};
 use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
-use crate::options::{Anonymize, Decode, Verbosity, input_name};
-use crate::output::Output;
+use crate::options::{Anonymize, Decode, Verbosity};
 use crate::pipeline::diagnose::diagnose;
 use crate::pipeline::processors::beside_operations;
 use crate::pipeline::why::why;
-use crate::terminal;
 use crate::trace_options::TraceOptions;
-
-/// Columns and lines of a diagnosis that does not go to a terminal.
-const WIDTH: usize = 100;
-const HEIGHT: usize = 40;
 
 /// Explain what makes a share slow, the most costly cause first.
 ///
@@ -106,13 +100,27 @@ impl From<Sure> for Confidence {
     }
 }
 
+impl Args {
+    /// Fails with its own exit code if one of these findings is as sure as --fail-on requires.
+    fn fail(
+        &self,
+        mut findings: impl Iterator<Item = (Confidence, &'static str)>,
+    ) -> anyhow::Result<()> {
+        let Some(least) = self.fail_on.map(Confidence::from) else { return Ok(()) };
+        let found = findings.find(|(confidence, _)| *confidence >= least);
+        found.map_or(Ok(()), |(_, title)| {
+            Err(Failure::new(Code::Found, format!("found: {title}")).into())
+        })
+    }
+}
+
 /// Explains.
 pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
     args.trace.choose(&mut source)?;
     if source.is_trace() {
-        return of_trace::run(args, &mut source, verbosity);
+        return cpu_trace::run(args, &mut source, verbosity);
     }
     args.filter.apply(&mut source, &verbosity)?;
     if let Some(which) = &args.why {
@@ -123,46 +131,20 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
-    let beside = match source.has_traces() {
+    let cpu = match source.has_traces() {
         true => Some(beside_operations(&mut source, args.trace.limits(), &verbosity)?),
         false => None,
     };
-    let mut output = Output::open(args.out.as_ref())?;
-    match args.format {
-        TextFormat::Text => {
-            let options = text_options(args, output.bold());
-            let names = names(args, &source);
-            output.text(&smbscope_report::explain_text(&diagnosis, &names, &options))?;
-            if let Some((report, waiting)) = &beside {
-                let text = smbscope_report::processors_beside_text(
-                    report,
-                    waiting.as_ref(),
-                    options.width,
-                );
-                output.text(&text)?;
-            }
-        }
-        TextFormat::Json => {
-            let mut value = serde_json::to_value(&diagnosis).context("diagnosis to JSON")?;
-            if let (Some((report, waiting)), Some(object)) = (&beside, value.as_object_mut()) {
-                let beside = serde_json::json!({ "findings": report.findings, "waiting": waiting });
-                object.insert("processors".to_owned(), beside);
-            }
-            output.text(&json(value, &source)?)?;
-        }
-    }
-    output.finish()?;
-    let least = args.fail_on.map(Confidence::from);
-    let found = diagnosis
-        .findings
-        .iter()
-        .find(|found| found.is_reported() && least.is_some_and(|least| found.confidence >= least));
-    match found {
-        Some(found) => {
-            Err(Failure::new(Code::Found, format!("found: {}", found.trouble.title())).into())
-        }
-        None => Ok(()),
-    }
+    let answer = DiagnosisAnswer {
+        diagnosis: &diagnosis,
+        inputs: names(args, &source),
+        cpu: cpu.as_ref().map(|(report, waiting)| (report, waiting.as_ref())),
+        selection: selection(&source),
+        recorded: recorded(&source),
+    };
+    show(&answer, args.format, args.out.as_ref(), args.all)?;
+    let found = diagnosis.findings.iter().filter(|found| found.is_reported());
+    args.fail(found.map(|found| (found.confidence, found.trouble.title())))
 }
 
 /// Explains a single operation.
@@ -181,54 +163,27 @@ fn explain_one(
                 Miss::Missing { .. } => Code::NoMatch,
             };
             let is_part = source.filter().is_some();
-            let message = smbscope_report::why_miss(which, &miss, is_part);
+            let message = smbscope_report::why::why_miss(which, &miss, is_part);
             return Err(Failure::new(code, message).into());
         }
     };
-    let mut output = Output::open(args.out.as_ref())?;
-    match args.format {
-        TextFormat::Text => {
-            let options = text_options(args, output.bold());
-            let brief = &explanation.operation.brief;
-            let file = brief.capture_file.as_ref().or(brief.recording.as_ref());
-            let names = match (args.decode.inputs.len(), file) {
-                (2.., Some(file)) => with_selection(file, source),
-                _ => names(args, source),
-            };
-            output.text(&smbscope_report::why_text(&explanation, &names, &options))?;
-        }
-        TextFormat::Json => {
-            let value = smbscope_report::why_json(&explanation).context("explanation to JSON")?;
-            output.text(&json(value, source)?)?;
-        }
-    }
-    output.finish()
-}
-
-fn text_options(args: &Args, bold: (&'static str, &'static str)) -> TextOptions {
-    TextOptions {
-        width: terminal::width().unwrap_or(WIDTH),
-        // One remains for the prompt.
-        height: terminal::height().map_or(HEIGHT, |lines| lines.saturating_sub(1)),
-        bold,
-        all: args.all,
-    }
+    let brief = &explanation.operation.brief;
+    let file = brief.capture_file.as_ref().or(brief.recording.as_ref());
+    let inputs = match (args.decode.inputs.len(), file) {
+        (2.., Some(file)) => with_selection(file, source),
+        _ => names(args, source),
+    };
+    let answer = WhyAnswer {
+        explanation: &explanation,
+        inputs,
+        selection: selection(source),
+        recorded: recorded(source),
+    };
+    show(&answer, args.format, args.out.as_ref(), args.all)
 }
 
 /// The inputs, and which part of them is explained.
 fn names(args: &Args, source: &Source) -> String {
-    let tokenizer = source.options().tokenizer.as_ref();
-    let names: Vec<_> =
-        args.decode.inputs.iter().map(|input| input_name(input, tokenizer)).collect();
+    let names = answer::names(&args.decode.inputs, source.options().tokenizer.as_ref());
     with_selection(&names.join(", "), source)
-}
-
-fn json(mut value: Value, source: &Source) -> anyhow::Result<String> {
-    if let Some(object) = value.as_object_mut() {
-        for (name, selection) in [("selection", selection(source)), ("recorded", recorded(source))]
-        {
-            object.extend(selection.map(|one| (name.to_owned(), one.json())));
-        }
-    }
-    Ok(serde_json::to_string_pretty(&value).context("result to JSON")? + "\n")
 }

@@ -10,26 +10,30 @@ pub(super) mod files;
 use arrow::array::RecordBatch;
 use smbscope_analysis::predict::forecast::ProfileForecast;
 use smbscope_analysis::predict::published;
-use smbscope_report::prediction::{Style, changes, detail, profile, recorded};
-use smbscope_report::{prediction_html, profile_html};
+use smbscope_report::Answer;
+use smbscope_report::prediction::{
+    ChangesAnswer, DetailAnswer, PredictionAnswer, ProfileAnswer, changes, detail, profile,
+    recorded,
+};
 
 use self::args::{Action, Predict, ProfileName};
+use crate::answer::{VERSION, names};
 use crate::exit::Failure;
 use crate::filter_options::{refuse_nothing, selections};
-use crate::format::{JsonNulls, RowFormat, row_writer};
+use crate::format::{JsonNulls, RowFormat};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
 use crate::pipeline::forecast::forecast;
-use crate::terminal;
 
 /// Predicts, or lists what can be predicted.
 pub fn run(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(Action::Calibrate(args)) = &args.action {
         return calibrate::run(args, verbosity);
     }
-    Output::check(args.out.as_ref(), args.format.is_some_and(RowFormat::is_binary))?;
+    let is_binary = args.answer.format.is_some_and(RowFormat::is_binary);
+    Output::check(args.answer.out.as_ref(), is_binary)?;
     match &args.profile {
-        _ if args.list => answer(args, changes::text, || Ok(changes::batch()?)),
+        _ if args.list => answer(args, &ChangesAnswer, || Ok(changes::batch()?)),
         Some(name) => from_profile(args, name),
         None => from_recordings(args, verbosity),
     }
@@ -48,16 +52,8 @@ fn from_profile(args: &Predict, name: &ProfileName) -> anyhow::Result<()> {
             missing.change, missing.what
         ))
     })?;
-    page(args, || profile_html(&forecast, env!("CARGO_PKG_VERSION")))?;
-    answer(args, |style| profile::text(&forecast, style), || Ok(profile::batch(&forecast)?))
-}
-
-/// Writes the page, if one is requested.
-fn page(args: &Predict, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    let Some(path) = &args.html else { return Ok(()) };
-    let mut output = Output::file(path)?;
-    output.text(&html())?;
-    output.finish()
+    let shown = ProfileAnswer { forecast: &forecast, version: VERSION };
+    answer(args, &shown, || Ok(profile::batch(&forecast)?))
 }
 
 fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -77,42 +73,19 @@ fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
         let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));
         files::save_profile(&forecast, &inputs.collect::<Vec<_>>(), file)?;
     }
-    page(args, || {
-        let names: Vec<_> = args.inputs.iter().map(|input| input_name(input, None)).collect();
-        prediction_html(&forecast, &names, env!("CARGO_PKG_VERSION"))
-    })?;
-    match forecast.prediction.detail.as_ref().filter(|_| args.detail) {
-        Some(all) => {
-            answer(args, |style| detail::text(&forecast, all, style), || Ok(detail::batch(all)?))
-        }
-        None => answer(
-            args,
-            |style| recorded::text(&forecast, style),
-            || Ok(recorded::batch(&forecast)?),
-        ),
+    if let Some(detail) = forecast.prediction.detail.as_ref().filter(|_| args.detail) {
+        let shown = DetailAnswer { forecast: &forecast, detail };
+        return answer(args, &shown, || Ok(detail::batch(detail)?));
     }
+    let inputs = names(&args.inputs, None);
+    let shown = PredictionAnswer { forecast: &forecast, inputs: &inputs, version: VERSION };
+    answer(args, &shown, || Ok(recorded::batch(&forecast)?))
 }
 
-/// Writes the answer in the requested format.
 fn answer(
     args: &Predict,
-    text: impl FnOnce(Style) -> String,
-    batch: impl FnOnce() -> anyhow::Result<RecordBatch>,
+    answer: &dyn Answer,
+    rows: impl FnOnce() -> anyhow::Result<RecordBatch>,
 ) -> anyhow::Result<()> {
-    let format = match (args.format, &args.html, &args.out) {
-        (None, Some(_), None) => return Ok(()),
-        (format, ..) => format.unwrap_or_default(),
-    };
-    if format == RowFormat::Text {
-        let mut output = Output::open(args.out.as_ref())?;
-        let (bold, end) = output.bold();
-        let text = text(Style { bold: (&bold, end), width: terminal::width() });
-        output.text(&text)?;
-        return output.finish();
-    }
-    let batch = batch()?;
-    let output = Output::open(args.out.as_ref())?;
-    let mut writer = row_writer(format, JsonNulls::LeftOut, false, &batch.schema(), output)?;
-    writer.write(&batch)?;
-    writer.finish()
+    args.answer.open()?.show_rows(answer, JsonNulls::LeftOut, rows)
 }

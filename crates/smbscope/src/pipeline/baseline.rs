@@ -11,7 +11,7 @@ use smbscope_client::clock::Clock;
 use smbscope_client::{Config, Host, Target, ask};
 use smbscope_plan::baseline::cost::{Answer, Facts, Question};
 use smbscope_plan::baseline::read::{ServerOnWire, ShareOnWire};
-use smbscope_report::{baseline_facts, baseline_numbers};
+use smbscope_report::baseline::{baseline_facts, baseline_numbers};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::filter::{Filter, ShareName};

@@ -13,12 +13,7 @@ use smbscope_plan::baseline::terms::{TermKey, place_title};
 
 use super::{BaselinePlan, CommandBlock, SearchPlan, verdict, words};
 
-/// The judgement as JSON; its schema is [`crate::render::json::baseline_schema`].
-///
-/// # Errors
-///
-/// Those of `serde_json`, which this data does not cause.
-pub fn baseline_json(plan: &BaselinePlan) -> serde_json::Result<Value> {
+pub(super) fn json(plan: &BaselinePlan) -> serde_json::Result<Value> {
     let judgement = &plan.judgement;
     let verdict = verdict::verdict(judgement);
     Ok(json!({

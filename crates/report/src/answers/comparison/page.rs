@@ -10,7 +10,6 @@ use crate::document::{
     Block, Cell, Change, Changes, Column, Document, Fact, Facts, Heading, Section, Table, Tile,
     Tone, Verdict,
 };
-use crate::render::html::page;
 use crate::value::clock::Clock;
 use crate::value::format;
 use crate::value::format::{count, harmless};
@@ -21,18 +20,18 @@ const CHARTED: usize = 20;
 const NAMED: usize = 3;
 
 /// The page of a comparison.
-pub fn comparison_html(
+pub(crate) fn document(
     found: &Comparison,
     names: &[String; 2],
     version: &str,
     clock: Clock,
-) -> String {
+) -> Document {
     let span = match (found.a.start_ns, found.b.start_ns) {
         (Some(a), Some(b)) => format!("A from {}, B from {}", clock.second(a), clock.second(b)),
         _ => "No time is known.".to_owned(),
     };
     let warnings = comparison_warnings(found, names);
-    let document = Document {
+    Document {
         brand: "smbscope compare",
         title: format!("A: {}, B: {}", names[0], names[1]),
         span,
@@ -44,8 +43,7 @@ pub fn comparison_html(
         inputs: names.to_vec(),
         version: version.to_owned(),
         schema: smbscope_tables::SCHEMA_VERSION,
-    };
-    page(&document)
+    }
 }
 
 /// "Warning: ...": a sentence of its own.

@@ -62,7 +62,7 @@ fn sentences(load: &Load) -> Vec<String> {
     sentences
 }
 
-pub(super) fn text(text: &mut Lines<'_>, load: &Load) {
+pub(super) fn text(text: &mut Lines, load: &Load) {
     text.heading(&heading(load));
     text.code(2, "CPU       receive before    after   other work");
     let (listed, others) = listed(load);

@@ -11,7 +11,6 @@ use super::before_after::BeforeAfter;
 use super::topology::{TopologyDrawing, text as drawing};
 use super::{CoresPlan, load, verdict, words};
 use crate::document::{Block, Cell, ChecklistItem, Document, Fact, Facts, FindingLine, Section};
-use crate::render::html::page;
 use crate::value::clock::Clock;
 
 /// Findings that are not folded.
@@ -19,9 +18,8 @@ const FINDINGS_SHOWN: usize = 40;
 /// Cores of one chart.
 const CORES_IN_CHART: usize = 64;
 
-/// The plan as a page that needs nothing else. `inputs` are named as the user gave them; without any it is this
-/// machine.
-pub fn cores_html(plan: &CoresPlan, inputs: &[String], version: &str) -> String {
+/// The plan as a document.
+pub(super) fn document(plan: &CoresPlan) -> Document {
     let mut notices = Vec::new();
     if plan.unknown_lines > 0 {
         notices.push(Block::Warn(words::unread(plan.unknown_lines)));
@@ -30,9 +28,9 @@ pub fn cores_html(plan: &CoresPlan, inputs: &[String], version: &str) -> String 
     sections.extend(plan.prediction.as_ref().map(predicted));
     sections.extend(plan.load.as_ref().map(load::section));
     sections.push(input(plan));
-    page(&Document {
+    Document {
         brand: "smbscope plan cores",
-        title: match inputs {
+        title: match &plan.inputs[..] {
             [] => "this machine".to_owned(),
             names => names.join(", "),
         },
@@ -42,10 +40,10 @@ pub fn cores_html(plan: &CoresPlan, inputs: &[String], version: &str) -> String 
         notices,
         sections,
         clock: Clock::default(),
-        inputs: inputs.to_vec(),
-        version: version.to_owned(),
+        inputs: plan.inputs.clone(),
+        version: plan.version.clone(),
         schema: smbscope_tables::SCHEMA_VERSION,
-    })
+    }
 }
 
 /// The drawing, and each adapter's place.

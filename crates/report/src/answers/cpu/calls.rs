@@ -35,7 +35,7 @@ impl Drawing for CallTree {
     }
 
     fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
-        if options.all { write_text(out, self, options.width) } else { Ok(()) }
+        if options.all { write_text(out, self, options.columns()) } else { Ok(()) }
     }
 
     fn is_empty(&self) -> bool {

@@ -12,10 +12,9 @@ use crate::answers::cpu::strip::CpuStrip;
 use crate::answers::cpu::strip::StripRow;
 use crate::answers::recording::meta::Meta;
 use crate::document::{
-    Block, Cell, Column, Document, Heading, Section, Table, TextOptions, Tile, Tone, Verdict,
+    Block, Cell, Column, Document, Heading, Section, Table, Tile, Tone, Verdict,
 };
-use crate::render::html::page;
-use crate::render::text::document_text;
+use crate::render::Answer;
 use crate::value::format;
 
 /// Rows of tables in a text and on a page, and names whose distributions are drawn.
@@ -27,36 +26,27 @@ const NAMED: usize = 3;
 /// Smaller changes are not worth a sentence, CPU seconds per second.
 const NAMED_LEAST: f64 = 0.005;
 
-/// A comparison as text.
-pub fn processors_comparison_text(
-    found: &Comparison,
-    reports: &[Report],
-    meta: &Meta,
-    options: &TextOptions,
-) -> String {
-    document_text(&document(found, reports, meta), options)
+/// Traces of CPUs side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuComparison<'a> {
+    pub found: &'a Comparison,
+    pub reports: &'a [Report],
+    pub meta: &'a Meta,
 }
 
-/// A comparison as a page.
-pub fn processors_comparison_html(found: &Comparison, reports: &[Report], meta: &Meta) -> String {
-    page(&document(found, reports, meta))
-}
-
-/// A comparison as a JSON value.
-///
-/// # Errors
-///
-/// Those of the conversion.
-pub fn processors_comparison_json(
-    found: &Comparison,
-    meta: &Meta,
-) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(found)?;
-    if let Some(object) = value.as_object_mut() {
-        object.insert("version".to_owned(), json!(meta.version));
-        object.insert("inputs".to_owned(), json!(meta.inputs));
+impl Answer for CpuComparison<'_> {
+    fn document(&self) -> Option<Document> {
+        Some(document(self.found, self.reports, self.meta))
     }
-    Ok(value)
+
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(self.found)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("version".to_owned(), json!(self.meta.version));
+            object.insert("inputs".to_owned(), json!(self.meta.inputs));
+        }
+        Ok(value)
+    }
 }
 
 fn document(found: &Comparison, reports: &[Report], meta: &Meta) -> Document {

@@ -42,7 +42,7 @@ impl Drawing for CpuStrip {
     }
 
     fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
-        write_text(out, self, options.width, !options.all)
+        write_text(out, self, options.columns(), !options.all)
     }
 
     fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@ const COMMANDS: usize = 3;
 
 /// The processors of the same time: what holds them, and which operations waited meanwhile. `waiting` is `None` if the
 /// trace and the operations have no time in common.
-pub fn processors_beside_text(report: &Report, waiting: Option<&Waiting>, width: usize) -> String {
+pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: usize) -> String {
     let mut out = String::from("\nProcessors at the same time\n");
     // Writing to a String cannot fail.
     let mut line = |words: &str| {

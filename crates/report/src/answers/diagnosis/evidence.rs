@@ -169,7 +169,7 @@ fn throughput(found: &Finding) -> Option<Curve> {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Confidence, Figure, Owner};
+    use smbscope_analysis::explain::{Confidence, Figure, Owner, TimeClass};
 
     use super::*;
 

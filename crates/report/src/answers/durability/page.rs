@@ -2,14 +2,13 @@
 
 use super::{Durability, DurableWay, by, risk_text, verdict};
 use crate::document::{Block, Cell, Document, Heading, Section, Table, Tile, Tone, Verdict};
-use crate::render::html::page;
 use crate::value::clock::Clock;
 
 /// Broken promises that a page lists.
 const LISTED: usize = 200;
 
-/// A test as a page that needs no network. `version` is that of smbscope.
-pub fn durability_html(test: &Durability, version: &str) -> String {
+/// A test as a document. `version` is that of smbscope.
+pub(super) fn document(test: &Durability, version: &str) -> Document {
     let sentence = test.sentence();
     let sentence = sentence.strip_suffix('.').unwrap_or(&sentence).to_owned();
     let checked: u64 = test.ways.iter().map(|way| way.checked).sum();
@@ -42,7 +41,7 @@ pub fn durability_html(test: &Durability, version: &str) -> String {
     }
     let tile =
         |title: &str, value: String, note: String| Tile { title: title.to_owned(), value, note };
-    page(&Document {
+    Document {
         brand: "smbscope",
         title: test.target.clone(),
         span: format!("run {}, {} rounds", test.run, test.rounds),
@@ -70,7 +69,7 @@ pub fn durability_html(test: &Durability, version: &str) -> String {
         inputs: vec![test.journal.clone()],
         version: version.to_owned(),
         schema: smbscope_tables::SCHEMA_VERSION,
-    })
+    }
 }
 
 fn section(id: &'static str, title: &'static str, help: &'static str, table: Table) -> Section {

@@ -58,7 +58,7 @@ impl Drawing for StageChecklist {
     }
 
     fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
-        if options.all { write_text(out, &self.0, options.width) } else { Ok(()) }
+        if options.all { write_text(out, &self.0, options.columns()) } else { Ok(()) }
     }
 
     fn is_empty(&self) -> bool {

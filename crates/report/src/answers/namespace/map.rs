@@ -72,7 +72,7 @@ impl Drawing for NamespaceMap {
     }
 
     fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
-        if options.all { write_text(out, self, options.width) } else { Ok(()) }
+        if options.all { write_text(out, self, options.columns()) } else { Ok(()) }
     }
 
     fn style(&self) -> &'static str {

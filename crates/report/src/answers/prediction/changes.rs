@@ -6,17 +6,17 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::error::ArrowError;
 use smbscope_analysis::predict::changes::{REGISTRY, Spec};
 
-use super::Style;
-use crate::render::table::Column;
+use crate::document::TextOptions;
+use crate::render::table::{Column, lines};
 
 /// A table for people.
-pub fn text(style: Style) -> String {
+pub(crate) fn text(options: &TextOptions) -> String {
     let body = REGISTRY.iter().map(|entry| {
         let Spec { example, meaning, needs, .. } = entry.spec;
         [example, meaning, needs].map(str::to_owned).to_vec()
     });
     let columns = ["example", "meaning", "needs"].map(Column::left);
-    style.table(&columns, &body.collect::<Vec<_>>())
+    lines(&columns, &body.collect::<Vec<_>>(), options.bold, options.width)
 }
 
 /// Flat records: one for each change.

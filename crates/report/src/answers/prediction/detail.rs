@@ -7,8 +7,9 @@ use arrow::error::ArrowError;
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::replay::{Detail, Share, Sizes, Times};
 
-use super::{Style, title};
-use crate::render::table::Column;
+use super::title;
+use crate::document::TextOptions;
+use crate::render::table::{Column, lines};
 use crate::value::format;
 
 /// The name of all parts together.
@@ -37,8 +38,8 @@ impl DetailRow<'_> {
 }
 
 /// The table, and the data rates.
-pub fn text(forecast: &RecordedForecast, detail: &Detail, style: Style) -> String {
-    let mut text = style.heading("What operations consist of");
+pub(crate) fn text(forecast: &RecordedForecast, detail: &Detail, options: &TextOptions) -> String {
+    let mut text = options.heading("What operations consist of");
     text.push_str(&format!(
         "{} operations with a time, as seen by the clients, in {}\n",
         format::count(forecast.prediction.timed),
@@ -88,7 +89,7 @@ pub fn text(forecast: &RecordedForecast, detail: &Detail, style: Style) -> Strin
     let mut columns = ["command", "size", "part"].map(Column::left).to_vec();
     let numbers = ["n", "mean ms", "±", "sd", "p50", "p95", "p99"];
     columns.extend(numbers.map(Column::right));
-    text.push_str(&style.table(&columns, &body.collect::<Vec<_>>()));
+    text.push_str(&lines(&columns, &body.collect::<Vec<_>>(), options.bold, options.width));
     text
 }
 

@@ -11,16 +11,15 @@ use crate::answers::prediction::{Forecast, ForecastRow};
 use crate::document::{
     Block, Cell, Column, Document, Fact, Facts, Heading, Section, Table, Tile, Tone, Verdict,
 };
-use crate::render::html::page;
 use crate::value::clock::Clock;
 use crate::value::format;
 
 /// The page of a prediction from recordings.
-pub fn prediction_html(recorded: &RecordedForecast, inputs: &[String], version: &str) -> String {
+pub(crate) fn recorded(recorded: &RecordedForecast, inputs: &[String], version: &str) -> Document {
     let all = Forecast::new(recorded);
     let mut sections = vec![forecast(&all)];
     sections.extend(capacity(recorded));
-    let document = Document {
+    Document {
         brand: "smbscope predict",
         title: inputs.join(", "),
         span: match all.changes.is_empty() {
@@ -35,8 +34,7 @@ pub fn prediction_html(recorded: &RecordedForecast, inputs: &[String], version: 
         inputs: inputs.to_vec(),
         version: version.to_owned(),
         schema: smbscope_tables::SCHEMA_VERSION,
-    };
-    page(&document)
+    }
 }
 
 fn words(changes: &[Change]) -> String {
@@ -163,7 +161,7 @@ fn capacity(recorded: &RecordedForecast) -> Option<Section> {
 }
 
 /// The page of a prediction from a profile.
-pub fn profile_html(profile: &ProfileForecast, version: &str) -> String {
+pub(crate) fn profile(profile: &ProfileForecast, version: &str) -> Document {
     let ProfileForecast { today, changed, changes, rows } = profile;
     let total = rows.iter().find(|row| row.before.scenario == TOTAL);
     let (tone, sentence) = match total {
@@ -208,7 +206,7 @@ pub fn profile_html(profile: &ProfileForecast, version: &str) -> String {
         help: "Seconds that a user spends on each scenario in one hour.",
         blocks,
     };
-    page(&Document {
+    Document {
         brand: "smbscope predict",
         title: today.name.clone(),
         span: "from the means of a profile".to_owned(),
@@ -220,7 +218,7 @@ pub fn profile_html(profile: &ProfileForecast, version: &str) -> String {
         inputs: Vec::new(),
         version: version.to_owned(),
         schema: smbscope_tables::SCHEMA_VERSION,
-    })
+    }
 }
 
 fn table(rows: &[ProfileRow]) -> Table {

@@ -8,23 +8,24 @@ use smbscope_analysis::predict::averages::TOTAL;
 use smbscope_analysis::predict::forecast::{ProfileForecast, ProfileRow};
 use smbscope_tables::profile::{CacheOption, Profile};
 
-use super::{Style, assumptions};
-use crate::render::table::Column;
+use super::assumptions;
+use crate::document::TextOptions;
+use crate::render::table::{Column, lines};
 
 /// What a user has of an hour, s.
 const HOUR_S: f64 = 3600.0;
 
 /// The table of scenarios, and what the totals consist of.
-pub fn text(forecast: &ProfileForecast, style: Style) -> String {
+pub(crate) fn text(forecast: &ProfileForecast, options: &TextOptions) -> String {
     let ProfileForecast { today, changed, changes, rows } = forecast;
     let ms = |profile: &Profile| format!("{} ms", (profile.rtt_s * 1e6).round() / 1e3);
     let rtt = match changed.rtt_s == today.rtt_s {
         true => ms(today),
         false => format!("{}, predicted {}", ms(today), ms(changed)),
     };
-    let mut text = style.heading("Seconds that a user spends on each scenario in one hour");
+    let mut text = options.heading("Seconds that a user spends on each scenario in one hour");
     text.push_str(&format!("{}\nround trip {rtt}\n\n", today.source));
-    text.push_str(&table(forecast, style));
+    text.push_str(&table(forecast, options));
     text.push('\n');
     for row in rows.iter().filter(|row| row.before.scenario == TOTAL) {
         let cell = row.shown();
@@ -45,7 +46,7 @@ pub fn text(forecast: &ProfileForecast, style: Style) -> String {
         }
     }
     if !changes.is_empty() {
-        text.push_str(&assumptions(changes, style));
+        text.push_str(&assumptions(changes, options));
         text.push_str(
             "The profile was measured at one round trip, on one server; nothing was measured after the change. \
              Additional round trips caused by TCP windows are part of the constants here; a prediction from the \
@@ -56,13 +57,13 @@ pub fn text(forecast: &ProfileForecast, style: Style) -> String {
 }
 
 /// One line for each scenario, with one column or three for each cache.
-fn table(forecast: &ProfileForecast, style: Style) -> String {
+fn table(forecast: &ProfileForecast, options: &TextOptions) -> String {
     let ProfileForecast { today, changes, rows, .. } = forecast;
-    let mut options: Vec<CacheOption> = rows.iter().map(|row| row.shown().option).collect();
-    options.sort_unstable();
-    options.dedup();
+    let mut caches: Vec<CacheOption> = rows.iter().map(|row| row.shown().option).collect();
+    caches.sort_unstable();
+    caches.dedup();
     let mut columns = vec![Column::left("scenario"), Column::right("runs/h")];
-    for option in &options {
+    for option in &caches {
         match changes.as_slice() {
             [] => columns.push(Column::right(option.title())),
             _ => columns.extend([
@@ -86,7 +87,7 @@ fn table(forecast: &ProfileForecast, style: Style) -> String {
             .map(|one| one.runs_per_hour)
             .sum();
         let mut cells = vec![scenario.to_owned(), format!("{}", (runs * 100.0).round() / 100.0)];
-        for option in &options {
+        for option in &caches {
             let is_cell = |row: &&ProfileRow| {
                 row.before.scenario == scenario && row.shown().option == *option
             };
@@ -102,7 +103,7 @@ fn table(forecast: &ProfileForecast, style: Style) -> String {
         }
         cells
     });
-    style.table(&columns, &body.collect::<Vec<_>>())
+    lines(&columns, &body.collect::<Vec<_>>(), options.bold, options.width)
 }
 
 /// Flat records: one for each scenario and cache.

@@ -9,20 +9,21 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::replay::{Part, Row, Times};
 
-use super::{BETWEEN, Style, assumptions, title};
-use crate::render::table::Column;
+use super::{BETWEEN, assumptions, title};
+use crate::document::TextOptions;
+use crate::render::table::{Column, lines};
 use crate::value::format;
 
 /// How many times the recorded users a capacity may be without a warning.
 const FAR_USERS: f64 = 5.0;
 
 /// The whole prediction for people.
-pub fn text(forecast: &RecordedForecast, style: Style) -> String {
+pub(crate) fn text(forecast: &RecordedForecast, options: &TextOptions) -> String {
     let RecordedForecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
     let mut text = match is_changed {
-        true => style.heading("What the change would bring"),
-        false => style.heading("What times consist of"),
+        true => options.heading("What the change would bring"),
+        false => options.heading("What times consist of"),
     };
     text.push_str(&format!(
         "{} operations with a time, as seen by the clients\n",
@@ -33,17 +34,17 @@ pub fn text(forecast: &RecordedForecast, style: Style) -> String {
     }
     if let Some(all) = &prediction.all_scenarios {
         text.push('\n');
-        text.push_str(&style.heading("Scenarios: from the scheduled start to the end"));
-        text.push_str(&times_table("scenario", &prediction.scenarios, all, is_changed, style));
+        text.push_str(&options.heading("Scenarios: from the scheduled start to the end"));
+        text.push_str(&times_table("scenario", &prediction.scenarios, all, is_changed, options));
     }
     text.push('\n');
     text.push_str(
-        &style.heading(
+        &options.heading(
             "Operations: from the first byte of the request to the last byte of the reply",
         ),
     );
     let all = &prediction.operations;
-    text.push_str(&times_table("command", &prediction.commands, all, is_changed, style));
+    text.push_str(&times_table("command", &prediction.commands, all, is_changed, options));
     if all.count > prediction.timed {
         text.push_str(&format!(
             "n counts all operations; the means are of the {} with a time of their own (of a compound, its first \
@@ -52,31 +53,31 @@ pub fn text(forecast: &RecordedForecast, style: Style) -> String {
         ));
     }
     text.push('\n');
-    text.push_str(&style.heading("Parts of the mean operation"));
-    text.push_str(&parts_table(all, is_changed, style));
+    text.push_str(&options.heading("Parts of the mean operation"));
+    text.push_str(&parts_table(all, is_changed, options));
     text.push_str(&waiting(prediction.waiting_ns, is_changed));
     notes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     // A capture is not expected to show a capacity.
     if !matches!(capacity, Err(NoCapacity::NoSteps)) {
         let title = if is_changed { "Capacity today" } else { "Capacity" };
         text.push('\n');
-        text.push_str(&style.heading(title));
-        text.push_str(&capacity_text(capacity, style));
+        text.push_str(&options.heading(title));
+        text.push_str(&capacity_text(capacity, options));
     }
     if let Some(changed) = &forecast.changed_capacity {
         text.push('\n');
-        text.push_str(&style.heading("Capacity with the changes"));
-        text.push_str(&resources_table(changed, style));
+        text.push_str(&options.heading("Capacity with the changes"));
+        text.push_str(&resources_table(changed, options));
         text.extend(changed.limit().map(|limit| {
             format!("{} are exhausted first, at {:.0} users.\n", limit.name, limit.users)
         }));
     }
     if is_changed {
-        text.push_str(&assumptions(changes, style));
+        text.push_str(&assumptions(changes, options));
     }
     if !warnings.is_empty() {
         text.push('\n');
-        text.push_str(&style.heading("Warnings"));
+        text.push_str(&options.heading("Warnings"));
         warnings.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     }
     text
@@ -113,7 +114,13 @@ fn waiting((before_ns, after_ns): (i64, i64), is_changed: bool) -> String {
 }
 
 /// Times of groups and of all of them.
-fn times_table(name: &str, rows: &[Row], all: &Row, is_changed: bool, style: Style) -> String {
+fn times_table(
+    name: &str,
+    rows: &[Row],
+    all: &Row,
+    is_changed: bool,
+    options: &TextOptions,
+) -> String {
     let ms = |ns: Option<f64>| ns.map_or(String::new(), |ns| format!("{:.3}", ns / 1e6));
     let times = |times: &Times| {
         let p95 = times.distribution.p95_ns.map(|ns| ns as f64);
@@ -134,11 +141,16 @@ fn times_table(name: &str, rows: &[Row], all: &Row, is_changed: bool, style: Sty
         }
         cells
     });
-    style.table(&Column::numbers_of(name, &titles), &body.collect::<Vec<_>>())
+    lines(
+        &Column::numbers_of(name, &titles),
+        &body.collect::<Vec<_>>(),
+        options.bold,
+        options.width,
+    )
 }
 
 /// The parts of the mean, today and predicted.
-fn parts_table(all: &Row, is_changed: bool, style: Style) -> String {
+fn parts_table(all: &Row, is_changed: bool, options: &TextOptions) -> String {
     let mut titles = vec!["before ms"];
     if is_changed {
         titles.extend(["after ms", "difference"]);
@@ -156,16 +168,16 @@ fn parts_table(all: &Row, is_changed: bool, style: Style) -> String {
     let mean = |side: &Times| side.mean_ns().unwrap_or(0.0);
     let total = line("Total".to_owned(), mean(&all.before), mean(&all.after));
     let body: Vec<_> = parts.chain([total]).collect();
-    style.table(&Column::numbers_of("part", &titles), &body)
+    lines(&Column::numbers_of("part", &titles), &body, options.bold, options.width)
 }
 
 /// How many users the server carries.
-fn capacity_text(capacity: &Result<Capacity, NoCapacity>, style: Style) -> String {
+fn capacity_text(capacity: &Result<Capacity, NoCapacity>, options: &TextOptions) -> String {
     let capacity = match capacity {
         Ok(capacity) => capacity,
         Err(missing) => return format!("{}\n", missing.sentence()),
     };
-    let mut text = resources_table(capacity, style);
+    let mut text = resources_table(capacity, options);
     if let Some(limit) = capacity.limit() {
         text.push_str(&format!(
             "{} are exhausted first, at {:.0} users; {:.0} were recorded. Steps used: {}.\n",
@@ -183,7 +195,7 @@ fn capacity_text(capacity: &Result<Capacity, NoCapacity>, style: Style) -> Strin
     text
 }
 
-fn resources_table(capacity: &Capacity, style: Style) -> String {
+fn resources_table(capacity: &Capacity, options: &TextOptions) -> String {
     let titles = ["busy", "without load", "s per scenario", "full at users", "±"];
     let body: Vec<_> = capacity
         .resources
@@ -199,7 +211,7 @@ fn resources_table(capacity: &Capacity, style: Style) -> String {
             ]
         })
         .collect();
-    style.table(&Column::numbers_of("resource", &titles), &body)
+    lines(&Column::numbers_of("resource", &titles), &body, options.bold, options.width)
 }
 
 /// A warning about a capacity that few of its users were recorded for.

@@ -29,7 +29,7 @@ impl Drawing for Waterfall {
     }
 
     fn text(&self, out: &mut String, options: &TextOptions) -> fmt::Result {
-        write_text(out, self, options.width)
+        write_text(out, self, options.columns())
     }
 }
 

@@ -5,8 +5,8 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
-use crate::answers::recording::meta::Selection;
 use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::meta::Selection;
 use crate::document::{Block, Cell, Fact, Facts, Section, Table};
 
 /// Recordings that get a list of facts of their own; more are a table.

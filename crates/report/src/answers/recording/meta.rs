@@ -64,3 +64,16 @@ impl Selection {
         })
     }
 }
+
+/// Adds to an answer for programs which part of the inputs it covers, and which part was recorded.
+pub(crate) fn insert_selections(
+    value: &mut Value,
+    selection: Option<&Selection>,
+    recorded: Option<&Selection>,
+) {
+    if let Some(object) = value.as_object_mut() {
+        for (name, selection) in [("selection", selection), ("recorded", recorded)] {
+            object.extend(selection.map(|one| (name.to_owned(), one.json())));
+        }
+    }
+}

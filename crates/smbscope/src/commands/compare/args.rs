@@ -1,9 +1,8 @@
 //! Options of `smbscope compare`.
 
-use std::path::PathBuf;
-
 use smbscope_analysis::compare::By;
 
+use crate::answer::AnswerOptions;
 use crate::choices::one_of;
 use crate::cli::PhaseCounted;
 use crate::filter_options::FilterOptions;
@@ -29,6 +28,9 @@ use crate::trace_options::TraceOptions;
 /// Of traces of processors it shows the CPU time of each driver, interrupt and softirq before and after, whether the
 /// change is larger than the variation within the traces, and from which name to which one time moved.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", |arg| arg.help(
+    "Output format; json has times in seconds [default: text; with --html no output]"
+)))]
 #[command(after_help = "\
 Examples:
   smbscope compare before.pcapng after.pcapng
@@ -54,18 +56,12 @@ pub struct Compare {
     /// Operations of load runs to include [default: measured].
     #[arg(long, value_enum, value_name = "PHASE")]
     pub phase: Option<PhaseCounted>,
-    /// Write a self-contained HTML page to this file instead of text to standard output.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Output format; json has times in seconds [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<RowFormat>,
+    /// Where the comparison goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions<RowFormat>,
     /// Show times of day in the page in UTC instead of local time.
     #[arg(long)]
     pub utc: bool,
-    /// Write to this file instead of standard output.
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
     /// Which operations of both recordings are compared.
     #[command(flatten)]
     pub filter: FilterOptions,

@@ -9,21 +9,20 @@ use smbscope_load::net::{
     Direction, Length, Listener, NetError, Observer, Outcome, PORT, Spec, Target, Token, iperf3,
     send,
 };
-use smbscope_report::{Meta, TextOptions, format};
+use smbscope_report::format;
+use smbscope_report::recording::{NetAnswer, RecordingAnswer};
 use smbscope_tables::quantity::{parse_duration, parse_rate, parse_size, rate_text, size_text};
 use smbscope_tables::tables::NetInterval;
 
 use super::args::{DirectionChoice, Listen, Net, NetCommand, Send};
+use crate::answer::{meta, show};
 use crate::exit::{Code, Failure};
-use crate::format::TextFormat;
 use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::net::{self, Folder, Rows};
 use crate::{interrupt, terminal};
 
 const CLEAR_LINE: &str = "\r\x1b[K";
-/// Columns of a result that does not go to a terminal.
-const WIDTH: usize = 100;
 
 pub fn run(args: &Net, verbosity: Verbosity) -> anyhow::Result<()> {
     match &args.command {
@@ -154,19 +153,11 @@ fn send_to(args: &Send, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(folder) = folder {
         folder.write(rows)?;
     }
-    let mut output = Output::stdout();
-    output.text(&match args.format {
-        TextFormat::Json => format!("{:#}\n", serde_json::to_value(&found)?),
-        TextFormat::Text => {
-            let report = net::report(found);
-            let target = args.against.clone().or_else(|| args.host.clone()).unwrap_or_default();
-            let version = env!("CARGO_PKG_VERSION").to_owned();
-            let meta = Meta { version, inputs: vec![target], ..Meta::default() };
-            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), true);
-            smbscope_report::text(&report, &meta, &options)
-        }
-    })?;
-    output.finish()
+    let report = net::report(found);
+    let target = args.against.clone().or_else(|| args.host.clone()).unwrap_or_default();
+    let meta = meta(&[target], None);
+    let answer = NetAnswer(RecordingAnswer { report: &report, meta: &meta });
+    show(&answer, args.format, None, true)
 }
 
 fn iperf3_target(url: &str) -> anyhow::Result<Target> {

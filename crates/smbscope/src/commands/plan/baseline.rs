@@ -10,7 +10,6 @@ mod search;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::difference::{Side, Unset};
 use smbscope_plan::baseline::effective::EffectiveValue;
@@ -18,22 +17,15 @@ use smbscope_plan::baseline::judgement::{Assessment, Judgement};
 use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::Terms;
 use smbscope_plan::baseline::write::FormerState;
-use smbscope_report::{
-    BaselinePlan, CommandBlock, TextOptions, baseline_html, baseline_json, baseline_text,
-};
+use smbscope_report::baseline::{BaselinePlan, CommandBlock};
 
 use self::inputs::Read;
 use self::search::Found;
+use crate::answer::{AnswerOptions, VERSION, names};
 use crate::commands::predict::files::read_calibration;
 use crate::exit::Failure;
-use crate::format::TextFormat;
-use crate::options::{Reading, Verbosity, input_name};
-use crate::output::Output;
+use crate::options::{Reading, Verbosity};
 use crate::pipeline::baseline as pipeline;
-use crate::terminal;
-
-/// Columns of a judgement that does not go to a terminal.
-const WIDTH: usize = 100;
 
 /// Judge a security baseline: which settings touch file serving, and what they cost.
 ///
@@ -49,6 +41,12 @@ const WIDTH: usize = 100;
 ///
 /// Nothing is changed anywhere. Only --write and --search write files.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("html", |arg| arg.conflicts_with("list")),
+    mut_arg("format", |arg| arg.help(
+        "Output format; `smbscope schema baseline` describes json [default: text; with --html no output]"
+    ))
+)]
 #[command(after_help = "\
 Examples:
   smbscope plan baseline MSFT-WS2022.PolicyRules --against current.zip
@@ -109,12 +107,9 @@ pub struct BaselineArgs {
     /// Show everything, not only what fits on a screen.
     #[arg(long)]
     pub all: bool,
-    /// Write a self-contained HTML page to this file instead of text to standard output.
-    #[arg(long, value_name = "FILE", conflicts_with = "list")]
-    pub html: Option<PathBuf>,
-    /// Output format; `smbscope schema baseline` describes json [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<TextFormat>,
+    /// Where the judgement goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions,
     /// How captures are read.
     #[command(flatten)]
     pub reading: Reading,
@@ -140,7 +135,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         return inputs::list(&after, args);
     }
     let before = Read::all(&args.against, args, &verbosity)?;
-    let html = args.html.as_deref().map(Output::file).transpose()?;
+    let destination = args.answer.open()?;
     let system = args.system.or_else(|| after.system(&verbosity));
     let against_system = args.against_system.or_else(|| before.system(&verbosity)).or(system);
     let (after_terms, before_terms) = (after.terms(), before.terms());
@@ -190,10 +185,10 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let commands = commands(&judgement, &former);
     let unread = before.unread().into_iter().chain(after.unread());
     let plan = BaselinePlan {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: names(&args.inputs),
-        against: names(&args.against),
-        recording: (!args.recording.is_empty()).then(|| names(&args.recording).join(", ")),
+        version: VERSION.to_owned(),
+        inputs: names(&args.inputs, None),
+        against: names(&args.against, None),
+        recording: (!args.recording.is_empty()).then(|| names(&args.recording, None).join(", ")),
         calibration: args.calibration.as_ref().map(|path| path.display().to_string()),
         unread: unread.collect(),
         commands,
@@ -201,30 +196,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         clock: crate::local_time::clock(false, None),
         judgement,
     };
-    if let Some(mut page) = html {
-        page.text(&baseline_html(&plan))?;
-        page.finish()?;
-    }
-    let format = match (args.format, &args.html) {
-        (None, Some(_)) => return Ok(()),
-        (format, _) => format.unwrap_or_default(),
-    };
-    let mut output = Output::stdout();
-    match format {
-        TextFormat::Text => {
-            let width = terminal::width().unwrap_or(WIDTH);
-            output.text(&baseline_text(&plan, &TextOptions::new(width, args.all)))?;
-        }
-        TextFormat::Json => {
-            let value = baseline_json(&plan).context("judgement to JSON")?;
-            output.text(&format!("{value:#}\n"))?;
-        }
-    }
-    output.finish()
-}
-
-fn names(inputs: &[String]) -> Vec<String> {
-    inputs.iter().map(|input| input_name(input, None)).collect()
+    destination.show(&plan, args.all)
 }
 
 /// The settings of a baseline that the catalogue knows, as they were read.

@@ -1,8 +1,6 @@
 //! `smbscope plan cores`: the receive work of network adapters over processors.
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -11,27 +9,18 @@ use smbscope_plan::cores::bundle::tar::is_tar;
 use smbscope_plan::cores::bundle::{
     Bundle, Files, Folder, WINDOWS_SCRIPT, collect, read, read_bytes,
 };
-use smbscope_plan::cores::commands::{Request, commands};
-use smbscope_plan::cores::findings::find;
-use smbscope_plan::cores::layout::plan;
-use smbscope_plan::cores::load::load;
-use smbscope_plan::cores::prediction::{Connection, predict};
 use smbscope_plan::cores::read::read as outputs;
-use smbscope_plan::cores::topology::{Cpu, Machine, System};
-use smbscope_plan::cores::traced;
-use smbscope_report::{CoresPlan, cores_html, cores_json, cores_text};
+use smbscope_report::cores::CoresPlan;
 use smbscope_store::source::Input;
 
 use super::{new_file, undo_path};
+use crate::answer::{AnswerOptions, VERSION};
 use crate::exit::Failure;
-use crate::format::TextFormat;
 use crate::options::{Reading, Verbosity};
 use crate::output::Output;
-use crate::pipeline::received::{Recorded, recorded};
-use crate::terminal;
+use crate::pipeline::cores::{Inputs, plan};
+use crate::pipeline::rss_inputs::{Recorded, recorded};
 
-/// Columns of a plan that does not go to a terminal.
-const WIDTH: usize = 100;
 /// The longest file with outputs that is read.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
@@ -52,6 +41,15 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// share of the packets before and after. With a trace, the load of each core before and after. One connection stays on
 /// one core, whatever the plan.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("html", |arg| arg.conflicts_with_all(["collect", "print_windows_script"]).help(
+        "Write a self-contained HTML page to this file instead of text to standard output: the machine before and \
+         after as a drawing, findings, and the commands as a checklist"
+    )),
+    mut_arg("format", |arg| arg.help(
+        "Output format; `smbscope schema cores` describes json [default: text; with --html no output]"
+    ))
+)]
 #[command(after_help = "\
 Examples:
   smbscope plan cores                                           # this machine
@@ -91,13 +89,9 @@ pub struct Cores {
     /// not replaced.
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Write a self-contained HTML page to this file instead of text to standard output: the machine before and after
-    /// as a drawing, findings, and the commands as a checklist.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["collect", "print_windows_script"])]
-    pub html: Option<PathBuf>,
-    /// Output format; `smbscope schema cores` describes json [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<TextFormat>,
+    /// Where the plan goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions,
     /// How the recording is read.
     #[command(flatten)]
     pub reading: Reading,
@@ -121,137 +115,37 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         .map(|path| path.to_string_lossy().into_owned())
         .chain(args.recording.iter().cloned())
         .collect();
-    let mut recorded = match inputs.is_empty() {
-        true => Recorded::default(),
-        false => recorded(&args.reading.open(&inputs, None)?, &verbosity)?,
+    let recorded = if inputs.is_empty() {
+        Recorded::default()
+    } else {
+        recorded(&args.reading.open(&inputs, None)?, &verbosity)?
     };
-    let trace = recorded.trace.take();
-    let Bundle { mut machine, unknown_count, .. } = match (&trace, &files[..]) {
-        (Some(trace), []) if !traces.is_empty() => {
-            Bundle { machine: traced::machine(&trace.machine), ..Bundle::default() }
+    let settings = match (&recorded.trace, &files[..], traces.first()) {
+        (Some(_), [], Some(_)) => None,
+        (None, [], Some(path)) => {
+            let path = path.display();
+            return Err(Failure::usage(format!("{path}: the trace has no processors")));
         }
-        (None, []) if !traces.is_empty() => {
-            return Err(Failure::usage(format!(
-                "{}: the trace has no processors",
-                traces[0].display()
-            )));
-        }
-        _ => machine(&files)?,
+        _ => Some(machine(&files)?),
     };
-    if let Some(trace) = trace {
-        add_trace(&mut machine, &trace.machine)?;
-        machine.received = Some(trace.received);
-    }
-    for (what, name) in [("--management", &args.management), ("--adapter", &args.adapter)] {
-        if let Some(name) = name {
-            index(&machine, name).with_context(|| what.to_owned())?;
-        }
-    }
-    let layout = plan(&machine);
-    let request = Request {
+    let made = plan(Inputs {
+        settings,
+        recorded,
         management: args.management.clone(),
-        flow_entries: machine.flow_entries,
-        flow_counts: machine
-            .cards
-            .iter()
-            .filter(|card| !card.rss.flows.is_empty())
-            .map(|card| (card.name.clone(), card.rss.flows.clone()))
-            .collect(),
+        adapter: args.adapter.clone(),
+        places_connections: !args.recording.is_empty(),
+    })?;
+    let plan = CoresPlan {
+        version: VERSION.to_owned(),
+        inputs: args.machine.iter().map(|path| path.display().to_string()).collect(),
+        ..made
     };
-    let commands = commands(&machine, &layout, &request);
-    let mut plan = CoresPlan {
-        findings: find(&machine),
-        machine,
-        layout,
-        commands,
-        prediction: None,
-        load: None,
-        unknown_lines: unknown_count,
-    };
-    // A trace without packets has no connections, which is not a fault.
-    let is_trace_only = recorded.connections.is_empty() && plan.machine.received.is_some();
-    if !args.recording.is_empty() && !is_trace_only {
-        let card = match (&args.adapter, &plan.machine.cards[..]) {
-            (Some(name), _) => index(&plan.machine, name)?,
-            (None, [_]) => 0,
-            (None, cards) => {
-                let names: Vec<_> = cards.iter().map(|card| card.name.as_str()).collect();
-                return Err(Failure::usage(format!(
-                    "--recording: which adapter did its connections use? Give --adapter: {}",
-                    names.join(", ")
-                )));
-            }
-        };
-        let received = &recorded.connections;
-        let connections: Vec<_> =
-            received.iter().filter_map(|row| received_on(row, card)).collect();
-        let mut prediction = predict(&plan.machine, &plan.layout, &connections);
-        prediction.ignored += (received.len() - connections.len()) as u64 + recorded.beyond_limit;
-        plan.prediction = Some(prediction);
-    }
-    if let Some(received) = &plan.machine.received {
-        plan.load = load(&plan.machine, &plan.layout, received, plan.prediction.as_ref());
-    }
-    let html = args.html.as_deref().map(Output::file).transpose()?;
+    let destination = args.answer.open()?;
     if let Some(path) = &args.script {
         new_file(&undo_path(path), plan.commands.undo_script().as_bytes())?;
         new_file(path, plan.commands.apply_script().as_bytes())?;
     }
-    if let Some(mut output) = html {
-        let names: Vec<_> = args.machine.iter().map(|path| path.display().to_string()).collect();
-        output.text(&cores_html(&plan, &names, env!("CARGO_PKG_VERSION")))?;
-        output.finish()?;
-    }
-    let format = match (args.format, &args.html) {
-        (None, Some(_)) => return Ok(()),
-        (format, _) => format.unwrap_or_default(),
-    };
-    let mut output = Output::stdout();
-    match format {
-        TextFormat::Text => {
-            let bold = output.style(anstyle::Style::new().bold());
-            let (begin, end) = (bold.0.to_string(), bold.1.to_string());
-            let width = terminal::width().unwrap_or(WIDTH);
-            output.text(&cores_text(&plan, width, (&begin, &end)))?;
-        }
-        TextFormat::Json => {
-            let value = cores_json(&plan).context("plan to JSON")?;
-            output.text(&format!("{value:#}\n"))?;
-        }
-    }
-    output.finish()
-}
-
-/// Takes processors of a trace where the settings have none. Load of another machine would be wrong on this one.
-fn add_trace(machine: &mut Machine, trace: &traced::Trace) -> anyhow::Result<()> {
-    let name = |system| match system {
-        System::Linux => "Linux",
-        System::Windows => "Windows",
-    };
-    let has_settings = !machine.cpus.is_empty() || !machine.cards.is_empty();
-    if has_settings && machine.system != trace.system {
-        return Err(Failure::usage(format!(
-            "the trace is of {}, and the settings are of {}: give those of the same machine",
-            name(trace.system),
-            name(machine.system)
-        )));
-    }
-    let of_trace = traced::machine(trace);
-    if machine.cpus.is_empty() {
-        machine.cpus = of_trace.cpus;
-        machine.assumptions.extend(of_trace.assumptions);
-        return Ok(());
-    }
-    let known: BTreeSet<_> = machine.cpus.iter().map(|cpu| (cpu.group, cpu.number)).collect();
-    let is_other = |cpu: &&Cpu| !known.contains(&(cpu.group, cpu.number));
-    let others = of_trace.cpus.iter().filter(is_other).count();
-    if others > 0 {
-        machine.assumptions.push(format!(
-            "The trace is of the same machine, although it has processors that the settings do not list ({others} of {})",
-            of_trace.cpus.len()
-        ));
-    }
-    Ok(())
+    destination.show(&plan, true)
 }
 
 /// Whether a file is a trace of processors, or a recording with one.
@@ -263,20 +157,6 @@ fn is_trace(path: &Path) -> bool {
             .is_some_and(|manifest| manifest.rows(smbscope_store::Table::Cpus.name()) > 0),
         _ => false,
     }
-}
-
-/// A recorded connection as the hash of the adapter sees it. What RDMA and QUIC carry is not spread by TCP ports: `None`.
-fn received_on(row: &smbscope_tables::tables::Connection, card: usize) -> Option<Connection> {
-    row.transport.as_deref().is_none_or(|name| name == "tcp").then_some(())?;
-    Some(Connection {
-        card,
-        client: row.client.parse::<IpAddr>().ok()?,
-        client_port: u16::try_from(row.client_port).ok()?,
-        server: row.server.parse::<IpAddr>().ok()?,
-        server_port: u16::try_from(row.server_port).ok()?,
-        bytes: row.bytes_to_server,
-        packets: row.packets_to_server,
-    })
 }
 
 /// This machine, or the one that the inputs describe.
@@ -335,42 +215,9 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn index(machine: &Machine, name: &str) -> anyhow::Result<usize> {
-    machine.cards.iter().position(|card| card.name == name).ok_or_else(|| {
-        let names: Vec<_> = machine.cards.iter().map(|card| card.name.as_str()).collect();
-        Failure::usage(format!(
-            "{name}: the machine has no such adapter; it has {}",
-            names.join(", ")
-        ))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn connections_of_rdma_and_quic_are_not_placed() {
-        let row = |transport: Option<&str>| smbscope_tables::tables::Connection {
-            transport: transport.map(Into::into),
-            client: "10.0.0.1".into(),
-            client_port: 50_000,
-            server: "10.0.0.2".into(),
-            server_port: 445,
-            ..Default::default()
-        };
-        for (transport, is_placed) in [
-            (None, true),
-            (Some("tcp"), true),
-            (Some("roce"), false),
-            (Some("iwarp"), false),
-            (Some("quic"), false),
-        ] {
-            assert_eq!(received_on(&row(transport), 0).is_some(), is_placed, "{transport:?}");
-        }
-        let named = smbscope_tables::tables::Connection { client: "a name".into(), ..row(None) };
-        assert_eq!(received_on(&named, 0), None);
-    }
 
     #[test]
     fn the_undo_is_next_to_the_script() {

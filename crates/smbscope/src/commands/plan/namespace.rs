@@ -10,7 +10,6 @@ mod rewrite;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Subcommand;
 use smbscope_plan::namespace::check::{
     Checked, Context, Cutover, Evidence, Finding, Severity, check,
@@ -18,20 +17,15 @@ use smbscope_plan::namespace::check::{
 use smbscope_plan::namespace::difference::{difference, text};
 use smbscope_plan::namespace::read::Reading;
 use smbscope_plan::namespace::referral::ReferralRow;
-use smbscope_report::{
-    FindingSeverity, NamespaceFinding, NamespacePlan, TextOptions, namespace_html, namespace_json,
-    namespace_text,
-};
+use smbscope_report::namespace::{FindingSeverity, NamespaceFinding, NamespacePlan};
 
+use crate::answer::{AnswerOptions, VERSION};
 use crate::exit::Failure;
 use crate::format::TextFormat;
 use crate::options::{Reading as CaptureReading, Verbosity, duration, input_name};
 use crate::output::Output;
 use crate::pipeline::namespace as pipeline;
-use crate::terminal;
 
-/// Columns of a plan that does not go to a terminal.
-const WIDTH: usize = 100;
 /// Places of a finding that are listed, without --all.
 const PLACES: usize = 3;
 
@@ -114,14 +108,18 @@ pub struct CheckArgs {
 
 /// Where the answer goes.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(
+    mut_arg("html", |arg| arg.help(
+        "Write a self-contained HTML page to this file instead of text to standard output: the namespace as a \
+         drawing, the plan as a checklist"
+    )),
+    mut_arg("format", |arg| arg.help(
+        "Output format; `smbscope schema namespace` describes json [default: text; with --html no output]"
+    ))
+)]
 pub struct Shown {
-    /// Write a self-contained HTML page to this file instead of text to standard output: the namespace as a drawing, the
-    /// plan as a checklist.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Output format; `smbscope schema namespace` describes json [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<TextFormat>,
+    #[command(flatten)]
+    pub answer: AnswerOptions,
 }
 
 /// Runs `smbscope plan namespace`.
@@ -154,7 +152,7 @@ fn check_or_compare(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<()
     let checked = check(&reading, &context);
     let plan = NamespacePlan {
         namespace: reading.namespaces.first().map(|one| one.namespace.clone()),
-        findings: findings(&checked, args.all || args.shown.html.is_some()),
+        findings: findings(&checked, args.all || args.shown.answer.html.is_some()),
         ..plan_of(&args.inputs)
     };
     show(&plan, &args.shown)
@@ -182,7 +180,7 @@ fn compare(
     let (before, after) = (inputs::only(&other)?, inputs::only(reading)?);
     let changes = difference(before, after);
     let mut output = Output::stdout();
-    output.text(&match args.shown.format {
+    output.text(&match args.shown.answer.format {
         Some(TextFormat::Json) => format!("{:#}\n", serde_json::to_value(&changes)?),
         _ if changes.is_empty() => "no difference\n".to_owned(),
         _ => text(&changes),
@@ -199,7 +197,7 @@ fn plan_of(inputs: &[PathBuf]) -> NamespacePlan {
     let names = inputs.iter().map(|path| input_name(&path.display().to_string(), None));
     NamespacePlan {
         inputs: names.collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         clock: crate::local_time::clock(false, Some(now_ns())),
         ..NamespacePlan::default()
     }
@@ -211,25 +209,7 @@ fn now_ns() -> i64 {
 }
 
 fn show(plan: &NamespacePlan, shown: &Shown) -> anyhow::Result<()> {
-    if let Some(path) = &shown.html {
-        let mut page = Output::file(path)?;
-        page.text(&namespace_html(plan))?;
-        page.finish()?;
-    }
-    let format = match (shown.format, &shown.html) {
-        (None, Some(_)) => return Ok(()),
-        (format, _) => format.unwrap_or_default(),
-    };
-    let mut output = Output::stdout();
-    output.text(&match format {
-        TextFormat::Text => {
-            namespace_text(plan, &TextOptions::new(terminal::width().unwrap_or(WIDTH), true))
-        }
-        TextFormat::Json => {
-            format!("{:#}\n", namespace_json(plan).context("plan to JSON")?)
-        }
-    })?;
-    output.finish()
+    shown.answer.open()?.show(plan, true)
 }
 
 /// Findings in words, with their places.

@@ -10,21 +10,15 @@ use smbscope_analysis::replication::forecast::{LineForecast, Questions};
 use smbscope_analysis::replication::goal::Goal;
 use smbscope_plan::replication::checks::{Check, Facts, checks};
 use smbscope_plan::replication::html::{HtmlTables, tables};
-use smbscope_report::{
-    ReplicationPlan, TextOptions, replication_html, replication_json, replication_text,
-};
+use smbscope_report::replication::ReplicationPlan;
 use smbscope_tables::quantity::{parse_distance, parse_rate};
 
+use crate::answer::{AnswerOptions, VERSION, names};
 use crate::exit::Failure;
 use crate::filter_options::{FilterOptions, refuse_nothing};
-use crate::format::TextFormat;
-use crate::options::{Anonymize, Reading, Verbosity, duration, input_name, size};
-use crate::output::Output;
+use crate::options::{Anonymize, Reading, Verbosity, duration, size};
 use crate::pipeline::replication::{Request, plan};
-use crate::terminal;
 
-/// Columns of a plan that does not go to a terminal.
-const WIDTH: usize = 100;
 /// Links in one plan: each is replayed three times.
 const LINES_MAX: usize = 12;
 /// The longest report of Test-SRTopology that is read.
@@ -90,12 +84,9 @@ pub struct ReplicationArgs {
     /// A report of Test-SRTopology (HTML), whose tables are shown.
     #[arg(long, value_name = "FILE")]
     pub test_report: Option<PathBuf>,
-    /// Write a self-contained HTML page to this file instead of text to standard output.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Output format [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<TextFormat>,
+    /// Where the plan goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions,
     /// Which operations of the recordings count.
     #[command(flatten)]
     pub filter: FilterOptions,
@@ -123,15 +114,14 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         interval_ns: args.interval.map(ns).transpose()?,
     };
     let request = Request { lines, questions, goal: args.goal.clone() };
-    // A file that cannot be written should fail before the work.
-    let page = args.html.as_deref().map(Output::file).transpose()?;
+    let destination = args.answer.open()?;
     let forecast = plan(&mut source, &request, &verbosity);
     // That the filter leaves nothing explains most errors.
     refuse_nothing(&source)?;
     let forecast = forecast?;
     let plan = ReplicationPlan {
-        inputs: args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref())).collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: names(&args.inputs, tokenizer.as_ref()),
+        version: VERSION.to_owned(),
         clock: crate::local_time::clock(false, forecast.start_ns),
         checks: forecast
             .lines
@@ -142,26 +132,7 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         forecast,
         test_report,
     };
-    if let Some(mut page) = page {
-        page.text(&replication_html(&plan))?;
-        page.finish()?;
-    }
-    let format = match (args.format, &args.html) {
-        (None, Some(_)) => return Ok(()),
-        (format, _) => format.unwrap_or_default(),
-    };
-    let mut output = Output::stdout();
-    match format {
-        TextFormat::Text => {
-            let options = TextOptions::new(terminal::width().unwrap_or(WIDTH), true);
-            output.text(&replication_text(&plan, &options))?;
-        }
-        TextFormat::Json => {
-            let value = replication_json(&plan).context("plan to JSON")?;
-            output.text(&format!("{value:#}\n"))?;
-        }
-    }
-    output.finish()
+    destination.show(&plan, true)
 }
 
 /// Each round trip with each rate, and the measured links.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use smbscope_analysis::predict::changes::Change;
 
 use super::files;
+use crate::answer::AnswerOptions;
 use crate::filter_options::FilterOptions;
 use crate::format::{RowFormat, TextFormat};
 use crate::options::{Anonymize, Reading};
@@ -32,7 +33,12 @@ use crate::pipeline::forecast::Request;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     subcommand_help_heading = "Instead of a prediction",
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    mut_arg("html", |arg| arg.conflicts_with_all(["detail", "list"])),
+    mut_arg("format", |arg| arg.help(
+        "Output format; json is one object per line: what it describes, seconds before and after, and \
+         their parts [default: text; with --html no output]"
+    ))
 )]
 #[command(after_help = "\
 Examples:
@@ -71,16 +77,9 @@ pub struct Predict {
     /// List the changes that can be predicted.
     #[arg(long, conflicts_with_all = ["inputs", "profile", "changes"])]
     pub list: bool,
-    /// Write a self-contained HTML page to this file instead of text to standard output.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["detail", "list"])]
-    pub html: Option<PathBuf>,
-    /// Output format; json is one object per line: what it describes, seconds before and after, and
-    /// their parts [default: text; with --html no output].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<RowFormat>,
-    /// Write to this file instead of standard output.
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    /// Where the prediction goes.
+    #[command(flatten)]
+    pub answer: AnswerOptions<RowFormat>,
     /// Which operations of the recordings are replayed.
     #[command(flatten)]
     pub filter: FilterOptions,

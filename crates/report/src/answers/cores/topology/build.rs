@@ -147,6 +147,7 @@ fn decimal(bits_per_second: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::TextOptions;
 
     fn machine(cpus: u32) -> Machine {
         let cpu = |number| Cpu {
@@ -161,8 +162,10 @@ mod tests {
     }
 
     fn texts(board: &TopologyDrawing) -> (String, String) {
-        let mut text =
-            crate::answers::cores::Lines { text: String::new(), width: 100, bold: ("", "") };
+        let mut text = crate::answers::cores::Lines {
+            text: String::new(),
+            options: TextOptions::new(100, true),
+        };
         crate::answers::cores::topology::text::machine(&mut text, board);
         let mut page = String::new();
         crate::answers::cores::topology::svg::write(&mut page, board);

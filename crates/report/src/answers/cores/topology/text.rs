@@ -19,7 +19,7 @@ const CPUS_LISTED: usize = 16;
 const CPUS_IN_RANGE: usize = 6;
 
 /// Draws sockets, nodes, cores and threads.
-pub(crate) fn machine(text: &mut Lines<'_>, board: &TopologyDrawing) {
+pub(crate) fn machine(text: &mut Lines, board: &TopologyDrawing) {
     // A node can have several sockets, which virtual machines have by the dozen.
     let nodes = || board.sockets.iter().flat_map(|socket| &socket.nodes);
     let mut numbers: Vec<u32> = nodes().map(|node| node.number).collect();
@@ -59,13 +59,7 @@ pub(crate) fn machine(text: &mut Lines<'_>, board: &TopologyDrawing) {
     legend(text, board);
 }
 
-fn rows(
-    text: &mut Lines<'_>,
-    cores: &[&Core],
-    threads: usize,
-    width: usize,
-    board: &TopologyDrawing,
-) {
+fn rows(text: &mut Lines, cores: &[&Core], threads: usize, width: usize, board: &TopologyDrawing) {
     for place in 0..threads {
         let of_row: Vec<Option<&Thread>> =
             cores.iter().map(|core| core.threads.get(place)).collect();
@@ -97,7 +91,7 @@ fn rows(
     }
 }
 
-fn draw(text: &mut Lines<'_>, label: &str, now: &String, planned: &str, width: usize) {
+fn draw(text: &mut Lines, label: &str, now: &String, planned: &str, width: usize) {
     text.drawn(format!("  {label:<LABEL$}  {now:<width$}   {planned}").trim_end());
 }
 
@@ -113,7 +107,7 @@ fn mark(thread: &Thread, when: usize, board: &TopologyDrawing) -> char {
 }
 
 /// What the marks mean that are not an adapter's.
-fn legend(text: &mut Lines<'_>, board: &TopologyDrawing) {
+fn legend(text: &mut Lines, board: &TopologyDrawing) {
     let meanings = [
         ('·', "receives nothing"),
         ('*', "several adapters"),

@@ -7,7 +7,7 @@ use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::{
     FormerState, Unwritten, Written, lgpo, powershell, registry_pol, security_template, smb_conf,
 };
-use smbscope_report::CommandBlock;
+use smbscope_report::baseline::CommandBlock;
 
 use super::super::{new_file, undo_path};
 use crate::exit::Failure;

@@ -8,7 +8,7 @@ use serde_json::json;
 use smbscope_plan::baseline::bisect::{Candidate, Change, Outcome, Speed, State, Step};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
-use smbscope_report::{CommandBlock, SearchPlan};
+use smbscope_report::baseline::{CommandBlock, SearchPlan};
 
 use super::super::{new_file, replace_file};
 use super::{BaselineArgs, bad, files};
@@ -88,7 +88,7 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
     }
     let plan = found.into_plan();
     let mut output = Output::stdout();
-    let text = match args.format.unwrap_or_default() {
+    let text = match args.answer.format.unwrap_or_default() {
         TextFormat::Text => text(&plan),
         TextFormat::Json => format!("{:#}\n", value(&plan)),
     };

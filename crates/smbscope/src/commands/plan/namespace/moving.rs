@@ -11,6 +11,7 @@ use smbscope_plan::namespace::model::{ClientCache, Kind};
 use smbscope_plan::namespace::progress::{FILE_BYTES_MAX, Progress};
 use smbscope_plan::namespace::read;
 use smbscope_plan::namespace::stages::{Move, StageId, plan};
+use smbscope_report::namespace::NamespacePlan;
 
 use super::super::{new_file, replace_file};
 use super::{Shown, bad, inputs, now_ns, pipeline, plan_of, recorded, show};
@@ -127,7 +128,7 @@ pub(super) fn migrate(args: &MigrateArgs, verbosity: Verbosity) -> anyhow::Resul
     if let Some(path) = &args.state {
         new_file(path, progress.to_json().context("state to JSON")?.as_bytes())?;
     }
-    let plan = smbscope_report::NamespacePlan {
+    let plan = NamespacePlan {
         namespace: Some(namespace.clone()),
         plan: Some(moved),
         progress: args.state.is_some().then_some(progress),
@@ -235,11 +236,8 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
         write_state(path, &progress)?;
     }
     let is_go = verdict.is_go;
-    let plan = smbscope_report::NamespacePlan {
-        progress: Some(progress),
-        verdicts: vec![verdict],
-        ..plan_of(&args.cache)
-    };
+    let plan =
+        NamespacePlan { progress: Some(progress), verdicts: vec![verdict], ..plan_of(&args.cache) };
     show(&plan, &args.shown)?;
     match is_go {
         true => Ok(()),
@@ -300,7 +298,7 @@ pub(super) fn status(args: &StatusArgs, _verbosity: Verbosity) -> anyhow::Result
         result.map_err(|refusal| Failure::usage(refusal.to_string()))?;
         write_state(&args.state, &progress)?;
     }
-    let plan = smbscope_report::NamespacePlan { progress: Some(progress), ..plan_of(&[]) };
+    let plan = NamespacePlan { progress: Some(progress), ..plan_of(&[]) };
     show(&plan, &args.shown)
 }
 
