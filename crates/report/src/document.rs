@@ -165,6 +165,49 @@ pub(crate) struct Column<'a, T> {
     value: Box<dyn Fn(&T) -> Cell + 'a>,
 }
 
+/// Functions that look up a field in the `FIELDS` of their module, for the names that an answer needs.
+macro_rules! by_field {
+    (@ column) => {
+        pub(crate) fn column<'a, T>(
+            object: &str,
+            name: &str,
+            rank: u8,
+            value: impl Fn(&T) -> $crate::document::Cell + 'a,
+        ) -> $crate::document::Column<'a, T> {
+            FIELDS.column(object, name, rank, value)
+        }
+    };
+    (@ distribution) => {
+        pub(crate) fn distribution<'a, T: 'a>(
+            object: &str,
+            name: &str,
+            ranks: [u8; 5],
+            value: impl Fn(&T) -> &smbscope_analysis::summary::Distribution + Copy + 'a,
+        ) -> Vec<$crate::document::Column<'a, T>> {
+            FIELDS.distribution(object, name, ranks, value)
+        }
+    };
+    (@ fact) => {
+        pub(crate) fn fact(
+            object: &str,
+            name: &str,
+            value: $crate::document::Cell,
+        ) -> $crate::document::Fact {
+            FIELDS.fact(object, name, value)
+        }
+    };
+    (@ field) => {
+        pub(crate) fn field(object: &str, name: &str) -> &'static $crate::value::fields::Field {
+            FIELDS.field(object, name)
+        }
+    };
+    ($($name:ident)*) => {
+        $(by_field! { @ $name })*
+    };
+}
+
+pub(crate) use by_field;
+
 impl Fields {
     /// A column of a field.
     pub(crate) fn column<'a, T>(

@@ -11,7 +11,7 @@ mod words;
 use serde_json::Value;
 use smbscope_plan::baseline::judgement::Judgement;
 
-use crate::answers::baseline::fields::FIELDS;
+use crate::answers::baseline::fields::column;
 use crate::document::{
     Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, TextOptions,
 };
@@ -225,19 +225,14 @@ fn changes(judgement: &Judgement) -> Section {
     let difference = &judgement.difference;
     let of = "baseline_change";
     let columns = vec![
-        FIELDS
-            .column(of, "id", 0, |row: &words::ChangeRow| Cell::Text(row.id.clone()))
-            .titled("Setting"),
-        FIELDS
-            .column(of, "setting", 2, |row: &words::ChangeRow| Cell::Text(row.setting.clone()))
+        column(of, "id", 0, |row: &words::ChangeRow| Cell::Text(row.id.clone())).titled("Setting"),
+        column(of, "setting", 2, |row: &words::ChangeRow| Cell::Text(row.setting.clone()))
             .titled("Meaning"),
-        FIELDS.column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
-        FIELDS.column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
-        FIELDS.column(of, "security", 1, |row: &words::ChangeRow| {
-            Cell::Text(row.security.to_owned())
-        }),
+        column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
+        column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
+        column(of, "security", 1, |row: &words::ChangeRow| Cell::Text(row.security.to_owned())),
         Column::new(heading("Place", false, 3), |row: &words::ChangeRow| Cell::text(&row.place)),
-        FIELDS.column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
+        column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
     ];
     let rows: Vec<_> = difference.changes.iter().map(words::change).collect();
     let mut table = Table::new("What changes for file serving", "", &rows, columns);
@@ -259,12 +254,12 @@ fn other_changes(judgement: &Judgement) -> Option<Block> {
     let count = rows.len() as u64;
     let of = "baseline_other_change";
     let columns = vec![
-        FIELDS.column(of, "place", 0, |row: &words::OtherRow| Cell::Text(row.place.clone())),
-        FIELDS.column(of, "from", 0, |row: &words::OtherRow| Cell::Text(row.from.clone())),
-        FIELDS.column(of, "to", 0, |row: &words::OtherRow| Cell::Text(row.to.clone())),
-        FIELDS.column(of, "policy", 1, |row: &words::OtherRow| Cell::text(&row.policy)),
-        FIELDS.column(of, "explain", 3, |row: &words::OtherRow| Cell::text(&row.explain)),
-        FIELDS.column(of, "origin", 2, |row: &words::OtherRow| Cell::Text(row.origin.clone())),
+        column(of, "place", 0, |row: &words::OtherRow| Cell::Text(row.place.clone())),
+        column(of, "from", 0, |row: &words::OtherRow| Cell::Text(row.from.clone())),
+        column(of, "to", 0, |row: &words::OtherRow| Cell::Text(row.to.clone())),
+        column(of, "policy", 1, |row: &words::OtherRow| Cell::text(&row.policy)),
+        column(of, "explain", 3, |row: &words::OtherRow| Cell::text(&row.explain)),
+        column(of, "origin", 2, |row: &words::OtherRow| Cell::Text(row.origin.clone())),
     ];
     let mut table = Table::new("Other settings that change", "", &rows, columns);
     (table.in_text, table.in_page) = (OTHERS_SHOWN, OTHERS_SHOWN);

@@ -23,7 +23,7 @@ use smbscope_analysis::processors::{
 };
 pub(crate) use waiting::cpu_appendix;
 
-use crate::answers::cpu::fields::FIELDS;
+use crate::answers::cpu::fields::{column, distribution};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Cell, Document, Section, Table};
 use crate::render::Answer;
@@ -118,8 +118,7 @@ fn share(share: Option<f64>) -> Cell {
 fn processors(report: &Report) -> Section {
     let of = "processor";
     let rows = &report.processors;
-    let mut columns =
-        vec![FIELDS.column(of, "cpu", 0, |row: &Processor| Cell::Text(row.cpu.to_string()))];
+    let mut columns = vec![column(of, "cpu", 0, |row: &Processor| Cell::Text(row.cpu.to_string()))];
     type Number = fn(&Processor) -> Option<u64>;
     let places: [(&str, Number); 4] = [
         ("node", |row| row.node),
@@ -129,19 +128,14 @@ fn processors(report: &Report) -> Section {
     ];
     for (name, value) in places {
         if rows.iter().any(|row| value(row).is_some()) {
-            columns
-                .push(FIELDS.column(of, name, 2, move |row: &Processor| Cell::count(value(row))));
+            columns.push(column(of, name, 2, move |row: &Processor| Cell::count(value(row))));
         }
     }
-    columns
-        .push(FIELDS.column(of, "deferred_share", 0, |row: &Processor| share(row.deferred_share)));
-    columns.push(
-        FIELDS.column(of, "interrupt_share", 0, |row: &Processor| share(row.interrupt_share)),
-    );
+    columns.push(column(of, "deferred_share", 0, |row: &Processor| share(row.deferred_share)));
+    columns.push(column(of, "interrupt_share", 0, |row: &Processor| share(row.interrupt_share)));
     if rows.iter().any(|row| row.idle_ns.is_some()) {
-        columns
-            .push(FIELDS.column(of, "thread_share", 0, |row: &Processor| share(row.thread_share)));
-        columns.push(FIELDS.column(of, "idle_share", 0, |row: &Processor| share(row.idle_share)));
+        columns.push(column(of, "thread_share", 0, |row: &Processor| share(row.thread_share)));
+        columns.push(column(of, "idle_share", 0, |row: &Processor| share(row.idle_share)));
     }
     if rows.iter().any(|row| row.sampled.is_some()) {
         type Share = fn(&SampledShares) -> Option<f64>;
@@ -166,22 +160,16 @@ fn processors(report: &Report) -> Section {
                 continue;
             }
             let by_samples = move |row: &Processor| share(row.sampled.as_ref().and_then(value));
-            columns.push(
-                FIELDS.column("sampled_shares", name, rank, by_samples).grouped("By samples"),
-            );
+            columns.push(column("sampled_shares", name, rank, by_samples).grouped("By samples"));
         }
     }
     if report.recorded.any() {
-        columns.push(
-            FIELDS.column(of, "deferred_ns", 1, |row: &Processor| Cell::duration(row.deferred_ns)),
-        );
-        columns.push(
-            FIELDS
-                .column(of, "interrupt_ns", 1, |row: &Processor| Cell::duration(row.interrupt_ns)),
-        );
-        columns.push(
-            FIELDS.column(of, "interrupts", 2, |row: &Processor| Cell::count(row.interrupts)),
-        );
+        columns
+            .push(column(of, "deferred_ns", 1, |row: &Processor| Cell::duration(row.deferred_ns)));
+        columns.push(column(of, "interrupt_ns", 1, |row: &Processor| {
+            Cell::duration(row.interrupt_ns)
+        }));
+        columns.push(column(of, "interrupts", 2, |row: &Processor| Cell::count(row.interrupts)));
     }
     let times = Table::new("The time of each CPU", "", rows, columns);
     let times = times.cut(2 * IN_TEXT, IN_PAGE, "SELECT * FROM cpus");
@@ -209,10 +197,9 @@ fn samples(rows: &[Processor]) -> Table {
         ("interrupt", |row| row.samples.interrupt),
         ("idle", |row| row.samples.idle),
     ];
-    let cpu =
-        FIELDS.column("processor", "cpu", 0, |row: &Processor| Cell::Text(row.cpu.to_string()));
+    let cpu = column("processor", "cpu", 0, |row: &Processor| Cell::Text(row.cpu.to_string()));
     let kinds = kinds.map(|(name, value)| {
-        FIELDS.column("sample_counts", name, 1, move |row: &Processor| Cell::some(value(row)))
+        column("sample_counts", name, 1, move |row: &Processor| Cell::some(value(row)))
     });
     let columns = std::iter::once(cpu).chain(kinds).collect();
     Table::new("What samples hit", "", rows, columns).cut(
@@ -226,55 +213,42 @@ fn interrupts(report: &Report) -> Section {
     let of = "interrupt_group";
     let rows = &report.interrupts;
     let mut columns = vec![
-        FIELDS.column(of, "kind", 0, |row: &InterruptGroup| Cell::Code(row.kind.clone())),
-        FIELDS.column(of, "name", 0, |row: &InterruptGroup| Cell::text(&row.name)),
-        FIELDS
-            .column(of, "exclusive_ns", 0, |row: &InterruptGroup| Cell::Duration(row.exclusive_ns)),
-        FIELDS.column(of, "share", 2, |row: &InterruptGroup| share(row.share)),
-        FIELDS.column(of, "count", 0, |row: &InterruptGroup| Cell::Count(row.count)),
+        column(of, "kind", 0, |row: &InterruptGroup| Cell::Code(row.kind.clone())),
+        column(of, "name", 0, |row: &InterruptGroup| Cell::text(&row.name)),
+        column(of, "exclusive_ns", 0, |row: &InterruptGroup| Cell::Duration(row.exclusive_ns)),
+        column(of, "share", 2, |row: &InterruptGroup| share(row.share)),
+        column(of, "count", 0, |row: &InterruptGroup| Cell::Count(row.count)),
     ];
-    let mean = FIELDS.column("distribution", "mean_ns", 0, |row: &InterruptGroup| {
+    let mean = column("distribution", "mean_ns", 0, |row: &InterruptGroup| {
         Cell::duration(row.duration.mean_ns)
     });
     columns.push(mean.grouped("Duration"));
     // Their number is that of the runs.
     columns.extend(
-        FIELDS
-            .distribution(of, "duration", [3, 1, 2, 0, 0], |row: &InterruptGroup| &row.duration)
+        distribution(of, "duration", [3, 1, 2, 0, 0], |row: &InterruptGroup| &row.duration)
             .into_iter()
             .skip(1),
     );
-    columns.push(
-        FIELDS.column(of, "over_limit", 0, |row: &InterruptGroup| Cell::some(row.over_limit)),
-    );
-    columns.push(FIELDS.column(
-        of,
-        "over_limit_ns",
-        1,
-        |row: &InterruptGroup| match row.over_limit {
-            0 => Cell::Empty,
-            _ => Cell::Duration(row.over_limit_ns),
-        },
-    ));
+    columns.push(column(of, "over_limit", 0, |row: &InterruptGroup| Cell::some(row.over_limit)));
+    columns.push(column(of, "over_limit_ns", 1, |row: &InterruptGroup| match row.over_limit {
+        0 => Cell::Empty,
+        _ => Cell::Duration(row.over_limit_ns),
+    }));
     if rows.iter().any(|row| row.work.is_some()) {
-        columns.push(FIELDS.column(of, "work", 1, |row: &InterruptGroup| Cell::count(row.work)));
+        columns.push(column(of, "work", 1, |row: &InterruptGroup| Cell::count(row.work)));
     }
-    columns.push(FIELDS.column(of, "cpus", 0, |row: &InterruptGroup| Cell::Text(cpus_of(row))));
+    columns.push(column(of, "cpus", 0, |row: &InterruptGroup| Cell::Text(cpus_of(row))));
     let table = Table::new("Durations by name", "", rows, columns);
     let table = table.cut(IN_TEXT, IN_PAGE, "SELECT * FROM interrupts ORDER BY duration_ns DESC");
     let mut blocks = vec![Block::Table(table)];
     let delayed: Vec<_> = rows.iter().filter(|row| row.delay.n > 0).cloned().collect();
     if !delayed.is_empty() {
         let mut columns = vec![
-            FIELDS.column(of, "kind", 0, |row: &InterruptGroup| Cell::Code(row.kind.clone())),
-            FIELDS.column(of, "name", 0, |row: &InterruptGroup| Cell::text(&row.name)),
+            column(of, "kind", 0, |row: &InterruptGroup| Cell::Code(row.kind.clone())),
+            column(of, "name", 0, |row: &InterruptGroup| Cell::text(&row.name)),
         ];
-        columns.extend(FIELDS.distribution(
-            of,
-            "delay",
-            [0, 0, 0, 0, 0],
-            |row: &InterruptGroup| &row.delay,
-        ));
+        columns
+            .extend(distribution(of, "delay", [0, 0, 0, 0, 0], |row: &InterruptGroup| &row.delay));
         let table = Table::new("From the request to the beginning", "", &delayed, columns);
         let sql = "SELECT * FROM interrupts ORDER BY delay_ns DESC NULLS LAST";
         blocks.push(Block::Table(table.cut(IN_TEXT, IN_PAGE, sql)));
@@ -298,21 +272,21 @@ fn interrupts(report: &Report) -> Section {
 fn devices(report: &Report) -> Section {
     let of = "device";
     let columns = vec![
-        FIELDS.column(of, "device", 0, |row: &Device| Cell::Code(row.device.clone())),
-        FIELDS.column(of, "count", 0, |row: &Device| Cell::Count(row.count)),
-        FIELDS.column(of, "exclusive_ns", 1, |row: &Device| Cell::Duration(row.exclusive_ns)),
-        FIELDS.column(of, "work", 1, |row: &Device| Cell::count(row.work)),
-        FIELDS.column(of, "queues", 1, |row: &Device| Cell::some(row.queues)),
-        FIELDS.column(of, "busiest_share", 0, |row: &Device| Cell::Share(row.busiest_share)),
-        FIELDS.column(of, "nodes", 1, |row: &Device| match row.nodes.as_slice() {
+        column(of, "device", 0, |row: &Device| Cell::Code(row.device.clone())),
+        column(of, "count", 0, |row: &Device| Cell::Count(row.count)),
+        column(of, "exclusive_ns", 1, |row: &Device| Cell::Duration(row.exclusive_ns)),
+        column(of, "work", 1, |row: &Device| Cell::count(row.work)),
+        column(of, "queues", 1, |row: &Device| Cell::some(row.queues)),
+        column(of, "busiest_share", 0, |row: &Device| Cell::Share(row.busiest_share)),
+        column(of, "nodes", 1, |row: &Device| match row.nodes.as_slice() {
             [] => Cell::Empty,
             nodes => Cell::Text(cpu_list(nodes)),
         }),
-        FIELDS.column(of, "own_node", 2, |row: &Device| Cell::count(row.own_node)),
-        FIELDS.column(of, "remote_ns", 2, |row: &Device| {
+        column(of, "own_node", 2, |row: &Device| Cell::count(row.own_node)),
+        column(of, "remote_ns", 2, |row: &Device| {
             Cell::duration(Some(row.remote_ns).filter(|ns| *ns > 0))
         }),
-        FIELDS.column(of, "cpus", 0, |row: &Device| {
+        column(of, "cpus", 0, |row: &Device| {
             let cpus: Vec<_> = row.cpus.iter().map(|one| one.cpu).collect();
             Cell::Text(cpu_list(&cpus))
         }),
@@ -330,11 +304,11 @@ fn devices(report: &Report) -> Section {
 fn idle(power: &PowerReport) -> Section {
     let of = "idle_state";
     let columns = vec![
-        FIELDS.column(of, "state", 0, |row: &IdleState| Cell::Text(row.state.to_string())),
-        FIELDS.column(of, "count", 0, |row: &IdleState| Cell::Count(row.count)),
-        FIELDS.column(of, "duration_ns", 0, |row: &IdleState| Cell::Duration(row.duration_ns)),
-        FIELDS.column(of, "longest_ns", 1, |row: &IdleState| Cell::Duration(row.longest_ns)),
-        FIELDS.column(of, "cpus", 1, |row: &IdleState| Cell::Count(row.cpus)),
+        column(of, "state", 0, |row: &IdleState| Cell::Text(row.state.to_string())),
+        column(of, "count", 0, |row: &IdleState| Cell::Count(row.count)),
+        column(of, "duration_ns", 0, |row: &IdleState| Cell::Duration(row.duration_ns)),
+        column(of, "longest_ns", 1, |row: &IdleState| Cell::Duration(row.longest_ns)),
+        column(of, "cpus", 1, |row: &IdleState| Cell::Count(row.cpus)),
     ];
     let table = Table::new("Idle states of all CPUs", "", &power.states, columns);
     let sql = "SELECT cpu, value, sum(duration_ns) FROM power WHERE kind = 'c_state' GROUP BY 1, 2";

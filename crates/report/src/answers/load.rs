@@ -13,7 +13,7 @@ pub mod workload;
 use smbscope_analysis::summary::{Answer, Load, StepRow};
 
 use crate::answers::load::bottleneck::bottleneck;
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{Block, Cell, Chart, Curve, Fact, Facts, Point, Section, Table};
 use crate::value::fields::Format;
 use crate::value::format;
@@ -45,7 +45,7 @@ pub(crate) fn capacity(load: &Load) -> Section {
 }
 
 fn answer(load: &Load, answer: &Answer) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("answer", name, value);
+    let of = |name: &str, value: Cell| fact("answer", name, value);
     let interval = match (answer.low, answer.high) {
         (Some(low), Some(high)) => {
             format!("between {} and {}", format::count(low), format::count(high))
@@ -62,7 +62,7 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
         title: "Users without overload".to_owned(),
         value: Cell::Text(users(answer.users)),
         note: format!("{interval}{confidence}"),
-        help: FIELDS.field("capacity", "users").help,
+        help: field("capacity", "users").help,
     }];
     if let Some(p95) = answer.p95_ns {
         rows.push(of("p95_ns", Cell::Duration(p95)));
@@ -88,53 +88,49 @@ fn answer(load: &Load, answer: &Answer) -> Facts {
 fn table(load: &Load) -> Table {
     let of = "load_step";
     let mut columns = vec![
-        FIELDS.column(of, "users", 0, |row: &StepRow| Cell::Count(row.users)),
-        FIELDS.column(of, "overload_share", 0, |row: &StepRow| Cell::Share(row.overload_share)),
-        FIELDS.column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
-        FIELDS.column(of, "throughput", 0, |row: &StepRow| Cell::Number(row.throughput)),
-        FIELDS.column(of, "operations_per_second", 0, |row: &StepRow| {
+        column(of, "users", 0, |row: &StepRow| Cell::Count(row.users)),
+        column(of, "overload_share", 0, |row: &StepRow| Cell::Share(row.overload_share)),
+        column(of, "overloaded", 1, |row: &StepRow| verdict(row)).titled("Verdict"),
+        column(of, "throughput", 0, |row: &StepRow| Cell::Number(row.throughput)),
+        column(of, "operations_per_second", 0, |row: &StepRow| {
             row.operations_per_second.map_or(Cell::Empty, Cell::Number)
         }),
-        FIELDS.column(of, "bytes_per_second", 1, |row: &StepRow| {
+        column(of, "bytes_per_second", 1, |row: &StepRow| {
             row.bytes_per_second.map_or(Cell::Empty, |bytes| Cell::Bytes(bytes as u64))
         }),
-        FIELDS.column(of, "server_cpu_share", 0, |row: &StepRow| {
+        column(of, "server_cpu_share", 0, |row: &StepRow| {
             row.server_cpu_share.map_or(Cell::Empty, Cell::Share)
         }),
-        FIELDS.column(of, "server_disk_share", 1, |row: &StepRow| {
+        column(of, "server_disk_share", 1, |row: &StepRow| {
             row.server_disk_share.map_or(Cell::Empty, Cell::Share)
         }),
-        FIELDS.column(of, "bottleneck", 1, |row: &StepRow| {
+        column(of, "bottleneck", 1, |row: &StepRow| {
             bottleneck(row).map_or(Cell::Empty, Cell::Text)
         }),
-        FIELDS.column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
-        FIELDS.column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),
-        FIELDS.column(of, "duration_ns", 1, |row: &StepRow| Cell::Duration(row.duration_ns)),
+        column(of, "failed", 0, |row: &StepRow| Cell::Count(row.failed)),
+        column(of, "failed_share", 1, |row: &StepRow| Cell::Share(row.failed_share)),
+        column(of, "duration_ns", 1, |row: &StepRow| Cell::Duration(row.duration_ns)),
     ];
-    columns.extend(
-        FIELDS.distribution(of, "response", [2, 1, 0, 1, 2], |row: &StepRow| &row.response),
-    );
+    columns.extend(distribution(of, "response", [2, 1, 0, 1, 2], |row: &StepRow| &row.response));
     columns.extend([
-        FIELDS
-            .column("distribution", "p95_ns", 3, |row: &StepRow| Cell::duration(row.late.p95_ns))
+        column("distribution", "p95_ns", 3, |row: &StepRow| Cell::duration(row.late.p95_ns))
             .grouped("Late"),
-        FIELDS
-            .column("distribution", "max_ns", 2, |row: &StepRow| Cell::duration(row.late.max_ns))
+        column("distribution", "max_ns", 2, |row: &StepRow| Cell::duration(row.late.max_ns))
             .grouped("Late"),
-        FIELDS.column(of, "rate", 3, |row: &StepRow| Cell::Number(row.rate)),
-        FIELDS.column(of, "scheduled", 3, |row: &StepRow| Cell::Count(row.scheduled)),
-        FIELDS.column(of, "on_time", 3, |row: &StepRow| Cell::Count(row.on_time)),
-        FIELDS.column(of, "users_overloaded", 3, |row: &StepRow| Cell::Count(row.users_overloaded)),
-        FIELDS.column(of, "client_cpu_share", 2, |row: &StepRow| {
+        column(of, "rate", 3, |row: &StepRow| Cell::Number(row.rate)),
+        column(of, "scheduled", 3, |row: &StepRow| Cell::Count(row.scheduled)),
+        column(of, "on_time", 3, |row: &StepRow| Cell::Count(row.on_time)),
+        column(of, "users_overloaded", 3, |row: &StepRow| Cell::Count(row.users_overloaded)),
+        column(of, "client_cpu_share", 2, |row: &StepRow| {
             row.client_cpu_share.map_or(Cell::Empty, Cell::Share)
         }),
-        FIELDS.column(of, "step", 3, |row: &StepRow| Cell::Count(row.step)),
+        column(of, "step", 3, |row: &StepRow| Cell::Count(row.step)),
     ]);
     if load.steps.iter().any(|step| step.parts > 1) {
-        columns.push(FIELDS.column(of, "parts", 2, |row: &StepRow| Cell::Count(row.parts)));
+        columns.push(column(of, "parts", 2, |row: &StepRow| Cell::Count(row.parts)));
     }
     if load.steps.iter().any(|step| Some(&step.run) != load.steps.first().map(|it| &it.run)) {
-        columns.push(FIELDS.column(of, "run", 0, |row: &StepRow| Cell::Code(row.run.clone())));
+        columns.push(column(of, "run", 0, |row: &StepRow| Cell::Code(row.run.clone())));
     }
     let mut rows = load.steps.clone();
     rows.sort_by(|a, b| (&a.run, a.users, a.step).cmp(&(&b.run, b.users, b.step)));

@@ -16,7 +16,7 @@ use smbscope_plan::namespace::model::{Kind, Namespace, State};
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
-use crate::answers::namespace::fields::FIELDS;
+use crate::answers::namespace::fields::column;
 use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, TextOptions};
 use crate::render::Answer;
 use crate::render::text::document_text;
@@ -186,11 +186,10 @@ fn namespace_section(namespace: &Namespace, plan: &NamespacePlan) -> Section {
         "",
         &servers,
         vec![
-            FIELDS.column("namespace_target", "server", 0, |row: &(String, u64)| {
+            column("namespace_target", "server", 0, |row: &(String, u64)| {
                 Cell::Text(row.0.clone())
             }),
-            FIELDS
-                .column("namespace_target", "targets", 0, |row: &(String, u64)| Cell::Count(row.1)),
+            column("namespace_target", "targets", 0, |row: &(String, u64)| Cell::Count(row.1)),
         ],
     );
     table.in_text = 20;

@@ -13,7 +13,7 @@ use smbscope_plan::replication::TEST_SR_TOPOLOGY;
 use smbscope_plan::replication::checks::Check;
 use smbscope_plan::replication::html::HtmlTables;
 
-use crate::answers::replication::fields::FIELDS;
+use crate::answers::replication::fields::{column, fact, field};
 use crate::document::{
     Block, Cell, Column, Curve, Document, Facts, Heading, Join, Lines, Section, Table, TextOptions,
 };
@@ -131,25 +131,22 @@ fn load(forecast: &ReplicationForecast) -> Section {
     let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Number);
     let columns = vec![
         Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        FIELDS.column(of, "mean_bits", 0, |row: &LineForecast| bits(row.load.mean_bits)),
-        FIELDS.column(of, "p95_bits", 2, |row: &LineForecast| bits(row.load.p95_bits)),
-        FIELDS.column(of, "p99_bits", 1, |row: &LineForecast| bits(row.load.p99_bits)),
-        FIELDS
-            .column(of, "minute_bits", 2, move |row: &LineForecast| optional(row.load.minute_bits)),
-        FIELDS.column(of, "max_bits", 0, |row: &LineForecast| bits(row.load.max_bits)),
-        FIELDS.column(of, "saturated_share", 0, |row: &LineForecast| {
+        column(of, "mean_bits", 0, |row: &LineForecast| bits(row.load.mean_bits)),
+        column(of, "p95_bits", 2, |row: &LineForecast| bits(row.load.p95_bits)),
+        column(of, "p99_bits", 1, |row: &LineForecast| bits(row.load.p99_bits)),
+        column(of, "minute_bits", 2, move |row: &LineForecast| optional(row.load.minute_bits)),
+        column(of, "max_bits", 0, |row: &LineForecast| bits(row.load.max_bits)),
+        column(of, "saturated_share", 0, |row: &LineForecast| {
             row.load.saturated_share.map_or(Cell::Empty, Cell::Share)
         }),
-        FIELDS.column(of, "queue_s", 1, move |row: &LineForecast| number(row.load.queue_s)),
-        FIELDS.column(of, "queue_bytes", 2, |row: &LineForecast| Cell::bytes(row.load.queue_bytes)),
-        FIELDS.column(of, "times_mean", 2, move |row: &LineForecast| number(row.load.times_mean)),
-        FIELDS.column(of, "times_busiest", 1, move |row: &LineForecast| {
-            number(row.load.times_busiest)
-        }),
+        column(of, "queue_s", 1, move |row: &LineForecast| number(row.load.queue_s)),
+        column(of, "queue_bytes", 2, |row: &LineForecast| Cell::bytes(row.load.queue_bytes)),
+        column(of, "times_mean", 2, move |row: &LineForecast| number(row.load.times_mean)),
+        column(of, "times_busiest", 1, move |row: &LineForecast| number(row.load.times_busiest)),
     ];
     let busiest = vec![
-        FIELDS.column("busy_second", "at_ns", 0, |row: &BusySecond| Cell::Time(row.at_ns)),
-        FIELDS.column("busy_second", "written_bytes", 0, |row: &BusySecond| {
+        column("busy_second", "at_ns", 0, |row: &BusySecond| Cell::Time(row.at_ns)),
+        column("busy_second", "written_bytes", 0, |row: &BusySecond| {
             Cell::Bytes(row.written_bytes)
         }),
         Column::new(heading("Rate", None, true, 0), |row: &BusySecond| {
@@ -165,7 +162,7 @@ fn load(forecast: &ReplicationForecast) -> Section {
         )),
         Block::chart(Lines {
             caption: "Written in a second".to_owned(),
-            help: FIELDS.field("replication", "series_bytes").help.to_owned(),
+            help: field("replication", "series_bytes").help.to_owned(),
             format: Format::Bytes,
             unit: "bytes".to_owned(),
             per: "/s".to_owned(),
@@ -271,11 +268,11 @@ fn percentiles<'a>(
 
 fn waits(caption: String, rows: &[WaitRow]) -> Block {
     let mut columns = vec![
-        FIELDS.column("wait", "name", 0, |row: &WaitRow| Cell::Text(row.name.clone())),
+        column("wait", "name", 0, |row: &WaitRow| Cell::Text(row.name.clone())),
         Column::new(heading("n", None, true, 1), |row: &WaitRow| Cell::Count(row.before.n)),
     ];
     if rows.iter().any(|row| row.waiting.is_some()) {
-        columns.push(FIELDS.column("wait", "waiting", 0, |row: &WaitRow| Cell::count(row.waiting)));
+        columns.push(column("wait", "waiting", 0, |row: &WaitRow| Cell::count(row.waiting)));
         columns.extend(percentiles("Added", [0, 1, 0], |row| row.added));
     }
     columns.extend(percentiles("Today", [2, 3, 1], |row| Some(row.before)));
@@ -372,7 +369,7 @@ fn later(forecast: &ReplicationForecast) -> Section {
         Cell::Text(name(row))
     })];
     columns.extend(numbers.map(|(name, rank, value)| {
-        FIELDS.column("at_risk", name, rank, move |row: &LineForecast| {
+        column("at_risk", name, rank, move |row: &LineForecast| {
             row.at_risk.as_ref().map_or(Cell::Empty, value)
         })
     }));
@@ -380,19 +377,17 @@ fn later(forecast: &ReplicationForecast) -> Section {
     let of = |row: &LineForecast| row.snapshots.unwrap_or_default();
     let at_intervals = vec![
         Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        FIELDS.column(snapshots, "interval_ns", 0, move |row: &LineForecast| {
+        column(snapshots, "interval_ns", 0, move |row: &LineForecast| {
             Cell::Duration(of(row).interval_ns)
         }),
-        FIELDS.column(snapshots, "snapshot_bytes", 1, move |row: &LineForecast| {
+        column(snapshots, "snapshot_bytes", 1, move |row: &LineForecast| {
             Cell::Bytes(of(row).snapshot_bytes)
         }),
-        FIELDS.column(snapshots, "recovery_ns", 0, move |row: &LineForecast| {
-            match of(row).recovery_ns {
-                Some(ns) => Cell::Duration(ns),
-                None => Cell::Text("never".to_owned()),
-            }
+        column(snapshots, "recovery_ns", 0, move |row: &LineForecast| match of(row).recovery_ns {
+            Some(ns) => Cell::Duration(ns),
+            None => Cell::Text("never".to_owned()),
         }),
-        FIELDS.column(snapshots, "at_risk_bytes", 0, move |row: &LineForecast| {
+        column(snapshots, "at_risk_bytes", 0, move |row: &LineForecast| {
             Cell::Bytes(of(row).at_risk_bytes)
         }),
     ];
@@ -421,19 +416,13 @@ fn log(forecast: &ReplicationForecast) -> Section {
     let outage = |row: &LineForecast| row.outage.unwrap_or_default();
     let columns = vec![
         Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        FIELDS.column(of, "outage_ns", 0, move |row: &LineForecast| {
-            Cell::Duration(outage(row).outage_ns)
-        }),
-        FIELDS.column(of, "log_bytes", 0, move |row: &LineForecast| {
-            Cell::Bytes(outage(row).log_bytes)
-        }),
-        FIELDS.column(of, "worst_at_ns", 2, move |row: &LineForecast| {
-            Cell::Time(outage(row).worst_at_ns)
-        }),
-        FIELDS.column(of, "log_bytes_p50", 1, move |row: &LineForecast| {
+        column(of, "outage_ns", 0, move |row: &LineForecast| Cell::Duration(outage(row).outage_ns)),
+        column(of, "log_bytes", 0, move |row: &LineForecast| Cell::Bytes(outage(row).log_bytes)),
+        column(of, "worst_at_ns", 2, move |row: &LineForecast| Cell::Time(outage(row).worst_at_ns)),
+        column(of, "log_bytes_p50", 1, move |row: &LineForecast| {
             Cell::Bytes(outage(row).log_bytes_p50)
         }),
-        FIELDS.column(of, "catch_up_ns", 0, move |row: &LineForecast| {
+        column(of, "catch_up_ns", 0, move |row: &LineForecast| {
             match (row.bandwidth_bits, outage(row).catch_up_ns) {
                 (_, Some(ns)) => Cell::Duration(ns),
                 (Some(_), None) => Cell::Text("never".to_owned()),
@@ -445,13 +434,9 @@ fn log(forecast: &ReplicationForecast) -> Section {
     let first = |row: &LineForecast| row.initial_copy.unwrap_or_default();
     let copies = vec![
         Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        FIELDS.column(copy, "data_bytes", 0, move |row: &LineForecast| {
-            Cell::Bytes(first(row).data_bytes)
-        }),
-        FIELDS.column(copy, "idle_ns", 0, move |row: &LineForecast| {
-            Cell::Duration(first(row).idle_ns)
-        }),
-        FIELDS.column(copy, "loaded_ns", 0, move |row: &LineForecast| match first(row).loaded_ns {
+        column(copy, "data_bytes", 0, move |row: &LineForecast| Cell::Bytes(first(row).data_bytes)),
+        column(copy, "idle_ns", 0, move |row: &LineForecast| Cell::Duration(first(row).idle_ns)),
+        column(copy, "loaded_ns", 0, move |row: &LineForecast| match first(row).loaded_ns {
             Some(ns) => Cell::Duration(ns),
             None => Cell::Text("never".to_owned()),
         }),
@@ -472,9 +457,9 @@ fn log(forecast: &ReplicationForecast) -> Section {
         blocks.push(Block::Facts(Facts {
             caption: "The log while the link is down".to_owned(),
             rows: vec![
-                FIELDS.fact("log_hold", "log_bytes", Cell::Bytes(hold.log_bytes)),
-                FIELDS.fact("log_hold", "worst_ns", held(hold.worst_ns)),
-                FIELDS.fact("log_hold", "p50_ns", held(hold.p50_ns)),
+                fact("log_hold", "log_bytes", Cell::Bytes(hold.log_bytes)),
+                fact("log_hold", "worst_ns", held(hold.worst_ns)),
+                fact("log_hold", "p50_ns", held(hold.p50_ns)),
             ],
         }));
     }

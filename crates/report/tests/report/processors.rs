@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smbscope_analysis::processors::compare::compare;
 use smbscope_analysis::processors::{Limits, Processors, Report};
 use smbscope_report::cpu::{CpuAnswer, CpuComparison, CpuExplanation};
-use smbscope_report::{TextOptions, html, json, text};
+use smbscope_report::{TextOptions, html, json};
 use smbscope_tables::tables::{Cpu, Interrupt, InterruptTotal, Sample, Switch, Trace};
 
 use super::{is_well_formed, meta, sample};
@@ -156,7 +156,7 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
         (held(20, 40), "hold CPU 1 from 20.0 s to 40.", "CPU 1 of 4, from 20.0 s to 40."),
         (held(0, 20), "hold CPU 1 until 20.", "CPU 1 of 4, until 20."),
     ] {
-        let text = text(&CpuAnswer { report: &report, meta: &meta() }, &options);
+        let text = smbscope_report::text(&CpuAnswer { report: &report, meta: &meta() }, &options);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("Interrupt work holds processors (18.8 s of CPU time)"), "{text}");
         assert!(
@@ -167,7 +167,7 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
         // The strip is as long as the trace.
         assert!(text.contains("Interrupts and deferred work over time, 60.0 s"), "{text}");
     }
-    let none = text(&CpuAnswer { report: &held(20, 22), meta: &meta() }, &options);
+    let none = smbscope_report::text(&CpuAnswer { report: &held(20, 22), meta: &meta() }, &options);
     assert!(!none.contains("holds processors"), "{none}");
     assert!(none.contains("No CPU spends more than 3.1 %"), "{none}");
     let page = html(&CpuAnswer { report: &held(40, 60), meta: &meta() });
@@ -177,7 +177,7 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
 #[test]
 fn a_trace_with_samples_only_shows_what_they_say_and_what_is_not_known() {
     let options = TextOptions::new(120, false);
-    let text = text(&CpuAnswer { report: &sampled(60), meta: &meta() }, &options);
+    let text = smbscope_report::text(&CpuAnswer { report: &sampled(60), meta: &meta() }, &options);
     assert!(text.contains("CPU 0 has 30.0 % of its samples in interrupts and deferred"), "{text}");
     assert!(
         text.contains("60 of 200 samples hit deferred work. The trace has no events"),
@@ -197,17 +197,18 @@ fn a_trace_with_samples_only_shows_what_they_say_and_what_is_not_known() {
         (&0.3.into(), &false.into())
     );
     // None of them says that it is one.
-    let text = text(&CpuAnswer { report: &sampled(0), meta: &meta() }, &options);
+    let text = smbscope_report::text(&CpuAnswer { report: &sampled(0), meta: &meta() }, &options);
     assert!(text.contains("The trace has no interrupts and no deferred work"), "{text}");
     assert!(!text.contains("0 % of its samples"), "{text}");
-    let all = text(&CpuExplanation { report: &sampled(200), meta: &meta() }, &options);
+    let all =
+        smbscope_report::text(&CpuExplanation { report: &sampled(200), meta: &meta() }, &options);
     assert!(all.contains("Interrupt work holds processors"), "{all}");
 }
 
 #[test]
 fn sums_count_wherever_single_interrupts_do() {
     let options = TextOptions::new(100, false);
-    let text = text(&CpuExplanation { report: &sums(), meta: &meta() }, &options);
+    let text = smbscope_report::text(&CpuExplanation { report: &sums(), meta: &meta() }, &options);
     for words in [
         "CPU 0 spends 66.7 % of its time in interrupts and deferred work",
         "Interrupt work holds processors",
@@ -228,7 +229,7 @@ fn a_comparison_says_what_one_trace_did_not_record() {
         let names = ["a".to_owned(), "b".to_owned()];
         let meta = smbscope_report::Meta { inputs: names.to_vec(), ..meta() };
         is_well_formed(&html(&CpuComparison { found: &found, reports, meta: &meta }));
-        text(&CpuComparison { found: &found, reports, meta: &meta }, &options)
+        smbscope_report::text(&CpuComparison { found: &found, reports, meta: &meta }, &options)
     };
     for reports in [[held(0, 60), sampled(60)], [sampled(60), held(0, 60)]] {
         let text = compared(&reports);
@@ -247,7 +248,7 @@ fn a_comparison_says_what_one_trace_did_not_record() {
 #[test]
 fn the_verdict_names_the_processors_and_the_driver() {
     let options = TextOptions::new(100, true);
-    let text = text(&CpuAnswer { report: &report(), meta: &meta() }, &options);
+    let text = smbscope_report::text(&CpuAnswer { report: &report(), meta: &meta() }, &options);
     let line = text.lines().find(|line| line.starts_with("CPUs 0, 2 spend")).unwrap();
     assert!(line.contains("44.8 % of their time"), "{line}");
     for words in [
@@ -262,7 +263,8 @@ fn the_verdict_names_the_processors_and_the_driver() {
     }
     assert!(!text.contains(['\u{1b}', '\u{202e}']));
     // What a quiet trace lacks is said; nothing is held.
-    let quiet = text(&CpuAnswer { report: &Report::default(), meta: &meta() }, &options);
+    let quiet =
+        smbscope_report::text(&CpuAnswer { report: &Report::default(), meta: &meta() }, &options);
     assert!(quiet.contains("The trace has no interrupts and no deferred work."), "{quiet}");
     assert!(quiet.contains("sched:sched_switch") && quiet.contains("perf record"), "{quiet}");
 }

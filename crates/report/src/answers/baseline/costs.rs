@@ -8,7 +8,7 @@ use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::terms::place_title;
 
 use super::{heading, words};
-use crate::answers::baseline::fields::FIELDS;
+use crate::answers::baseline::fields::{column, field};
 use crate::document::{Block, Cell, Column, Section, Table};
 use crate::value::format;
 
@@ -31,7 +31,7 @@ pub(super) fn costs(judgement: &Judgement) -> Section {
     let percent =
         |estimate: Estimate| Cell::Measure(estimate.value, format::change(estimate.value));
     let columns = vec![
-        FIELDS.column(of, "what", 0, |row: &Row| Cell::Text(row.0.what.clone())),
+        column(of, "what", 0, |row: &Row| Cell::Text(row.0.what.clone())),
         measured(predicted, "added_per_mib", 0, move |row: &Row| time(row.1.ns_per_mib)),
         Column::new(heading("95 % interval", true, 2), |row: &Row| {
             row.1.ns_per_mib.map_or(Cell::Empty, |one| {
@@ -83,10 +83,10 @@ pub(super) fn costs(judgement: &Judgement) -> Section {
 fn by_command(what: &str, predicted: &Predicted) -> Block {
     let of = "baseline_command";
     let columns = vec![
-        FIELDS.column(of, "name", 0, |row: &CommandCost| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "n", 1, |row: &CommandCost| Cell::Count(row.n)),
-        FIELDS.column(of, "before_ns", 0, |row: &CommandCost| Cell::Duration(row.before_ns as i64)),
-        FIELDS.column(of, "after_ns", 0, |row: &CommandCost| Cell::Duration(row.after_ns as i64)),
+        column(of, "name", 0, |row: &CommandCost| Cell::Text(row.name.clone())),
+        column(of, "n", 1, |row: &CommandCost| Cell::Count(row.n)),
+        column(of, "before_ns", 0, |row: &CommandCost| Cell::Duration(row.before_ns as i64)),
+        column(of, "after_ns", 0, |row: &CommandCost| Cell::Duration(row.after_ns as i64)),
         measured(of, "added", 0, |row: &CommandCost| {
             Cell::Measure(row.added_ns.value, words::added(row.added_ns.value))
         }),
@@ -112,10 +112,8 @@ pub(super) fn unknown(judgement: &Judgement) -> Section {
     }
     let of = "baseline_cost";
     let columns = vec![
-        FIELDS.column(of, "what", 0, |row: &(Unknown<'_>, Vec<&str>)| Cell::Text(row.1.join("; "))),
-        FIELDS.column(of, "because", 0, |row: &(Unknown<'_>, Vec<&str>)| {
-            Cell::Text(row.0.0.to_owned())
-        }),
+        column(of, "what", 0, |row: &(Unknown<'_>, Vec<&str>)| Cell::Text(row.1.join("; "))),
+        column(of, "because", 0, |row: &(Unknown<'_>, Vec<&str>)| Cell::Text(row.0.0.to_owned())),
     ];
     let mut blocks = vec![Block::Table(Table::new("Not predicted", "", &groups, columns))];
     blocks.extend(groups.iter().map(|((because, experiment), names)| {
@@ -136,13 +134,13 @@ fn measured<'a, T>(
     rank: u8,
     value: impl Fn(&T) -> Cell + 'a,
 ) -> Column<'a, T> {
-    Column::new(heading(FIELDS.field(object, name).title, true, rank), value)
+    Column::new(heading(field(object, name).title, true, rank), value)
 }
 
 pub(super) fn alternatives(judgement: &Judgement) -> Section {
     let of = "baseline_alternative";
     let columns = vec![
-        FIELDS.column(of, "what", 0, |way: &Alternative| Cell::Text(way.what.clone())),
+        column(of, "what", 0, |way: &Alternative| Cell::Text(way.what.clone())),
         measured(of, "saved_per_mib", 0, |way: &Alternative| {
             let saved = way.saved_ns_per_mib;
             saved.map_or(Cell::Empty, |one| {
@@ -159,7 +157,7 @@ pub(super) fn alternatives(judgement: &Judgement) -> Section {
             way.users_percent
                 .map_or(Cell::Empty, |one| Cell::Measure(one.value, format::change(one.value)))
         }),
-        FIELDS.column(of, "price", 0, |way: &Alternative| {
+        column(of, "price", 0, |way: &Alternative| {
             Cell::Text(way.price.clone().unwrap_or_else(|| "none".to_owned()))
         }),
     ];

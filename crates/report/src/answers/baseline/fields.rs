@@ -2,12 +2,15 @@
 
 use smbscope_plan::baseline::judgement::findings::FindingKind;
 
+use crate::document::by_field;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
 use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of the judgement of a baseline.
 pub static FIELDS: Fields = Fields::new("baseline", objects, closed);
+
+by_field! { column field }
 
 fn objects() -> Vec<Object> {
     all(OBJECTS)

@@ -4,7 +4,7 @@ use smbscope_analysis::processors::{Report, SampledShares};
 use smbscope_tables::tables::Trace;
 
 use super::{cpu_list, symbols, totals};
-use crate::answers::cpu::fields::FIELDS;
+use crate::answers::cpu::fields::fact;
 use crate::document::{Block, Cell, Fact, Facts, Section};
 use crate::value::format;
 
@@ -75,7 +75,7 @@ pub(super) fn section(report: &Report) -> Section {
 }
 
 fn facts(trace: &Trace) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("trace", name, value);
+    let of = |name: &str, value: Cell| fact("trace", name, value);
     let lost = |name: &str, value: Option<u64>| match value {
         Some(lost) => of(name, Cell::Count(lost)),
         None => of(name, Cell::Text("not known".to_owned()))

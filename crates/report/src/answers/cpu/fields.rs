@@ -6,12 +6,15 @@ use smbscope_tables::Table;
 use smbscope_tables::tables::Trace;
 
 use crate::answers::recording;
+use crate::document::by_field;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
 use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
 
 /// The objects of the report of a trace of processors.
 pub static FIELDS: Fields = Fields::new("processors", objects, closed);
+
+by_field! { column distribution fact }
 
 fn objects() -> Vec<Object> {
     let distribution = recording::fields::OBJECTS.iter();

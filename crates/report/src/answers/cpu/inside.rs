@@ -4,7 +4,7 @@ use smbscope_analysis::processors::{CallNode, InSamples, PathPart, Report, Role,
 
 use crate::answers::cpu::calls::Call;
 use crate::answers::cpu::calls::CallTree;
-use crate::answers::cpu::fields::FIELDS;
+use crate::answers::cpu::fields::column;
 use crate::document::{Block, Cell, Section, Table};
 use crate::value::format;
 
@@ -24,15 +24,14 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     let of = "sampled_group";
     let all = (samples.interrupt + samples.deferred).max(1) as f64;
     let columns = vec![
-        FIELDS.column(of, "module", 0, |row: &SampledGroup| Cell::text(&row.module)),
-        FIELDS.column(of, "function", 0, |row: &SampledGroup| Cell::text(&row.function)),
-        FIELDS.column(of, "deferred", 0, |row: &SampledGroup| Cell::some(row.deferred)),
-        FIELDS.column(of, "interrupt", 0, |row: &SampledGroup| Cell::some(row.interrupt)),
-        FIELDS
-            .column("processor", "deferred_share", 1, move |row: &SampledGroup| {
-                Cell::Share((row.deferred + row.interrupt) as f64 / all)
-            })
-            .titled("Share"),
+        column(of, "module", 0, |row: &SampledGroup| Cell::text(&row.module)),
+        column(of, "function", 0, |row: &SampledGroup| Cell::text(&row.function)),
+        column(of, "deferred", 0, |row: &SampledGroup| Cell::some(row.deferred)),
+        column(of, "interrupt", 0, |row: &SampledGroup| Cell::some(row.interrupt)),
+        column("processor", "deferred_share", 1, move |row: &SampledGroup| {
+            Cell::Share((row.deferred + row.interrupt) as f64 / all)
+        })
+        .titled("Share"),
     ];
     let table = Table::new(
         "What samples in interrupts and deferred work hit",
@@ -84,11 +83,11 @@ fn role(role: Role) -> &'static str {
 fn receive(samples: &InSamples) -> Table {
     let of = "path_part";
     let columns = vec![
-        FIELDS.column(of, "name", 0, |row: &PathPart| Cell::Code(row.name.clone())),
-        FIELDS.column(of, "role", 0, |row: &PathPart| Cell::Text(role(row.role).to_owned())),
-        FIELDS.column(of, "share", 0, |row: &PathPart| Cell::Share(row.share)),
-        FIELDS.column(of, "own_share", 0, |row: &PathPart| Cell::Share(row.own_share)),
-        FIELDS.column(of, "samples", 1, |row: &PathPart| Cell::Count(row.samples)),
+        column(of, "name", 0, |row: &PathPart| Cell::Code(row.name.clone())),
+        column(of, "role", 0, |row: &PathPart| Cell::Text(role(row.role).to_owned())),
+        column(of, "share", 0, |row: &PathPart| Cell::Share(row.share)),
+        column(of, "own_share", 0, |row: &PathPart| Cell::Share(row.own_share)),
+        column(of, "samples", 1, |row: &PathPart| Cell::Count(row.samples)),
     ];
     Table::new(
         "The path of received packets, from the adapter to TCP",

@@ -3,7 +3,7 @@
 use smbscope_analysis::processors::{MissingSymbols, Report};
 
 use super::{IN_PAGE, IN_TEXT};
-use crate::answers::cpu::fields::FIELDS;
+use crate::answers::cpu::fields::column;
 use crate::document::{Block, Cell, Table};
 
 /// Files that the notice names.
@@ -29,17 +29,17 @@ pub(super) fn table(report: &Report) -> Option<Block> {
     let of = "symbols_missing";
     let rows = &report.symbols_missing;
     let columns = vec![
-        FIELDS.column(of, "module", 0, |row: &MissingSymbols| Cell::Code(row.module.clone())),
-        FIELDS.column(of, "file", 0, |row: &MissingSymbols| Cell::Code(row.file.clone())),
-        FIELDS.column(of, "exclusive_ns", 1, |row: &MissingSymbols| match row.exclusive_ns {
+        column(of, "module", 0, |row: &MissingSymbols| Cell::Code(row.module.clone())),
+        column(of, "file", 0, |row: &MissingSymbols| Cell::Code(row.file.clone())),
+        column(of, "exclusive_ns", 1, |row: &MissingSymbols| match row.exclusive_ns {
             0 => Cell::Empty,
             time => Cell::Duration(time),
         }),
-        FIELDS.column(of, "sampled_ns", 1, |row: &MissingSymbols| match row.sampled_ns {
+        column(of, "sampled_ns", 1, |row: &MissingSymbols| match row.sampled_ns {
             0 => Cell::Empty,
             time => Cell::Duration(time),
         }),
-        FIELDS.column(of, "frames", 2, |row: &MissingSymbols| Cell::some(row.frames)),
+        column(of, "frames", 2, |row: &MissingSymbols| Cell::some(row.frames)),
     ];
     let table = Table::new("Missing PDB files", "", rows, columns);
     let table =

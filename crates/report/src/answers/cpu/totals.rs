@@ -3,7 +3,7 @@
 use smbscope_analysis::processors::{TotalBucket, TotalCpu, TotalModule, Totals};
 
 use super::{IN_PAGE, IN_TEXT, cpu_list, share};
-use crate::answers::cpu::fields::FIELDS;
+use crate::answers::cpu::fields::column;
 use crate::document::{Block, Cell, Section, Table, Tile};
 use crate::value::format;
 
@@ -76,23 +76,18 @@ fn processors(totals: &Totals) -> Section {
     let of = "total_cpu";
     let rows = &totals.cpus;
     let mut columns = vec![
-        FIELDS.column(of, "cpu", 0, |row: &TotalCpu| Cell::Text(row.cpu.to_string())),
-        FIELDS.column(of, "deferred_share", 0, |row: &TotalCpu| share(row.deferred_share)),
-        FIELDS.column(of, "interrupt_share", 0, |row: &TotalCpu| share(row.interrupt_share)),
+        column(of, "cpu", 0, |row: &TotalCpu| Cell::Text(row.cpu.to_string())),
+        column(of, "deferred_share", 0, |row: &TotalCpu| share(row.deferred_share)),
+        column(of, "interrupt_share", 0, |row: &TotalCpu| share(row.interrupt_share)),
     ];
     if rows.iter().any(|row| row.highest_share.is_some()) {
-        columns
-            .push(FIELDS.column(of, "highest_share", 0, |row: &TotalCpu| share(row.highest_share)));
-        columns.push(FIELDS.column(of, "highest_start_ns", 2, |row: &TotalCpu| {
+        columns.push(column(of, "highest_share", 0, |row: &TotalCpu| share(row.highest_share)));
+        columns.push(column(of, "highest_start_ns", 2, |row: &TotalCpu| {
             Cell::duration(row.highest_start_ns)
         }));
     }
-    columns.push(
-        FIELDS.column(of, "deferred_ns", 1, |row: &TotalCpu| Cell::duration(row.deferred_ns)),
-    );
-    columns.push(
-        FIELDS.column(of, "interrupt_ns", 1, |row: &TotalCpu| Cell::duration(row.interrupt_ns)),
-    );
+    columns.push(column(of, "deferred_ns", 1, |row: &TotalCpu| Cell::duration(row.deferred_ns)));
+    columns.push(column(of, "interrupt_ns", 1, |row: &TotalCpu| Cell::duration(row.interrupt_ns)));
     let table = Table::new("The time of each CPU", "", rows, columns);
     let sql = "SELECT kind, cpu, sum(duration_ns) FROM interrupt_totals WHERE name IS NOT NULL GROUP BY kind, cpu";
     Section {
@@ -110,21 +105,16 @@ pub(super) fn modules(totals: &Totals) -> Option<Section> {
     }
     let of = "total_module";
     let columns = vec![
-        FIELDS.column(of, "kind", 0, |row: &TotalModule| Cell::Code(row.kind.clone())),
-        FIELDS.column(of, "name", 0, |row: &TotalModule| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "duration_ns", 0, |row: &TotalModule| Cell::Duration(row.duration_ns)),
-        FIELDS.column(of, "share", 2, |row: &TotalModule| share(row.share)),
-        FIELDS.column(of, "count", 0, |row: &TotalModule| Cell::count(row.count)),
-        FIELDS.column(of, "mean_ns", 0, |row: &TotalModule| Cell::duration(row.mean_ns)),
-        FIELDS.column(of, "longest_above_ns", 0, |row: &TotalModule| {
-            Cell::duration(row.longest_above_ns)
-        }),
-        FIELDS.column(of, "over_limit_least", 0, |row: &TotalModule| {
-            Cell::count(row.over_limit_least)
-        }),
-        FIELDS
-            .column(of, "over_limit_most", 0, |row: &TotalModule| Cell::count(row.over_limit_most)),
-        FIELDS.column(of, "cpus", 0, |row: &TotalModule| Cell::Text(cpu_list(&row.cpus))),
+        column(of, "kind", 0, |row: &TotalModule| Cell::Code(row.kind.clone())),
+        column(of, "name", 0, |row: &TotalModule| Cell::Text(row.name.clone())),
+        column(of, "duration_ns", 0, |row: &TotalModule| Cell::Duration(row.duration_ns)),
+        column(of, "share", 2, |row: &TotalModule| share(row.share)),
+        column(of, "count", 0, |row: &TotalModule| Cell::count(row.count)),
+        column(of, "mean_ns", 0, |row: &TotalModule| Cell::duration(row.mean_ns)),
+        column(of, "longest_above_ns", 0, |row: &TotalModule| Cell::duration(row.longest_above_ns)),
+        column(of, "over_limit_least", 0, |row: &TotalModule| Cell::count(row.over_limit_least)),
+        column(of, "over_limit_most", 0, |row: &TotalModule| Cell::count(row.over_limit_most)),
+        column(of, "cpus", 0, |row: &TotalModule| Cell::Text(cpu_list(&row.cpus))),
     ];
     let table = Table::new("Time by module", "", &totals.modules, columns);
     let sql = "SELECT * FROM interrupt_totals WHERE name IS NOT NULL";
@@ -141,9 +131,9 @@ pub(super) fn modules(totals: &Totals) -> Option<Section> {
 fn histogram(module: &TotalModule) -> Block {
     let of = "total_bucket";
     let columns = vec![
-        FIELDS.column(of, "above_ns", 0, |row: &TotalBucket| Cell::Duration(row.above_ns)),
-        FIELDS.column(of, "up_to_ns", 0, |row: &TotalBucket| Cell::duration(row.up_to_ns)),
-        FIELDS.column(of, "count", 0, |row: &TotalBucket| Cell::Count(row.count)),
+        column(of, "above_ns", 0, |row: &TotalBucket| Cell::Duration(row.above_ns)),
+        column(of, "up_to_ns", 0, |row: &TotalBucket| Cell::duration(row.up_to_ns)),
+        column(of, "count", 0, |row: &TotalBucket| Cell::Count(row.count)),
     ];
     let title = format!("Durations of {} ({})", format::harmless(&module.name), module.kind);
     let table = Table::new(&title, "", &module.histogram, columns);

@@ -6,7 +6,7 @@ use smbscope_analysis::durability::{
 use smbscope_analysis::explain::About;
 use smbscope_analysis::summary::Report;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, fact, field};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Cell, Column, Facts, Join, Lines, Section, Table};
 use crate::value::fields::Format;
@@ -31,16 +31,13 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
     };
     let until = &found.until_flush;
     let rows = vec![
-        FIELDS
-            .fact(of, "writes", Cell::Count(found.writes))
-            .noted(format::bytes(found.written_bytes)),
-        FIELDS.fact(of, "write_through_writes", Cell::Count(found.write_through_writes)),
-        FIELDS.fact(of, "write_through_open_writes", Cell::Count(found.write_through_open_writes)),
-        FIELDS.fact(of, "unbuffered_writes", Cell::Count(found.unbuffered_writes)),
-        FIELDS
-            .fact(of, "flushes", Cell::Count(found.flushes))
+        fact(of, "writes", Cell::Count(found.writes)).noted(format::bytes(found.written_bytes)),
+        fact(of, "write_through_writes", Cell::Count(found.write_through_writes)),
+        fact(of, "write_through_open_writes", Cell::Count(found.write_through_open_writes)),
+        fact(of, "unbuffered_writes", Cell::Count(found.unbuffered_writes)),
+        fact(of, "flushes", Cell::Count(found.flushes))
             .noted(format!("{} with nothing to do", format::count(found.idle_flushes))),
-        FIELDS.fact(of, "until_flush", Cell::duration(until.p50_ns)).noted(match until.max_ns {
+        fact(of, "until_flush", Cell::duration(until.p50_ns)).noted(match until.max_ns {
             Some(max) => format!(
                 "median; p99 {}, max {} (n {})",
                 until.p99_ns.map_or_else(String::new, format::duration),
@@ -49,39 +46,34 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
             ),
             None => "no Flush had anything to do".to_owned(),
         }),
-        FIELDS.fact(of, "most_bytes", Cell::Bytes(found.most_bytes)).noted(
-            match found.most_at_ns {
-                Some(at) => format!("{at_most}at {}; {window}", meta.clock.time(at)),
-                None => window,
-            },
-        ),
+        fact(of, "most_bytes", Cell::Bytes(found.most_bytes)).noted(match found.most_at_ns {
+            Some(at) => format!("{at_most}at {}; {window}", meta.clock.time(at)),
+            None => window,
+        }),
     ];
     let mut rows = rows;
     if let (Some(opens), Some(without)) = (found.available_opens, found.not_persistent_opens) {
         rows.push(
-            FIELDS
-                .fact(of, "not_persistent_opens", Cell::Count(without))
+            fact(of, "not_persistent_opens", Cell::Count(without))
                 .noted(format!("of {} on continuously available shares", format::count(opens))),
         );
     }
-    let mut ways =
-        vec![FIELDS.column("durability_way", "way", 0, |row: &WayRow| {
-            Cell::Text(row.way.title().to_owned())
-        })];
+    let mut ways = vec![column("durability_way", "way", 0, |row: &WayRow| {
+        Cell::Text(row.way.title().to_owned())
+    })];
     ways.extend(tally("durability_way", |row: &WayRow| &row.tally));
     let kind = "durability_kind";
-    let mut kinds = vec![FIELDS.column(kind, "application", 0, |row: &DurabilityKind| {
+    let mut kinds = vec![column(kind, "application", 0, |row: &DurabilityKind| {
         Cell::Code(row.application.to_owned())
     })];
-    kinds.push(
-        FIELDS
-            .column(kind, "stable_opens", 0, |row: &DurabilityKind| Cell::Count(row.stable_opens)),
-    );
+    kinds.push(column(kind, "stable_opens", 0, |row: &DurabilityKind| {
+        Cell::Count(row.stable_opens)
+    }));
     kinds.extend(tally(kind, |row: &DurabilityKind| &row.tally));
     let mut blocks = vec![
         Block::Table(Table::new(
-            FIELDS.field(of, "ways").title,
-            FIELDS.field(of, "ways").help,
+            field(of, "ways").title,
+            field(of, "ways").help,
             &found.ways,
             ways,
         )),
@@ -107,7 +99,7 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
     blocks.extend(notes);
     blocks.push(Block::chart(Lines {
         caption: "Acknowledged and not stable over time".to_owned(),
-        help: FIELDS.field(of, "series_bytes").help.to_owned(),
+        help: field(of, "series_bytes").help.to_owned(),
         format: Format::Bytes,
         unit: "bytes".to_owned(),
         per: String::new(),
@@ -122,14 +114,14 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
         bands: Vec::new(),
     }));
     blocks.push(Block::Table(Table::new(
-        FIELDS.field(of, "applications").title,
-        FIELDS.field(of, "applications").help,
+        field(of, "applications").title,
+        field(of, "applications").help,
         &found.applications,
         kinds,
     )));
     for (name, rows) in [("shares", &found.shares), ("clients", &found.clients)] {
         let columns = groups();
-        let field = FIELDS.field(of, name);
+        let field = field(of, name);
         blocks.push(Block::Table(Table::new(
             format!("{}, at risk", field.title),
             field.help,
@@ -139,16 +131,16 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
     }
     let file = "durability_file";
     let mut columns = vec![
-        FIELDS.column(file, "path", 0, |row: &DurabilityFile| {
+        column(file, "path", 0, |row: &DurabilityFile| {
             Cell::Text(format::path(row.share.as_deref(), Some(&row.path)))
         }),
-        FIELDS.column(file, "way", 1, |row: &DurabilityFile| {
+        column(file, "way", 1, |row: &DurabilityFile| {
             row.way.map_or(Cell::Empty, |way| Cell::Text(way.title().to_owned()))
         }),
     ];
     columns.extend(tally(file, |row: &DurabilityFile| &row.tally));
     blocks.push(Block::Table(
-        Table::new("Files with data that nothing made stable", FIELDS.field(of, "files").help, &found.files, columns).cut(
+        Table::new("Files with data that nothing made stable", field(of, "files").help, &found.files, columns).cut(
             5,
             50,
             "select share, path, sum(transferred_bytes) from operations where command = 'Write' and not coalesce(write_through, false) group by share, path order by 3 desc",
@@ -160,9 +152,9 @@ fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {
 fn groups<'a>() -> Vec<Column<'a, DurabilityGroup>> {
     let of = "durability_group";
     let mut columns = vec![
-        FIELDS.column(of, "name", 0, |row: &DurabilityGroup| Cell::text(&row.name)),
-        FIELDS.column(of, "most_bytes", 0, |row: &DurabilityGroup| Cell::Bytes(row.most_bytes)),
-        FIELDS.column(of, "most_at_ns", 2, |row: &DurabilityGroup| {
+        column(of, "name", 0, |row: &DurabilityGroup| Cell::text(&row.name)),
+        column(of, "most_bytes", 0, |row: &DurabilityGroup| Cell::Bytes(row.most_bytes)),
+        column(of, "most_at_ns", 2, |row: &DurabilityGroup| {
             row.most_at_ns.map_or(Cell::Empty, Cell::Time)
         }),
     ];
@@ -172,14 +164,12 @@ fn groups<'a>() -> Vec<Column<'a, DurabilityGroup>> {
 
 fn tally<'a, T: 'a>(of: &str, part: impl Fn(&T) -> &OpenTally + Copy + 'a) -> Vec<Column<'a, T>> {
     vec![
-        FIELDS.column(of, "opens", 1, move |row: &T| Cell::Count(part(row).opens)),
-        FIELDS.column(of, "writes", 2, move |row: &T| Cell::Count(part(row).writes)),
-        FIELDS.column(of, "written_bytes", 1, move |row: &T| Cell::Bytes(part(row).written_bytes)),
-        FIELDS.column(of, "acknowledged_bytes", 1, move |row: &T| {
+        column(of, "opens", 1, move |row: &T| Cell::Count(part(row).opens)),
+        column(of, "writes", 2, move |row: &T| Cell::Count(part(row).writes)),
+        column(of, "written_bytes", 1, move |row: &T| Cell::Bytes(part(row).written_bytes)),
+        column(of, "acknowledged_bytes", 1, move |row: &T| {
             Cell::Bytes(part(row).acknowledged_bytes)
         }),
-        FIELDS.column(of, "unflushed_bytes", 0, move |row: &T| {
-            Cell::Bytes(part(row).unflushed_bytes)
-        }),
+        column(of, "unflushed_bytes", 0, move |row: &T| Cell::Bytes(part(row).unflushed_bytes)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::summary::{CounterRow, Load, Report};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Join, Lines, Section, Table};
 use crate::value::fields::Format;
 use crate::value::format;
@@ -59,23 +59,22 @@ pub(crate) fn counters(load: &Load) -> Option<Section> {
     let of = "counter";
     let several = load.counters.iter().any(|row| row.recording != load.counters[0].recording);
     let mut columns = vec![
-        FIELDS.column(of, "source", 0, |row: &CounterRow| Cell::Text(row.source.clone())),
-        FIELDS.column(of, "name", 0, |row: &CounterRow| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "instance", 0, |row: &CounterRow| Cell::text(&row.instance)),
-        FIELDS.column(of, "measured_mean", 0, |row: &CounterRow| {
+        column(of, "source", 0, |row: &CounterRow| Cell::Text(row.source.clone())),
+        column(of, "name", 0, |row: &CounterRow| Cell::Text(row.name.clone())),
+        column(of, "instance", 0, |row: &CounterRow| Cell::text(&row.instance)),
+        column(of, "measured_mean", 0, |row: &CounterRow| {
             row.measured_mean.map_or(Cell::Empty, |mean| value(row, mean))
         }),
-        FIELDS.column(of, "measured_n", 2, |row: &CounterRow| Cell::Count(row.measured_n)),
-        FIELDS.column(of, "mean", 1, |row: &CounterRow| value(row, row.mean)),
-        FIELDS.column(of, "min", 2, |row: &CounterRow| value(row, row.min)),
-        FIELDS.column(of, "max", 0, |row: &CounterRow| value(row, row.max)),
-        FIELDS.column(of, "n", 2, |row: &CounterRow| Cell::Count(row.n)),
-        FIELDS.column(of, "unit", 3, |row: &CounterRow| Cell::Text(row.unit.clone())),
+        column(of, "measured_n", 2, |row: &CounterRow| Cell::Count(row.measured_n)),
+        column(of, "mean", 1, |row: &CounterRow| value(row, row.mean)),
+        column(of, "min", 2, |row: &CounterRow| value(row, row.min)),
+        column(of, "max", 0, |row: &CounterRow| value(row, row.max)),
+        column(of, "n", 2, |row: &CounterRow| Cell::Count(row.n)),
+        column(of, "unit", 3, |row: &CounterRow| Cell::Text(row.unit.clone())),
     ];
     if several {
-        columns.push(
-            FIELDS.column(of, "recording", 1, |row: &CounterRow| Cell::Code(row.recording.clone())),
-        );
+        columns
+            .push(column(of, "recording", 1, |row: &CounterRow| Cell::Code(row.recording.clone())));
     }
     let mut rows: Vec<_> = load.counters.iter().collect();
     rows.sort_by_key(|row| order(row));

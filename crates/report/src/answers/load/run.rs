@@ -3,7 +3,7 @@
 use smbscope_analysis::summary::{Load, RunPart, Warning, WarningKind};
 use smbscope_tables::description::CLOSED;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, fact};
 use crate::document::{Block, Cell, Facts, Section, Table};
 use crate::value::format;
 
@@ -61,7 +61,7 @@ fn aloud(part: &RunPart) -> Vec<String> {
 
 fn facts(part: &RunPart, others: usize) -> Facts {
     let run = &part.description;
-    let of = |name: &str, value: Cell| FIELDS.fact("run", name, value);
+    let of = |name: &str, value: Cell| fact("run", name, value);
     let text = |text: String| Cell::Text(text);
     let word = |word: &Option<String>| word.clone().unwrap_or_else(|| "not known".to_owned());
     let mut rows = vec![
@@ -196,27 +196,23 @@ fn clock(run: &Run) -> String {
 fn machines(runs: &[RunPart]) -> Table {
     let of = "run";
     let columns = vec![
-        FIELDS.column(of, "recording", 0, |row: &RunPart| {
-            Cell::Code(row.description.recording.clone())
-        }),
-        FIELDS.column(of, "hostname", 1, |row: &RunPart| {
-            Cell::Code(row.description.hostname.clone())
-        }),
-        FIELDS.column(of, "shard", 0, |row: &RunPart| {
+        column(of, "recording", 0, |row: &RunPart| Cell::Code(row.description.recording.clone())),
+        column(of, "hostname", 1, |row: &RunPart| Cell::Code(row.description.hostname.clone())),
+        column(of, "shard", 0, |row: &RunPart| {
             Cell::Text(format!("{}/{}", row.description.shard, row.description.shards))
         }),
-        FIELDS.column(of, "users_from", 1, |row: &RunPart| Cell::Count(row.description.users_from)),
-        FIELDS.column(of, "users_to", 1, |row: &RunPart| Cell::Count(row.description.users_to)),
-        FIELDS.column(of, "scenarios", 0, |row: &RunPart| Cell::Count(row.scenarios)),
-        FIELDS.column(of, "cpus", 2, |row: &RunPart| Cell::Count(row.description.cpus)),
-        FIELDS.column(of, "start_ns", 2, |row: &RunPart| Cell::Time(row.description.start_ns)),
-        FIELDS.column(of, "server_clock_ahead_ns", 2, |row: &RunPart| {
+        column(of, "users_from", 1, |row: &RunPart| Cell::Count(row.description.users_from)),
+        column(of, "users_to", 1, |row: &RunPart| Cell::Count(row.description.users_to)),
+        column(of, "scenarios", 0, |row: &RunPart| Cell::Count(row.scenarios)),
+        column(of, "cpus", 2, |row: &RunPart| Cell::Count(row.description.cpus)),
+        column(of, "start_ns", 2, |row: &RunPart| Cell::Time(row.description.start_ns)),
+        column(of, "server_clock_ahead_ns", 2, |row: &RunPart| {
             Cell::duration(row.description.server_clock_ahead_ns)
         }),
-        FIELDS.column(of, "limited_by_client", 0, |row: &RunPart| {
+        column(of, "limited_by_client", 0, |row: &RunPart| {
             Cell::Text(yes(row.description.limited_by_client))
         }),
-        FIELDS.column(of, "complete", 1, |row: &RunPart| Cell::Text(yes(row.complete))),
+        column(of, "complete", 1, |row: &RunPart| Cell::Text(yes(row.complete))),
     ];
     let mut table = Table::new("Machines", "Each machine's part of the run.", runs, columns);
     (table.in_text, table.in_page) = (40, 200);

@@ -3,7 +3,7 @@
 use smbscope_analysis::summary::{Failure, Load, PhaseRow, ScenarioRow, Status, StatusClass};
 
 use crate::answers::load::capacity::failure_meaning;
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution};
 use crate::document::{Block, Cell, Section, Table};
 use crate::value::format;
 
@@ -77,45 +77,33 @@ fn scenario_table(caption: &str, help: &str, rows: &[ScenarioRow], by_step: bool
     let of = "load_scenario";
     let mut columns = Vec::new();
     if by_step {
-        columns.push(FIELDS.column(of, "users", 0, |row: &ScenarioRow| Cell::count(row.users)));
-        columns.push(FIELDS.column(of, "step", 2, |row: &ScenarioRow| Cell::count(row.step)));
+        columns.push(column(of, "users", 0, |row: &ScenarioRow| Cell::count(row.users)));
+        columns.push(column(of, "step", 2, |row: &ScenarioRow| Cell::count(row.step)));
     }
+    columns.push(column(of, "scenario", 0, |row: &ScenarioRow| Cell::Text(row.scenario.clone())));
+    columns
+        .extend(distribution(of, "response", [0, 0, 0, 0, 1], |row: &ScenarioRow| &row.response));
     columns.push(
-        FIELDS.column(of, "scenario", 0, |row: &ScenarioRow| Cell::Text(row.scenario.clone())),
-    );
-    columns.extend(
-        FIELDS.distribution(of, "response", [0, 0, 0, 0, 1], |row: &ScenarioRow| &row.response),
-    );
-    columns.push(
-        FIELDS
-            .column("distribution", "histogram", 3, |row: &ScenarioRow| match by_step {
-                true => Cell::Empty,
-                false => row
-                    .response
-                    .histogram
-                    .clone()
-                    .map_or(Cell::Empty, |counts| Cell::Histogram(trimmed(rows, counts))),
-            })
-            .titled("Distribution"),
+        column("distribution", "histogram", 3, |row: &ScenarioRow| match by_step {
+            true => Cell::Empty,
+            false => row
+                .response
+                .histogram
+                .clone()
+                .map_or(Cell::Empty, |counts| Cell::Histogram(trimmed(rows, counts))),
+        })
+        .titled("Distribution"),
     );
     columns.extend([
-        FIELDS
-            .column("distribution", "p95_ns", 1, |row: &ScenarioRow| {
-                Cell::duration(row.late.p95_ns)
-            })
+        column("distribution", "p95_ns", 1, |row: &ScenarioRow| Cell::duration(row.late.p95_ns))
             .grouped("Late"),
-        FIELDS
-            .column("distribution", "max_ns", 2, |row: &ScenarioRow| {
-                Cell::duration(row.late.max_ns)
-            })
+        column("distribution", "max_ns", 2, |row: &ScenarioRow| Cell::duration(row.late.max_ns))
             .grouped("Late"),
-        FIELDS.column(of, "scheduled", 3, |row: &ScenarioRow| Cell::Count(row.scheduled)),
-        FIELDS.column(of, "failed", 0, |row: &ScenarioRow| Cell::some(row.failed)),
-        FIELDS.column(of, "not_started", 1, |row: &ScenarioRow| Cell::some(row.not_started)),
-        FIELDS.column(of, "operations_mean", 2, |row: &ScenarioRow| {
-            Cell::Number(row.operations_mean)
-        }),
-        FIELDS.column(of, "saved_mean", 3, |row: &ScenarioRow| match row.saved_mean {
+        column(of, "scheduled", 3, |row: &ScenarioRow| Cell::Count(row.scheduled)),
+        column(of, "failed", 0, |row: &ScenarioRow| Cell::some(row.failed)),
+        column(of, "not_started", 1, |row: &ScenarioRow| Cell::some(row.not_started)),
+        column(of, "operations_mean", 2, |row: &ScenarioRow| Cell::Number(row.operations_mean)),
+        column(of, "saved_mean", 3, |row: &ScenarioRow| match row.saved_mean {
             0.0 => Cell::Empty,
             saved => Cell::Number(saved),
         }),
@@ -155,17 +143,16 @@ fn failures(load: &Load) -> Vec<Block> {
         _ => Cell::Empty,
     };
     let columns = vec![
-        FIELDS.column(of, "status", 0, |row: &Failure| Cell::Text(row.status.clone())),
-        FIELDS.column(of, "scenario", 0, |row: &Failure| Cell::Text(row.scenario.clone())),
-        FIELDS.column(of, "count", 0, |row: &Failure| Cell::Count(row.count)),
-        FIELDS.column(of, "measured", 1, |row: &Failure| Cell::Count(row.measured)),
-        FIELDS.column(of, "users_min", 1, range).titled("With users"),
-        FIELDS.column(of, "first_ns", 2, |row: &Failure| Cell::Time(row.first_ns)),
-        FIELDS
-            .column(of, "status", 1, |row: &Failure| {
-                failure_meaning(&row.status).map_or(Cell::Empty, |text| Cell::Text(text.to_owned()))
-            })
-            .titled("Meaning"),
+        column(of, "status", 0, |row: &Failure| Cell::Text(row.status.clone())),
+        column(of, "scenario", 0, |row: &Failure| Cell::Text(row.scenario.clone())),
+        column(of, "count", 0, |row: &Failure| Cell::Count(row.count)),
+        column(of, "measured", 1, |row: &Failure| Cell::Count(row.measured)),
+        column(of, "users_min", 1, range).titled("With users"),
+        column(of, "first_ns", 2, |row: &Failure| Cell::Time(row.first_ns)),
+        column(of, "status", 1, |row: &Failure| {
+            failure_meaning(&row.status).map_or(Cell::Empty, |text| Cell::Text(text.to_owned()))
+        })
+        .titled("Meaning"),
     ];
     let mut blocks = vec![Block::Table(
         Table::new("Failed scenarios", "By status and scenario, in all phases.", &load.failures, columns)
@@ -183,14 +170,14 @@ fn failures(load: &Load) -> Vec<Block> {
 fn phases(rows: &[PhaseRow]) -> Table {
     let of = "load_phase";
     let columns = vec![
-        FIELDS.column(of, "phase", 0, |row: &PhaseRow| Cell::Text(row.phase.clone())),
-        FIELDS.column(of, "scenarios", 0, |row: &PhaseRow| Cell::Count(row.scenarios)),
-        FIELDS.column(of, "done", 2, |row: &PhaseRow| Cell::Count(row.done)),
-        FIELDS.column(of, "failed", 0, |row: &PhaseRow| Cell::some(row.failed)),
-        FIELDS.column(of, "not_started", 1, |row: &PhaseRow| Cell::some(row.not_started)),
-        FIELDS.column(of, "operations", 0, |row: &PhaseRow| Cell::Count(row.operations)),
-        FIELDS.column(of, "errors", 0, |row: &PhaseRow| Cell::some(row.errors)),
-        FIELDS.column(of, "counted", 1, |row: &PhaseRow| {
+        column(of, "phase", 0, |row: &PhaseRow| Cell::Text(row.phase.clone())),
+        column(of, "scenarios", 0, |row: &PhaseRow| Cell::Count(row.scenarios)),
+        column(of, "done", 2, |row: &PhaseRow| Cell::Count(row.done)),
+        column(of, "failed", 0, |row: &PhaseRow| Cell::some(row.failed)),
+        column(of, "not_started", 1, |row: &PhaseRow| Cell::some(row.not_started)),
+        column(of, "operations", 0, |row: &PhaseRow| Cell::Count(row.operations)),
+        column(of, "errors", 0, |row: &PhaseRow| Cell::some(row.errors)),
+        column(of, "counted", 1, |row: &PhaseRow| {
             Cell::Text(if row.counted { "yes" } else { "no" }.to_owned())
         }),
     ];
@@ -212,9 +199,9 @@ fn left_out(load: &Load) -> Option<Block> {
     }
     let of = "status";
     let columns = vec![
-        FIELDS.column(of, "name", 0, |row: &Status| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "operations", 0, |row: &Status| Cell::Count(row.operations)),
-        FIELDS.column(of, "commands", 1, |row: &Status| {
+        column(of, "name", 0, |row: &Status| Cell::Text(row.name.clone())),
+        column(of, "operations", 0, |row: &Status| Cell::Count(row.operations)),
+        column(of, "commands", 1, |row: &Status| {
             let words = row.commands.iter().take(4);
             let words: Vec<_> =
                 words.map(|it| format!("{}: {}", it.name, format::count(it.count))).collect();

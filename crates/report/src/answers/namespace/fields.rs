@@ -2,12 +2,15 @@
 
 use smbscope_plan::namespace::stages::StageId;
 
+use crate::document::by_field;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
 use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of the plan of a namespace's move.
 pub static FIELDS: Fields = Fields::new("namespace", objects, closed);
+
+by_field! { column }
 
 fn objects() -> Vec<Object> {
     all(OBJECTS)

@@ -7,7 +7,7 @@ use smbscope_plan::namespace::gate::{
 
 use super::words::{self, counted, nanoseconds};
 use super::{NamespacePlan, heading};
-use crate::answers::namespace::fields::FIELDS;
+use crate::answers::namespace::fields::column;
 use crate::document::{Block, Cell, Column, FindingLine, Section, Table};
 
 /// Clients in text and on the page.
@@ -98,15 +98,12 @@ fn clients(caption: &str, rows: &[ClientVerdict]) -> Block {
         false => Cell::Text(names.join(", ")),
     };
     let mut columns =
-        vec![FIELDS.column(of, "client", 0, |row: &ClientVerdict| Cell::Text(row.client.clone()))];
-    columns.push(FIELDS.column(of, "uses", 1, |row: &ClientVerdict| Cell::text(&row.uses)));
-    columns
-        .push(FIELDS.column(of, "open_files", 1, |row: &ClientVerdict| Cell::some(row.open_files)));
-    columns
-        .push(FIELDS.column(of, "lists_new", 2, move |row: &ClientVerdict| names(&row.lists_new)));
-    columns
-        .push(FIELDS.column(of, "lists_old", 2, move |row: &ClientVerdict| names(&row.lists_old)));
-    columns.push(FIELDS.column(of, "read_at_s", 3, move |row: &ClientVerdict| time(row.read_at_s)));
+        vec![column(of, "client", 0, |row: &ClientVerdict| Cell::Text(row.client.clone()))];
+    columns.push(column(of, "uses", 1, |row: &ClientVerdict| Cell::text(&row.uses)));
+    columns.push(column(of, "open_files", 1, |row: &ClientVerdict| Cell::some(row.open_files)));
+    columns.push(column(of, "lists_new", 2, move |row: &ClientVerdict| names(&row.lists_new)));
+    columns.push(column(of, "lists_old", 2, move |row: &ClientVerdict| names(&row.lists_old)));
+    columns.push(column(of, "read_at_s", 3, move |row: &ClientVerdict| time(row.read_at_s)));
     let mut table = Table::new(caption, "", rows, columns);
     (table.in_text, table.in_page) = (IN_TEXT, IN_PAGE);
     Block::Table(table)
@@ -114,12 +111,10 @@ fn clients(caption: &str, rows: &[ClientVerdict]) -> Block {
 
 fn stale(rows: &[StaleAnswer]) -> Block {
     let columns = vec![
-        FIELDS.column("stale_answer", "answered_by", 0, |row: &StaleAnswer| {
+        column("stale_answer", "answered_by", 0, |row: &StaleAnswer| {
             Cell::Text(row.answered_by.clone())
         }),
-        FIELDS.column("stale_answer", "at_s", 0, |row: &StaleAnswer| {
-            Cell::Time(nanoseconds(row.at_s))
-        }),
+        column("stale_answer", "at_s", 0, |row: &StaleAnswer| Cell::Time(nanoseconds(row.at_s))),
         Column::new(heading("Servers in the answer", false, 0), |row: &StaleAnswer| {
             Cell::Text(row.servers.join(", "))
         }),

@@ -6,7 +6,7 @@ use smbscope_plan::namespace::stages::{ADMIN, Impact, Lost, MovePlan, Stage, Ste
 use super::admin_note;
 use super::words::{self, nanoseconds, seconds};
 use crate::answers::namespace::checklist::{Choice, StageCard, StageChecklist, StepCard};
-use crate::answers::namespace::fields::FIELDS;
+use crate::answers::namespace::fields::column;
 use crate::document::{Block, Cell, Fact, Facts, Section, Table};
 
 /// The checklist.
@@ -113,13 +113,13 @@ pub(super) fn progress(progress: &Progress) -> Section {
     let time = |at: Option<i64>| at.map_or(Cell::Empty, |at| Cell::Time(nanoseconds(at)));
     let of = "stage_progress";
     let columns = vec![
-        FIELDS.column(of, "id", 0, |row: &StageProgress| Cell::Code(row.id.name().to_owned())),
-        FIELDS.column(of, "status", 0, |row: &StageProgress| {
+        column(of, "id", 0, |row: &StageProgress| Cell::Code(row.id.name().to_owned())),
+        column(of, "status", 0, |row: &StageProgress| {
             Cell::Text(words::status(row.status).to_owned())
         }),
-        FIELDS.column(of, "started_at_s", 2, move |row: &StageProgress| time(row.started_at_s)),
-        FIELDS.column(of, "done_at_s", 1, move |row: &StageProgress| time(row.done_at_s)),
-        FIELDS.column(of, "gates", 0, |row: &StageProgress| {
+        column(of, "started_at_s", 2, move |row: &StageProgress| time(row.started_at_s)),
+        column(of, "done_at_s", 1, move |row: &StageProgress| time(row.done_at_s)),
+        column(of, "gates", 0, |row: &StageProgress| {
             row.gates.last().map_or(Cell::Empty, |gate| {
                 let word = if gate.is_go { "go" } else { "no-go" };
                 Cell::Text(match gate.because.is_empty() {
@@ -128,7 +128,7 @@ pub(super) fn progress(progress: &Progress) -> Section {
                 })
             })
         }),
-        FIELDS.column(of, "forced", 0, |row: &StageProgress| Cell::text(&row.forced)),
+        column(of, "forced", 0, |row: &StageProgress| Cell::text(&row.forced)),
     ];
     let mut table = Table::new("Stages", "", &progress.stages, columns);
     (table.in_text, table.in_page) = (20, 20);

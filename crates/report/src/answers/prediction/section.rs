@@ -3,7 +3,7 @@
 
 use crate::answers::prediction::waterfall::{Step, Steps, Waterfall};
 use crate::answers::prediction::{Forecast, ForecastRow};
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, fact};
 use crate::document::{Block, Cell, Column, Facts, Section, Table};
 use crate::value::format;
 
@@ -41,7 +41,7 @@ pub(crate) fn forecast(forecast: &Forecast) -> Section {
 }
 
 fn facts(forecast: &Forecast) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("forecast", name, value);
+    let of = |name: &str, value: Cell| fact("forecast", name, value);
     let then = |before: String, after: String| match before == after {
         true => before,
         false => format!("{before}, predicted {after}"),
@@ -50,8 +50,7 @@ fn facts(forecast: &Forecast) -> Facts {
         .changes
         .iter()
         .map(|change| {
-            FIELDS
-                .fact("forecast_change", "sentence", Cell::Text(change.sentence.clone()))
+            fact("forecast_change", "sentence", Cell::Text(change.sentence.clone()))
                 .titled(&change.change)
         })
         .collect();
@@ -81,15 +80,14 @@ fn parts_of(caption: &str, help: &str, row: &ForecastRow) -> Vec<Block> {
     });
     let of = "forecast_part";
     let columns: Vec<Column<'_, Step>> = vec![
-        FIELDS.column(of, "part", 0, |row: &Step| Cell::Text(row.title.clone())),
-        FIELDS.column(of, "before_ns", 0, |row: &Step| ms(Some(row.before_ns))),
-        FIELDS.column(of, "after_ns", 0, |row: &Step| ms(Some(row.after_ns))),
-        FIELDS
-            .column(of, "after_ns", 0, |row: &Step| {
-                let ns = row.difference_ns();
-                Cell::Measure(ns as f64, format::signed_ms(ns))
-            })
-            .titled("Difference"),
+        column(of, "part", 0, |row: &Step| Cell::Text(row.title.clone())),
+        column(of, "before_ns", 0, |row: &Step| ms(Some(row.before_ns))),
+        column(of, "after_ns", 0, |row: &Step| ms(Some(row.after_ns))),
+        column(of, "after_ns", 0, |row: &Step| {
+            let ns = row.difference_ns();
+            Cell::Measure(ns as f64, format::signed_ms(ns))
+        })
+        .titled("Difference"),
     ];
     let mut table = Table::new(format!("{caption}: its parts"), "", &rows, columns);
     (table.in_text, table.in_page) = (ROWS_MAX, ROWS_MAX);
@@ -119,32 +117,26 @@ fn table(caption: &str, rows: &[ForecastRow], all: &ForecastRow) -> Table {
         None => Cell::Empty,
     };
     let columns: Vec<Column<'_, ForecastRow>> = vec![
-        FIELDS.column(of, "name", 0, |row: &ForecastRow| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "count", 0, |row: &ForecastRow| Cell::Count(row.count)),
-        FIELDS.column(of, "count_after", 0, |row: &ForecastRow| {
-            match row.count_after == row.count {
-                true => Cell::Empty,
-                false => Cell::Count(row.count_after),
-            }
+        column(of, "name", 0, |row: &ForecastRow| Cell::Text(row.name.clone())),
+        column(of, "count", 0, |row: &ForecastRow| Cell::Count(row.count)),
+        column(of, "count_after", 0, |row: &ForecastRow| match row.count_after == row.count {
+            true => Cell::Empty,
+            false => Cell::Count(row.count_after),
         }),
-        FIELDS.column(of, "before_ns", 0, |row: &ForecastRow| ms(row.before_ns)).grouped("Today"),
-        FIELDS
-            .column(of, "before_error_ns", 1, |row: &ForecastRow| ms(row.before_error_ns))
+        column(of, "before_ns", 0, |row: &ForecastRow| ms(row.before_ns)).grouped("Today"),
+        column(of, "before_error_ns", 1, |row: &ForecastRow| ms(row.before_error_ns))
             .grouped("Today"),
-        FIELDS.column(of, "after_ns", 0, |row: &ForecastRow| ms(row.after_ns)).grouped("Predicted"),
-        FIELDS
-            .column(of, "after_error_ns", 1, |row: &ForecastRow| ms(row.after_error_ns))
+        column(of, "after_ns", 0, |row: &ForecastRow| ms(row.after_ns)).grouped("Predicted"),
+        column(of, "after_error_ns", 1, |row: &ForecastRow| ms(row.after_error_ns))
             .grouped("Predicted"),
-        FIELDS
-            .column(of, "change_percent", 0, move |row: &ForecastRow| {
-                percent(row.change_percent, format::signed_percent)
-            })
-            .grouped("Change"),
-        FIELDS
-            .column(of, "change_error_percent", 1, move |row: &ForecastRow| {
-                percent(row.change_error_percent, |value| format!("{} %", format::fixed(value, 1)))
-            })
-            .grouped("Change"),
+        column(of, "change_percent", 0, move |row: &ForecastRow| {
+            percent(row.change_percent, format::signed_percent)
+        })
+        .grouped("Change"),
+        column(of, "change_error_percent", 1, move |row: &ForecastRow| {
+            percent(row.change_error_percent, |value| format!("{} %", format::fixed(value, 1)))
+        })
+        .grouped("Change"),
     ];
     let mut table = Table::new(caption, "Means; ± is half of a 95 % interval.", &rows, columns);
     (table.in_text, table.in_page) = (ROWS_MAX, ROWS_MAX);

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::both_sides::{BothSides, SidesOfCommand};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Section, Table};
 use crate::value::format;
 
@@ -15,17 +15,15 @@ pub(crate) fn both_sides(sides: &BothSides) -> Section {
         }
     };
     let columns = vec![
-        FIELDS.column(of, "command", 0, |row: &SidesOfCommand| Cell::Text(row.command.clone())),
-        FIELDS.column(of, "client_requests", 1, |row: &SidesOfCommand| {
-            Cell::Count(row.client_requests)
-        }),
-        FIELDS.column(of, "joined", 0, |row: &SidesOfCommand| Cell::Count(row.joined)),
-        FIELDS.column(of, "total_ns", 0, mean(|row| row.total_ns)),
-        FIELDS.column(of, "before_ns", 0, mean(|row| row.before_ns)),
-        FIELDS.column(of, "server_ns", 0, mean(|row| row.server_ns)),
-        FIELDS.column(of, "between_ns", 0, mean(|row| row.between_ns)),
-        FIELDS.column(of, "between_p95_ns", 2, mean(|row| row.between_p95_ns as f64)),
-        FIELDS.column(of, "after_ns", 0, mean(|row| row.after_ns)),
+        column(of, "command", 0, |row: &SidesOfCommand| Cell::Text(row.command.clone())),
+        column(of, "client_requests", 1, |row: &SidesOfCommand| Cell::Count(row.client_requests)),
+        column(of, "joined", 0, |row: &SidesOfCommand| Cell::Count(row.joined)),
+        column(of, "total_ns", 0, mean(|row| row.total_ns)),
+        column(of, "before_ns", 0, mean(|row| row.before_ns)),
+        column(of, "server_ns", 0, mean(|row| row.server_ns)),
+        column(of, "between_ns", 0, mean(|row| row.between_ns)),
+        column(of, "between_p95_ns", 2, mean(|row| row.between_p95_ns as f64)),
+        column(of, "after_ns", 0, mean(|row| row.after_ns)),
     ];
     let ahead_ns = sides.server_clock_ahead_ns;
     let clock = match ahead_ns {

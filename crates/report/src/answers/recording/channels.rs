@@ -7,7 +7,7 @@ use smbscope_analysis::channels::{
 use smbscope_analysis::explain::Confidence;
 
 use crate::answers::diagnosis::figure;
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, fact, field};
 use crate::document::{AreaMark, Areas, Block, Cell, Facts, FindingCard, Section, Table};
 use crate::value::format;
 
@@ -106,39 +106,35 @@ fn times(factor: f64, promised: f64) -> Cell {
 fn runs(channels: &Channels) -> Table {
     let of = "session_timeline";
     let columns = vec![
-        FIELDS
-            .column(of, "recording", 0, |one: &SessionTimeline| Cell::Code(one.recording.clone())),
-        FIELDS.column(of, "client", 2, |one: &SessionTimeline| Cell::Text(one.client.clone())),
-        FIELDS.column(of, "paths", 0, |one: &SessionTimeline| Cell::Count(one.paths)),
-        FIELDS.column(of, "channels", 1, |one: &SessionTimeline| {
-            Cell::Count(one.channels.len() as u64)
-        }),
-        FIELDS
-            .column(of, "written_bytes", 0, |one: &SessionTimeline| Cell::Bytes(one.bytes()))
+        column(of, "recording", 0, |one: &SessionTimeline| Cell::Code(one.recording.clone())),
+        column(of, "client", 2, |one: &SessionTimeline| Cell::Text(one.client.clone())),
+        column(of, "paths", 0, |one: &SessionTimeline| Cell::Count(one.paths)),
+        column(of, "channels", 1, |one: &SessionTimeline| Cell::Count(one.channels.len() as u64)),
+        column(of, "written_bytes", 0, |one: &SessionTimeline| Cell::Bytes(one.bytes()))
             .titled("Bytes"),
-        FIELDS.column(of, "first_byte_after_ns", 0, |one: &SessionTimeline| {
+        column(of, "first_byte_after_ns", 0, |one: &SessionTimeline| {
             Cell::duration(one.first_byte_after_ns)
         }),
-        FIELDS.column(of, "plateau_after_ns", 1, |one: &SessionTimeline| {
+        column(of, "plateau_after_ns", 1, |one: &SessionTimeline| {
             Cell::duration(one.plateau_after_ns)
         }),
-        FIELDS.column(of, "lasted_ns", 0, |one: &SessionTimeline| Cell::Duration(one.lasted_ns)),
-        FIELDS.column(of, "plateau_bytes_per_second", 1, |one: &SessionTimeline| {
+        column(of, "lasted_ns", 0, |one: &SessionTimeline| Cell::Duration(one.lasted_ns)),
+        column(of, "plateau_bytes_per_second", 1, |one: &SessionTimeline| {
             rate(one.plateau_bytes_per_second)
         }),
-        FIELDS.column(of, "versus", 0, |one: &SessionTimeline| match &one.versus {
+        column(of, "versus", 0, |one: &SessionTimeline| match &one.versus {
             Some(versus) => times(versus.factor, versus.promised),
             None => Cell::Empty,
         }),
-        FIELDS.column("versus", "recording", 1, |one: &SessionTimeline| match &one.versus {
+        column("versus", "recording", 1, |one: &SessionTimeline| match &one.versus {
             Some(versus) => Cell::Code(versus.recording.clone()),
             None => Cell::Empty,
         }),
-        FIELDS.column("power_state", "deep_idle_before", 2, |one: &SessionTimeline| {
+        column("power_state", "deep_idle_before", 2, |one: &SessionTimeline| {
             one.power.as_ref().map_or(Cell::Empty, |power| Cell::Share(power.deep_idle_before))
         }),
     ];
-    Table::new("Sessions", FIELDS.field("channels", "sessions").help, &channels.sessions, columns).cut(
+    Table::new("Sessions", field("channels", "sessions").help, &channels.sessions, columns).cut(
         16,
         50,
         "select recording, session_id, count(distinct connection), sum(bytes_written + bytes_read) from channels group by recording, session_id",
@@ -146,7 +142,7 @@ fn runs(channels: &Channels) -> Table {
 }
 
 fn facts(one: &SessionTimeline) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("session_timeline", name, value);
+    let of = |name: &str, value: Cell| fact("session_timeline", name, value);
     let mut rows = vec![
         of("written_bytes", Cell::Bytes(one.written_bytes)),
         of("read_bytes", Cell::Bytes(one.read_bytes)),
@@ -196,7 +192,7 @@ fn facts(one: &SessionTimeline) -> Facts {
             power.hertz_before.map_or(String::new(), |hertz| format!(", {:.2} GHz", hertz / 1e9));
         let note = format!("{} until the plateau{frequency}", power.source);
         let value = Cell::Share(power.deep_idle_before);
-        rows.push(FIELDS.fact("power_state", "deep_idle_before", value).noted(note));
+        rows.push(fact("power_state", "deep_idle_before", value).noted(note));
     }
     Facts { caption: title(one), rows }
 }
@@ -272,43 +268,39 @@ fn table(one: &SessionTimeline) -> Table {
     let after =
         |at: Option<i64>| Cell::duration(at.map(|at| at.saturating_sub(one.start_ns).max(0)));
     let columns = vec![
-        FIELDS.column(of, "channel", 0, |row: &ChannelTimeline| Cell::count(row.channel)),
-        FIELDS.column(of, "connection", 3, |row: &ChannelTimeline| Cell::Count(row.connection)),
-        FIELDS.column(of, "client", 0, |row: &ChannelTimeline| {
+        column(of, "channel", 0, |row: &ChannelTimeline| Cell::count(row.channel)),
+        column(of, "connection", 3, |row: &ChannelTimeline| Cell::Count(row.connection)),
+        column(of, "client", 0, |row: &ChannelTimeline| {
             Cell::Text(format!("{}:{}", row.client, row.client_port))
         }),
-        FIELDS.column(of, "server", 0, |row: &ChannelTimeline| {
+        column(of, "server", 0, |row: &ChannelTimeline| {
             Cell::Text(format!("{}:{}", row.server, row.server_port))
         }),
-        FIELDS.column(of, "transport", 2, |row: &ChannelTimeline| Cell::text(&row.transport)),
-        FIELDS.column(of, "opened_ns", 2, move |row: &ChannelTimeline| after(row.opened_ns)),
-        FIELDS.column(of, "bound_ns", 1, move |row: &ChannelTimeline| after(row.bound_ns)),
-        FIELDS
-            .column(of, "first_byte_ns", 0, move |row: &ChannelTimeline| after(row.first_byte_ns)),
-        FIELDS.column(of, "plateau_ns", 0, move |row: &ChannelTimeline| after(row.plateau_ns)),
-        FIELDS
-            .column(of, "written_bytes", 1, |row: &ChannelTimeline| Cell::Bytes(row.written_bytes)),
-        FIELDS.column(of, "read_bytes", 1, |row: &ChannelTimeline| Cell::Bytes(row.read_bytes)),
-        FIELDS.column(of, "share", 0, |row: &ChannelTimeline| Cell::Share(row.share)),
-        FIELDS.column(of, "plateau_bytes_per_second", 0, |row: &ChannelTimeline| {
+        column(of, "transport", 2, |row: &ChannelTimeline| Cell::text(&row.transport)),
+        column(of, "opened_ns", 2, move |row: &ChannelTimeline| after(row.opened_ns)),
+        column(of, "bound_ns", 1, move |row: &ChannelTimeline| after(row.bound_ns)),
+        column(of, "first_byte_ns", 0, move |row: &ChannelTimeline| after(row.first_byte_ns)),
+        column(of, "plateau_ns", 0, move |row: &ChannelTimeline| after(row.plateau_ns)),
+        column(of, "written_bytes", 1, |row: &ChannelTimeline| Cell::Bytes(row.written_bytes)),
+        column(of, "read_bytes", 1, |row: &ChannelTimeline| Cell::Bytes(row.read_bytes)),
+        column(of, "share", 0, |row: &ChannelTimeline| Cell::Share(row.share)),
+        column(of, "plateau_bytes_per_second", 0, |row: &ChannelTimeline| {
             rate(row.plateau_bytes_per_second)
         }),
-        FIELDS.column(of, "outstanding_mean", 2, |row: &ChannelTimeline| {
+        column(of, "outstanding_mean", 2, |row: &ChannelTimeline| {
             Cell::Number(row.outstanding_mean)
         }),
-        FIELDS.column(of, "in_flight_max_bytes", 2, |row: &ChannelTimeline| {
+        column(of, "in_flight_max_bytes", 2, |row: &ChannelTimeline| {
             Cell::bytes(row.in_flight_max_bytes)
         }),
-        FIELDS.column(of, "round_trip_p50_ns", 2, |row: &ChannelTimeline| {
+        column(of, "round_trip_p50_ns", 2, |row: &ChannelTimeline| {
             Cell::duration(row.round_trip_p50_ns)
         }),
-        FIELDS.column(of, "retransmissions", 1, |row: &ChannelTimeline| {
-            Cell::count(row.retransmissions)
-        }),
-        FIELDS.column(of, "lost_ns", 1, move |row: &ChannelTimeline| after(row.lost_ns)),
-        FIELDS.column(of, "lost_reason", 1, |row: &ChannelTimeline| Cell::text(&row.lost_reason)),
-        FIELDS.column(of, "repeated", 1, |row: &ChannelTimeline| Cell::count(row.repeated)),
-        FIELDS.column(of, "bind_status", 1, |row: &ChannelTimeline| Cell::text(&row.bind_status)),
+        column(of, "retransmissions", 1, |row: &ChannelTimeline| Cell::count(row.retransmissions)),
+        column(of, "lost_ns", 1, move |row: &ChannelTimeline| after(row.lost_ns)),
+        column(of, "lost_reason", 1, |row: &ChannelTimeline| Cell::text(&row.lost_reason)),
+        column(of, "repeated", 1, |row: &ChannelTimeline| Cell::count(row.repeated)),
+        column(of, "bind_status", 1, |row: &ChannelTimeline| Cell::text(&row.bind_status)),
     ];
     Table::new(
         "Channels of the session",
@@ -326,26 +318,22 @@ fn costs(one: &SessionTimeline) -> Table {
         None => Cell::Empty,
     };
     let columns = vec![
-        FIELDS.column(of, "source", 0, |row: &CpuCost| Cell::Text(row.source.clone())),
-        FIELDS.column(of, "process", 0, |row: &CpuCost| {
+        column(of, "source", 0, |row: &CpuCost| Cell::Text(row.source.clone())),
+        column(of, "process", 0, |row: &CpuCost| {
             Cell::Text(row.process.clone().unwrap_or_else(|| "whole machine".to_owned()))
         }),
-        FIELDS.column(of, "seconds_per_gb", 0, move |row: &CpuCost| {
-            seconds(Some(row.seconds_per_gb))
-        }),
-        FIELDS.column(of, "user_seconds_per_gb", 1, move |row: &CpuCost| {
-            seconds(row.user_seconds_per_gb)
-        }),
-        FIELDS.column(of, "system_seconds_per_gb", 1, move |row: &CpuCost| {
+        column(of, "seconds_per_gb", 0, move |row: &CpuCost| seconds(Some(row.seconds_per_gb))),
+        column(of, "user_seconds_per_gb", 1, move |row: &CpuCost| seconds(row.user_seconds_per_gb)),
+        column(of, "system_seconds_per_gb", 1, move |row: &CpuCost| {
             seconds(row.system_seconds_per_gb)
         }),
-        FIELDS.column(of, "softirq_seconds_per_gb", 1, move |row: &CpuCost| {
+        column(of, "softirq_seconds_per_gb", 1, move |row: &CpuCost| {
             seconds(row.softirq_seconds_per_gb)
         }),
     ];
     Table::new(
         "Processor time for each GB",
-        FIELDS.field("session_timeline", "cpu").help,
+        field("session_timeline", "cpu").help,
         &one.cpu,
         columns,
     )
@@ -354,22 +342,22 @@ fn costs(one: &SessionTimeline) -> Table {
 fn interfaces(channels: &Channels) -> Table {
     let of = "offered_interface";
     let columns = vec![
-        FIELDS.column(of, "server", 1, |row: &OfferedInterface| Cell::Text(row.server.clone())),
-        FIELDS.column(of, "client", 1, |row: &OfferedInterface| Cell::Text(row.client.clone())),
-        FIELDS.column(of, "index", 2, |row: &OfferedInterface| Cell::Count(row.index)),
-        FIELDS.column(of, "address", 0, |row: &OfferedInterface| Cell::Text(row.address.clone())),
-        FIELDS.column(of, "link_bits_per_second", 0, |row: &OfferedInterface| {
+        column(of, "server", 1, |row: &OfferedInterface| Cell::Text(row.server.clone())),
+        column(of, "client", 1, |row: &OfferedInterface| Cell::Text(row.client.clone())),
+        column(of, "index", 2, |row: &OfferedInterface| Cell::Count(row.index)),
+        column(of, "address", 0, |row: &OfferedInterface| Cell::Text(row.address.clone())),
+        column(of, "link_bits_per_second", 0, |row: &OfferedInterface| {
             let bits = row.link_bits_per_second as f64;
             Cell::Measure(bits, format!("{} Gbit/s", format::number(bits / 1e9)))
         }),
-        FIELDS.column(of, "rss_capable", 1, |row: &OfferedInterface| yes(row.rss_capable)),
-        FIELDS.column(of, "rdma_capable", 1, |row: &OfferedInterface| yes(row.rdma_capable)),
-        FIELDS.column(of, "reason", 0, |row: &OfferedInterface| Cell::Code(row.reason.clone())),
-        FIELDS.column(of, "status", 0, |row: &OfferedInterface| Cell::text(&row.status)),
+        column(of, "rss_capable", 1, |row: &OfferedInterface| yes(row.rss_capable)),
+        column(of, "rdma_capable", 1, |row: &OfferedInterface| yes(row.rdma_capable)),
+        column(of, "reason", 0, |row: &OfferedInterface| Cell::Code(row.reason.clone())),
+        column(of, "status", 0, |row: &OfferedInterface| Cell::text(&row.status)),
     ];
     Table::new(
         "Interfaces that servers offered",
-        FIELDS.field("channels", "interfaces").help,
+        field("channels", "interfaces").help,
         &channels.interfaces,
         columns,
     )

@@ -2,13 +2,13 @@
 
 use smbscope_analysis::summary::{ConnectionRow, Count, Report};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{Block, Cell, Facts, Section, Table};
 use crate::value::format;
 
 pub(crate) fn compounds(report: &Report) -> Section {
     let compounds = &report.compounds;
-    let of = |name: &str, value: Cell| FIELDS.fact("compounds", name, value);
+    let of = |name: &str, value: Cell| fact("compounds", name, value);
     let mut blocks = Vec::new();
     if compounds.members > 0 {
         let mut rows = vec![
@@ -23,17 +23,13 @@ pub(crate) fn compounds(report: &Report) -> Section {
         }
         blocks.push(Block::Facts(Facts { caption: "Compound chains".to_owned(), rows }));
         let columns = vec![
-            FIELDS
-                .column("count", "name", 0, |row: &Count| Cell::Text(row.name.clone()))
-                .titled("Chain"),
-            FIELDS
-                .column("count", "count", 0, |row: &Count| Cell::Count(row.count))
-                .titled("Chains"),
+            column("count", "name", 0, |row: &Count| Cell::Text(row.name.clone())).titled("Chain"),
+            column("count", "count", 0, |row: &Count| Cell::Count(row.count)).titled("Chains"),
         ];
         blocks.push(Block::Table(
             Table::new(
                 "What chains consist of",
-                FIELDS.field("compounds", "patterns").help,
+                field("compounds", "patterns").help,
                 &compounds.patterns,
                 columns,
             )
@@ -61,9 +57,8 @@ pub(crate) fn protection(report: &Report) -> Section {
         _ => format!("{} of all operations", format::share(count as f64 / all as f64)),
     };
     let protection = &report.protection;
-    let of = |name: &str, count: u64| {
-        FIELDS.fact("protection", name, Cell::Count(count)).noted(part(count))
-    };
+    let of =
+        |name: &str, count: u64| fact("protection", name, Cell::Count(count)).noted(part(count));
     let wire = Facts {
         caption: "On the wire".to_owned(),
         rows: vec![
@@ -71,33 +66,28 @@ pub(crate) fn protection(report: &Report) -> Section {
             of("encrypted", protection.encrypted),
             of("encrypted_unread", protection.encrypted_unread),
             of("compressed", protection.compressed),
-            FIELDS.fact("protection", "dialects", words(&protection.dialects)),
+            fact("protection", "dialects", words(&protection.dialects)),
         ],
     };
     let (sessions, trees) = (&report.sessions, &report.trees);
-    let of = |name: &str, count: u64| FIELDS.fact("sessions", name, Cell::Count(count));
+    let of = |name: &str, count: u64| fact("sessions", name, Cell::Count(count));
     let logons = Facts {
         caption: "Sessions and trees".to_owned(),
         rows: vec![
             of("sessions", sessions.sessions),
-            FIELDS.fact("sessions", "mechanisms", words(&sessions.mechanisms)),
+            fact("sessions", "mechanisms", words(&sessions.mechanisms)),
             of("guests", sessions.guests),
             of("encrypted", sessions.encrypted).titled("Sessions that require encryption"),
             of("multichannel", sessions.multichannel)
                 .noted(format!("most connections of one: {}", sessions.channels_max)),
-            FIELDS.fact("trees", "trees", Cell::Count(trees.trees)),
-            FIELDS.fact(
-                "trees",
-                "continuously_available",
-                Cell::Count(trees.continuously_available),
-            ),
-            FIELDS
-                .fact("trees", "encrypted", Cell::Count(trees.encrypted))
+            fact("trees", "trees", Cell::Count(trees.trees)),
+            fact("trees", "continuously_available", Cell::Count(trees.continuously_available)),
+            fact("trees", "encrypted", Cell::Count(trees.encrypted))
                 .titled("Trees that require encryption"),
         ],
     };
     let handles = &report.handles;
-    let of = |name: &str, count: u64| FIELDS.fact("handles", name, Cell::Count(count));
+    let of = |name: &str, count: u64| fact("handles", name, Cell::Count(count));
     let open = &handles.open;
     let opens = Facts {
         caption: "Opens, leases and breaks".to_owned(),
@@ -110,7 +100,7 @@ pub(crate) fn protection(report: &Report) -> Section {
             of("durable", handles.durable),
             of("persistent", handles.persistent),
             of("write_through", handles.write_through),
-            FIELDS.fact("handles", "open", Cell::duration(open.p50_ns)).noted(match open.max_ns {
+            fact("handles", "open", Cell::duration(open.p50_ns)).noted(match open.max_ns {
                 Some(max) => format!(
                     "median; p95 {}, max {} (n {})",
                     open.p95_ns.map_or_else(String::new, format::duration),
@@ -119,12 +109,11 @@ pub(crate) fn protection(report: &Report) -> Section {
                 ),
                 None => "not known for any open".to_owned(),
             }),
-            FIELDS.fact("handles", "oplocks", words(&handles.oplocks)),
-            FIELDS.fact("handles", "leases", words(&handles.leases)),
-            FIELDS
-                .fact("breaks", "breaks", Cell::Count(report.breaks.breaks))
+            fact("handles", "oplocks", words(&handles.oplocks)),
+            fact("handles", "leases", words(&handles.leases)),
+            fact("breaks", "breaks", Cell::Count(report.breaks.breaks))
                 .noted(format!("{} acknowledged", format::count(report.breaks.acknowledgements))),
-            FIELDS.fact("breaks", "changes", words(&report.breaks.changes)),
+            fact("breaks", "changes", words(&report.breaks.changes)),
         ],
     };
     Section {
@@ -158,7 +147,7 @@ fn both(to_server: u64, to_client: u64) -> Cell {
 
 pub(crate) fn connections(report: &Report) -> Section {
     let connections = &report.connections;
-    let of = |name: &str, value: Cell| FIELDS.fact("connections", name, value);
+    let of = |name: &str, value: Cell| fact("connections", name, value);
     let mut rows = vec![
         of("connections", Cell::Count(connections.connections)),
         of("bytes_to_server", Cell::Bytes(connections.bytes_to_server)),
@@ -228,114 +217,91 @@ const SQL: &str = "select * from connections order by operations desc";
 fn transport(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let mut columns = vec![
-        FIELDS.column(of, "client", 0, name).titled("Connection"),
-        FIELDS.column(of, "operations", 1, |row: &ConnectionRow| {
-            Cell::Count(row.connection.operations)
-        }),
-        FIELDS.column(of, "busy_share", 1, |row: &ConnectionRow| Cell::Share(row.busy_share)),
-        FIELDS
-            .column(of, "vantage", 1, |row: &ConnectionRow| Cell::text(&row.connection.vantage))
+        column(of, "client", 0, name).titled("Connection"),
+        column(of, "operations", 1, |row: &ConnectionRow| Cell::Count(row.connection.operations)),
+        column(of, "busy_share", 1, |row: &ConnectionRow| Cell::Share(row.busy_share)),
+        column(of, "vantage", 1, |row: &ConnectionRow| Cell::text(&row.connection.vantage))
             .titled("Taken at"),
-        FIELDS
-            .column(of, "client_rtt_ns", 0, |row: &ConnectionRow| {
-                Cell::duration(row.connection.client_rtt_ns)
-            })
-            .titled("Client side")
-            .grouped("Round trip"),
-        FIELDS
-            .column(of, "client_rtt_samples", 3, |row: &ConnectionRow| {
-                Cell::Count(row.connection.client_rtt_samples)
-            })
-            .titled("n")
-            .grouped("Round trip"),
-        FIELDS
-            .column(of, "server_rtt_ns", 0, |row: &ConnectionRow| {
-                Cell::duration(row.connection.server_rtt_ns)
-            })
-            .titled("Server side")
-            .grouped("Round trip"),
-        FIELDS
-            .column(of, "server_rtt_samples", 3, |row: &ConnectionRow| {
-                Cell::Count(row.connection.server_rtt_samples)
-            })
-            .titled("n")
-            .grouped("Round trip"),
-        FIELDS
-            .column(of, "retransmissions_to_server", 0, |row: &ConnectionRow| {
-                both(
-                    row.connection.retransmissions_to_server,
-                    row.connection.retransmissions_to_client,
-                )
-            })
-            .titled("Retransmitted"),
-        FIELDS
-            .column(of, "out_of_order_to_server", 3, |row: &ConnectionRow| {
-                both(row.connection.out_of_order_to_server, row.connection.out_of_order_to_client)
-            })
-            .titled("Out of order"),
-        FIELDS
-            .column(of, "gaps_to_server", 2, |row: &ConnectionRow| {
-                both(row.connection.gaps_to_server, row.connection.gaps_to_client)
-            })
-            .titled("Gaps"),
-        FIELDS
-            .column(of, "zero_windows_to_server", 2, |row: &ConnectionRow| {
-                both(row.connection.zero_windows_to_server, row.connection.zero_windows_to_client)
-            })
-            .titled("Zero windows"),
-        FIELDS
-            .column(of, "client_window_max", 2, |row: &ConnectionRow| {
-                Cell::bytes(row.connection.client_window_max)
-            })
-            .titled("Client")
-            .grouped("Largest window"),
-        FIELDS
-            .column(of, "server_window_max", 2, |row: &ConnectionRow| {
-                Cell::bytes(row.connection.server_window_max)
-            })
-            .titled("Server")
-            .grouped("Largest window"),
-        FIELDS
-            .column(of, "in_flight_max_to_server", 3, |row: &ConnectionRow| {
-                Cell::Bytes(row.connection.in_flight_max_to_server)
-            })
-            .titled("To server")
-            .grouped("Most unacknowledged"),
-        FIELDS
-            .column(of, "in_flight_max_to_client", 3, |row: &ConnectionRow| {
-                Cell::Bytes(row.connection.in_flight_max_to_client)
-            })
-            .titled("To client")
-            .grouped("Most unacknowledged"),
-        FIELDS
-            .column(of, "window_bound_bits_per_second", 1, |row: &ConnectionRow| {
-                rate(row.bound.window_bound_bits_per_second)
-            })
-            .titled("By bytes in flight")
-            .grouped("TCP carries at most"),
-        FIELDS
-            .column(of, "loss_bound_bits_per_second", 2, |row: &ConnectionRow| {
-                rate(row.bound.loss_bound_bits_per_second)
-            })
-            .titled("By loss")
-            .grouped("TCP carries at most"),
-        FIELDS
-            .column(of, "bytes_to_server", 1, |row: &ConnectionRow| {
-                Cell::Bytes(row.connection.bytes_to_server)
-            })
-            .titled("To server")
-            .grouped("TCP payload"),
-        FIELDS
-            .column(of, "bytes_to_client", 1, |row: &ConnectionRow| {
-                Cell::Bytes(row.connection.bytes_to_client)
-            })
-            .titled("To client")
-            .grouped("TCP payload"),
+        column(of, "client_rtt_ns", 0, |row: &ConnectionRow| {
+            Cell::duration(row.connection.client_rtt_ns)
+        })
+        .titled("Client side")
+        .grouped("Round trip"),
+        column(of, "client_rtt_samples", 3, |row: &ConnectionRow| {
+            Cell::Count(row.connection.client_rtt_samples)
+        })
+        .titled("n")
+        .grouped("Round trip"),
+        column(of, "server_rtt_ns", 0, |row: &ConnectionRow| {
+            Cell::duration(row.connection.server_rtt_ns)
+        })
+        .titled("Server side")
+        .grouped("Round trip"),
+        column(of, "server_rtt_samples", 3, |row: &ConnectionRow| {
+            Cell::Count(row.connection.server_rtt_samples)
+        })
+        .titled("n")
+        .grouped("Round trip"),
+        column(of, "retransmissions_to_server", 0, |row: &ConnectionRow| {
+            both(row.connection.retransmissions_to_server, row.connection.retransmissions_to_client)
+        })
+        .titled("Retransmitted"),
+        column(of, "out_of_order_to_server", 3, |row: &ConnectionRow| {
+            both(row.connection.out_of_order_to_server, row.connection.out_of_order_to_client)
+        })
+        .titled("Out of order"),
+        column(of, "gaps_to_server", 2, |row: &ConnectionRow| {
+            both(row.connection.gaps_to_server, row.connection.gaps_to_client)
+        })
+        .titled("Gaps"),
+        column(of, "zero_windows_to_server", 2, |row: &ConnectionRow| {
+            both(row.connection.zero_windows_to_server, row.connection.zero_windows_to_client)
+        })
+        .titled("Zero windows"),
+        column(of, "client_window_max", 2, |row: &ConnectionRow| {
+            Cell::bytes(row.connection.client_window_max)
+        })
+        .titled("Client")
+        .grouped("Largest window"),
+        column(of, "server_window_max", 2, |row: &ConnectionRow| {
+            Cell::bytes(row.connection.server_window_max)
+        })
+        .titled("Server")
+        .grouped("Largest window"),
+        column(of, "in_flight_max_to_server", 3, |row: &ConnectionRow| {
+            Cell::Bytes(row.connection.in_flight_max_to_server)
+        })
+        .titled("To server")
+        .grouped("Most unacknowledged"),
+        column(of, "in_flight_max_to_client", 3, |row: &ConnectionRow| {
+            Cell::Bytes(row.connection.in_flight_max_to_client)
+        })
+        .titled("To client")
+        .grouped("Most unacknowledged"),
+        column(of, "window_bound_bits_per_second", 1, |row: &ConnectionRow| {
+            rate(row.bound.window_bound_bits_per_second)
+        })
+        .titled("By bytes in flight")
+        .grouped("TCP carries at most"),
+        column(of, "loss_bound_bits_per_second", 2, |row: &ConnectionRow| {
+            rate(row.bound.loss_bound_bits_per_second)
+        })
+        .titled("By loss")
+        .grouped("TCP carries at most"),
+        column(of, "bytes_to_server", 1, |row: &ConnectionRow| {
+            Cell::Bytes(row.connection.bytes_to_server)
+        })
+        .titled("To server")
+        .grouped("TCP payload"),
+        column(of, "bytes_to_client", 1, |row: &ConnectionRow| {
+            Cell::Bytes(row.connection.bytes_to_client)
+        })
+        .titled("To client")
+        .grouped("TCP payload"),
     ];
-    columns.extend(
-        FIELDS.distribution(of, "elapsed", [3, 2, 2, 3, 3], |row: &ConnectionRow| &row.elapsed),
-    );
-    columns.push(FIELDS.column(of, "end_reason", 3, |row: &ConnectionRow| {
+    columns
+        .extend(distribution(of, "elapsed", [3, 2, 2, 3, 3], |row: &ConnectionRow| &row.elapsed));
+    columns.push(column(of, "end_reason", 3, |row: &ConnectionRow| {
         Cell::Text(row.connection.end_reason.clone())
     }));
     Table::new(
@@ -359,32 +325,22 @@ fn rdma(rows: &[ConnectionRow]) -> Option<Table> {
         return None;
     }
     let columns = vec![
-        FIELDS.column(of, "client", 0, name).titled("Connection"),
-        FIELDS.column(of, "transport", 0, |row: &ConnectionRow| {
-            Cell::text(&row.connection.transport)
-        }),
-        FIELDS
-            .column(of, "queue_pair_client", 2, |row: &ConnectionRow| {
-                Cell::count(row.connection.queue_pair_client)
-            })
-            .titled("Client")
-            .grouped("Queue pair"),
-        FIELDS
-            .column(of, "queue_pair_server", 2, |row: &ConnectionRow| {
-                Cell::count(row.connection.queue_pair_server)
-            })
-            .titled("Server")
-            .grouped("Queue pair"),
-        FIELDS.column(of, "rdma_reads", 0, |row: &ConnectionRow| {
-            Cell::count(row.connection.rdma_reads)
-        }),
-        FIELDS.column(of, "rdma_writes", 0, |row: &ConnectionRow| {
-            Cell::count(row.connection.rdma_writes)
-        }),
-        FIELDS.column(of, "rdma_bytes", 0, |row: &ConnectionRow| {
-            Cell::bytes(row.connection.rdma_bytes)
-        }),
-        FIELDS.column(of, "naks", 0, |row: &ConnectionRow| Cell::count(row.connection.naks)),
+        column(of, "client", 0, name).titled("Connection"),
+        column(of, "transport", 0, |row: &ConnectionRow| Cell::text(&row.connection.transport)),
+        column(of, "queue_pair_client", 2, |row: &ConnectionRow| {
+            Cell::count(row.connection.queue_pair_client)
+        })
+        .titled("Client")
+        .grouped("Queue pair"),
+        column(of, "queue_pair_server", 2, |row: &ConnectionRow| {
+            Cell::count(row.connection.queue_pair_server)
+        })
+        .titled("Server")
+        .grouped("Queue pair"),
+        column(of, "rdma_reads", 0, |row: &ConnectionRow| Cell::count(row.connection.rdma_reads)),
+        column(of, "rdma_writes", 0, |row: &ConnectionRow| Cell::count(row.connection.rdma_writes)),
+        column(of, "rdma_bytes", 0, |row: &ConnectionRow| Cell::bytes(row.connection.rdma_bytes)),
+        column(of, "naks", 0, |row: &ConnectionRow| Cell::count(row.connection.naks)),
     ];
     let help = "What RDMA moved for the connections with the most operations.";
     Some(Table::new("Connections: RDMA", help, rows, columns).cut(10, 50, SQL))
@@ -393,63 +349,47 @@ fn rdma(rows: &[ConnectionRow]) -> Option<Table> {
 fn protocol(rows: &[ConnectionRow]) -> Table {
     let of = "connection_row";
     let columns = vec![
-        FIELDS.column(of, "client", 0, name).titled("Connection"),
-        FIELDS.column(of, "dialect", 0, |row: &ConnectionRow| Cell::text(&row.connection.dialect)),
-        FIELDS.column(of, "signed", 0, |row: &ConnectionRow| Cell::some(row.connection.signed)),
-        FIELDS.column(of, "signing_algorithm", 2, |row: &ConnectionRow| {
+        column(of, "client", 0, name).titled("Connection"),
+        column(of, "dialect", 0, |row: &ConnectionRow| Cell::text(&row.connection.dialect)),
+        column(of, "signed", 0, |row: &ConnectionRow| Cell::some(row.connection.signed)),
+        column(of, "signing_algorithm", 2, |row: &ConnectionRow| {
             Cell::text(&row.connection.signing_algorithm)
         }),
-        FIELDS
-            .column(of, "encrypted", 0, |row: &ConnectionRow| Cell::some(row.connection.encrypted)),
-        FIELDS.column(of, "cipher", 2, |row: &ConnectionRow| Cell::text(&row.connection.cipher)),
-        FIELDS
-            .column(of, "compounds", 2, |row: &ConnectionRow| Cell::some(row.connection.compounds)),
-        FIELDS.column(of, "breaks", 1, |row: &ConnectionRow| Cell::some(row.connection.breaks)),
-        FIELDS.column(of, "leases", 1, |row: &ConnectionRow| words(&row.leases)),
-        FIELDS.column(of, "oplocks", 3, |row: &ConnectionRow| words(&row.oplocks)),
-        FIELDS
-            .column(of, "credit_charge", 2, |row: &ConnectionRow| Cell::Count(row.credit_charge))
+        column(of, "encrypted", 0, |row: &ConnectionRow| Cell::some(row.connection.encrypted)),
+        column(of, "cipher", 2, |row: &ConnectionRow| Cell::text(&row.connection.cipher)),
+        column(of, "compounds", 2, |row: &ConnectionRow| Cell::some(row.connection.compounds)),
+        column(of, "breaks", 1, |row: &ConnectionRow| Cell::some(row.connection.breaks)),
+        column(of, "leases", 1, |row: &ConnectionRow| words(&row.leases)),
+        column(of, "oplocks", 3, |row: &ConnectionRow| words(&row.oplocks)),
+        column(of, "credit_charge", 2, |row: &ConnectionRow| Cell::Count(row.credit_charge))
             .titled("Charged")
             .grouped("Credits"),
-        FIELDS
-            .column(of, "credits_requested", 3, |row: &ConnectionRow| {
-                Cell::Count(row.credits_requested)
-            })
-            .titled("Asked")
-            .grouped("Credits"),
-        FIELDS
-            .column(of, "credits_granted", 2, |row: &ConnectionRow| {
-                Cell::Count(row.credits_granted)
-            })
+        column(of, "credits_requested", 3, |row: &ConnectionRow| {
+            Cell::Count(row.credits_requested)
+        })
+        .titled("Asked")
+        .grouped("Credits"),
+        column(of, "credits_granted", 2, |row: &ConnectionRow| Cell::Count(row.credits_granted))
             .titled("Granted")
             .grouped("Credits"),
-        FIELDS
-            .column(of, "credits_min", 1, |row: &ConnectionRow| {
-                Cell::count(row.connection.credits_min)
-            })
+        column(of, "credits_min", 1, |row: &ConnectionRow| Cell::count(row.connection.credits_min))
             .titled("Fewest")
             .grouped("Credits"),
-        FIELDS
-            .column(of, "credits_max", 1, |row: &ConnectionRow| {
-                Cell::Count(row.connection.credits_max)
-            })
+        column(of, "credits_max", 1, |row: &ConnectionRow| Cell::Count(row.connection.credits_max))
             .titled("Most")
             .grouped("Credits"),
-        FIELDS
-            .column(of, "outstanding_max", 1, |row: &ConnectionRow| {
-                Cell::Count(row.connection.outstanding_max)
-            })
-            .titled("Most in flight"),
-        FIELDS
-            .column(of, "max_read_bytes", 3, |row: &ConnectionRow| {
-                Cell::bytes(row.connection.max_read_bytes)
-            })
-            .titled("MaxRead"),
-        FIELDS
-            .column(of, "max_write_bytes", 3, |row: &ConnectionRow| {
-                Cell::bytes(row.connection.max_write_bytes)
-            })
-            .titled("MaxWrite"),
+        column(of, "outstanding_max", 1, |row: &ConnectionRow| {
+            Cell::Count(row.connection.outstanding_max)
+        })
+        .titled("Most in flight"),
+        column(of, "max_read_bytes", 3, |row: &ConnectionRow| {
+            Cell::bytes(row.connection.max_read_bytes)
+        })
+        .titled("MaxRead"),
+        column(of, "max_write_bytes", 3, |row: &ConnectionRow| {
+            Cell::bytes(row.connection.max_write_bytes)
+        })
+        .titled("MaxWrite"),
     ];
     Table::new(
         "Connections: protocol and credits",

@@ -5,7 +5,7 @@ use smbscope_tables::code::Vantage;
 use smbscope_tables::run::LOAD_FORMAT;
 use smbscope_tables::tables::Coverage;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, fact, field};
 use crate::answers::recording::meta::Selection;
 use crate::document::{Block, Cell, Fact, Facts, Section, Table};
 
@@ -141,7 +141,7 @@ fn seen(row: &Coverage) -> Facts {
     if row.format == LOAD_FORMAT {
         return of_load(row);
     }
-    let of = |name: &str, value: Cell| FIELDS.fact("coverage", name, value);
+    let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
         (Some(start), Some(end)) => of("start", Cell::Time(start))
             .noted(format!("for {}", crate::value::format::duration(end.saturating_sub(start)))),
@@ -189,7 +189,7 @@ fn seen(row: &Coverage) -> Facts {
 
 /// A load run knows what it sent, not packets.
 fn of_load(row: &Coverage) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("coverage", name, value);
+    let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
         (Some(start), Some(end)) => of("start", Cell::Time(start))
             .noted(format!("for {}", crate::value::format::duration(end.saturating_sub(start)))),
@@ -232,14 +232,12 @@ fn cut_to_nothing(row: &Coverage) -> &'static str {
 
 fn drops(row: &Coverage) -> Fact {
     if let Some(lost) = row.events_lost {
-        return FIELDS
-            .fact("coverage", "events_lost", Cell::Count(lost))
+        return fact("coverage", "events_lost", Cell::Count(lost))
             .titled("Events lost by recorder");
     }
     match row.frames_dropped {
-        Some(dropped) => FIELDS.fact("coverage", "frames_dropped", Cell::Count(dropped)),
-        None => FIELDS
-            .fact("coverage", "frames_dropped", Cell::Text("not known".to_owned()))
+        Some(dropped) => fact("coverage", "frames_dropped", Cell::Count(dropped)),
+        None => fact("coverage", "frames_dropped", Cell::Text("not known".to_owned()))
             .noted("not reported by the recorder"),
     }
     .titled("Dropped by recorder")
@@ -300,7 +298,7 @@ fn lost(row: &Coverage) -> Block {
     let mut row = row.clone();
     let mut rows = Vec::new();
     if let Some(how) = &row.cut_off {
-        rows.push(FIELDS.fact("coverage", "cut_off", Cell::Text(how.clone())));
+        rows.push(fact("coverage", "cut_off", Cell::Text(how.clone())));
     }
     let by_recorder = [
         ("frames_dropped", row.frames_dropped),
@@ -309,7 +307,7 @@ fn lost(row: &Coverage) -> Block {
     ];
     for (name, lost) in by_recorder {
         if let Some(lost @ 1..) = lost {
-            rows.push(FIELDS.fact("coverage", name, Cell::Count(lost)));
+            rows.push(fact("coverage", name, Cell::Count(lost)));
         }
     }
     let (decrypted, unlocked) = (row.messages_decrypted, row.sessions_unlocked);
@@ -318,11 +316,11 @@ fn lost(row: &Coverage) -> Block {
         if value == 0 {
             continue;
         }
-        let cell = match FIELDS.field("coverage", name).format {
+        let cell = match field("coverage", name).format {
             crate::value::fields::Format::Bytes => Cell::Bytes(value),
             _ => Cell::Count(value),
         };
-        let fact = FIELDS.fact("coverage", name, cell);
+        let fact = fact("coverage", name, cell);
         rows.push(match name {
             "messages_encrypted" => {
                 let decrypted = crate::value::format::count(decrypted);
@@ -379,30 +377,25 @@ fn sum(rows: &[Coverage]) -> Coverage {
 fn table(rows: &[Coverage]) -> Table {
     let of = "coverage";
     let columns = vec![
-        FIELDS.column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
-        FIELDS.column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
-        FIELDS
-            .column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage))
-            .titled("Taken at"),
-        FIELDS
-            .column(of, "frames", 1, |row: &Coverage| match row.format == LOAD_FORMAT {
-                true => Cell::Empty,
-                false => Cell::Count(row.frames),
-            })
-            .titled("Packets"),
-        FIELDS
-            .column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))
+        column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
+        column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
+        column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
+        column(of, "frames", 1, |row: &Coverage| match row.format == LOAD_FORMAT {
+            true => Cell::Empty,
+            false => Cell::Count(row.frames),
+        })
+        .titled("Packets"),
+        column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))
             .titled("Dropped"),
-        FIELDS.column(of, "events_lost", 2, |row: &Coverage| Cell::count(row.events_lost)),
-        FIELDS.column(of, "gaps", 2, |row: &Coverage| Cell::some(row.gaps)),
-        FIELDS.column(of, "connections", 1, |row: &Coverage| Cell::Count(row.connections)),
-        FIELDS.column(of, "operations", 0, |row: &Coverage| Cell::Count(row.operations)),
-        FIELDS
-            .column(of, "operations_unanswered", 2, |row: &Coverage| {
-                Cell::some(row.operations_unanswered)
-            })
-            .titled("Unanswered"),
-        FIELDS.column(of, "cut_off", 1, |row: &Coverage| Cell::text(&row.cut_off)),
+        column(of, "events_lost", 2, |row: &Coverage| Cell::count(row.events_lost)),
+        column(of, "gaps", 2, |row: &Coverage| Cell::some(row.gaps)),
+        column(of, "connections", 1, |row: &Coverage| Cell::Count(row.connections)),
+        column(of, "operations", 0, |row: &Coverage| Cell::Count(row.operations)),
+        column(of, "operations_unanswered", 2, |row: &Coverage| {
+            Cell::some(row.operations_unanswered)
+        })
+        .titled("Unanswered"),
+        column(of, "cut_off", 1, |row: &Coverage| Cell::text(&row.cut_off)),
     ];
     Table::new("Recordings", "One line for each input.", rows, columns).cut(
         20,

@@ -9,12 +9,15 @@ use smbscope_tables::Table;
 use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest};
 
 use crate::answers::{load, prediction};
+use crate::document::by_field;
 use crate::value::fields::Format::*;
 use crate::value::fields::Presence::*;
 use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
 
 /// The objects of a report.
 pub static FIELDS: Fields = Fields::new("report", objects, closed);
+
+by_field! { column distribution fact field }
 
 fn objects() -> Vec<Object> {
     let rows = OBJECTS

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::summary::{BusySplit, Command, Load, Report, Slow, Status, StatusClass};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::answers::recording::portions;
 use crate::document::{Block, Cell, Facts, Histograms, Section, Stacked, Table};
 use crate::value::fields::Format;
@@ -11,7 +11,7 @@ use crate::value::format;
 pub(crate) fn overview(report: &Report) -> Section {
     let totals = &report.totals;
     let tally = &totals.tally;
-    let of = |name: &str, value: Cell| FIELDS.fact("totals", name, value);
+    let of = |name: &str, value: Cell| fact("totals", name, value);
     let (seconds, over) = match (report.start_ns, report.end_ns, &report.load) {
         (_, _, Some(load)) if load.window.measured => (measured_seconds(load), "the measured time"),
         (Some(start), Some(end), _) => {
@@ -143,7 +143,7 @@ fn stacked(report: &Report) -> Stacked {
         beside: None,
         parts: used
             .iter()
-            .map(|(place, (name, _))| (*place, FIELDS.field("busy_split", name).title))
+            .map(|(place, (name, _))| (*place, field("busy_split", name).title))
             .collect(),
         rows: shown
             .map(|row| {
@@ -185,22 +185,18 @@ pub(crate) fn commands(report: &Report) -> Section {
     };
     let axis = format!("{} … {}", bound(range.start), bound(range.end));
     let mut columns = vec![
-        FIELDS.column(of, "command", 0, |row: &Command| Cell::Text(row.command.clone())),
-        FIELDS.column(of, "operations", 0, |row: &Command| Cell::Count(row.tally.operations)),
-        FIELDS.column(of, "operations_share", 1, |row: &Command| {
-            Cell::Share(row.tally.operations_share)
-        }),
-        FIELDS.column(of, "busy_share", 0, |row: &Command| Cell::Share(row.tally.busy_share)),
-        FIELDS.column(of, "busy_ns", 3, |row: &Command| Cell::Duration(row.tally.busy_ns)),
-        FIELDS.column(of, "errors", 2, |row: &Command| Cell::some(row.tally.errors)),
-        FIELDS.column(of, "unanswered", 2, |row: &Command| Cell::some(row.tally.unanswered)),
+        column(of, "command", 0, |row: &Command| Cell::Text(row.command.clone())),
+        column(of, "operations", 0, |row: &Command| Cell::Count(row.tally.operations)),
+        column(of, "operations_share", 1, |row: &Command| Cell::Share(row.tally.operations_share)),
+        column(of, "busy_share", 0, |row: &Command| Cell::Share(row.tally.busy_share)),
+        column(of, "busy_ns", 3, |row: &Command| Cell::Duration(row.tally.busy_ns)),
+        column(of, "errors", 2, |row: &Command| Cell::some(row.tally.errors)),
+        column(of, "unanswered", 2, |row: &Command| Cell::some(row.tally.unanswered)),
     ];
-    columns.extend(
-        FIELDS.distribution(of, "elapsed", [0, 0, 0, 1, 0], |row: &Command| &row.tally.elapsed),
-    );
+    columns
+        .extend(distribution(of, "elapsed", [0, 0, 0, 1, 0], |row: &Command| &row.tally.elapsed));
     columns.push(
-        FIELDS
-            .column("distribution", "histogram", 1, |row: &Command| Cell::Histogram(within(row)))
+        column("distribution", "histogram", 1, |row: &Command| Cell::Histogram(within(row)))
             .titled(axis),
     );
     let usage = Table::new(
@@ -229,10 +225,9 @@ pub(crate) fn commands(report: &Report) -> Section {
     let waiting: Vec<_> = report.commands.iter().filter(|row| row.tally.waits > 0).collect();
     if !waiting.is_empty() {
         let columns = vec![
-            FIELDS.column(of, "command", 0, |row: &&Command| Cell::Text(row.command.clone())),
-            FIELDS.column(of, "waits", 0, |row: &&Command| Cell::Count(row.tally.waits)),
-            FIELDS
-                .column(of, "waiting_ns", 0, |row: &&Command| Cell::Duration(row.tally.waiting_ns)),
+            column(of, "command", 0, |row: &&Command| Cell::Text(row.command.clone())),
+            column(of, "waits", 0, |row: &&Command| Cell::Count(row.tally.waits)),
+            column(of, "waiting_ns", 0, |row: &&Command| Cell::Duration(row.tally.waiting_ns)),
         ];
         blocks.push(Block::Table(Table::new(
             "Waiting by design",
@@ -252,32 +247,22 @@ pub(crate) fn commands(report: &Report) -> Section {
 fn split(report: &Report) -> Table {
     let of = "command";
     let mut columns =
-        vec![FIELDS.column(of, "command", 0, |row: &Command| Cell::Text(row.command.clone()))];
-    columns.extend(
-        FIELDS.distribution(of, "server", [0, 0, 0, 2, 1], |row: &Command| &row.tally.server),
-    );
+        vec![column(of, "command", 0, |row: &Command| Cell::Text(row.command.clone()))];
+    columns.extend(distribution(of, "server", [0, 0, 0, 2, 1], |row: &Command| &row.tally.server));
     columns.push(
-        FIELDS
-            .column("distribution", "negative", 3, |row: &Command| {
-                Cell::some(row.tally.server.negative)
-            })
-            .grouped("Server"),
+        column("distribution", "negative", 3, |row: &Command| {
+            Cell::some(row.tally.server.negative)
+        })
+        .grouped("Server"),
     );
-    columns.extend(
-        FIELDS.distribution(of, "turnaround", [3, 0, 0, 3, 2], |row: &Command| &row.turnaround),
-    );
-    columns.extend(FIELDS.distribution(
-        of,
-        "request_transfer",
-        [3, 1, 1, 3, 3],
-        |row: &Command| &row.request_transfer,
-    ));
-    columns.extend(FIELDS.distribution(
-        of,
-        "response_transfer",
-        [3, 1, 1, 3, 3],
-        |row: &Command| &row.response_transfer,
-    ));
+    columns
+        .extend(distribution(of, "turnaround", [3, 0, 0, 3, 2], |row: &Command| &row.turnaround));
+    columns.extend(distribution(of, "request_transfer", [3, 1, 1, 3, 3], |row: &Command| {
+        &row.request_transfer
+    }));
+    columns.extend(distribution(of, "response_transfer", [3, 1, 1, 3, 3], |row: &Command| {
+        &row.response_transfer
+    }));
     let timed: Vec<_> =
         report.commands.iter().filter(|row| row.turnaround.n > 0).cloned().collect();
     Table::new(
@@ -313,12 +298,12 @@ pub(crate) fn errors(report: &Report) -> Section {
         StatusClass::Error => "error",
     };
     let columns = vec![
-        FIELDS.column(of, "name", 0, |row: &Status| Cell::Text(row.name.clone())),
-        FIELDS.column(of, "status", 2, |row: &Status| Cell::Text(format!("0x{:08x}", row.status))),
-        FIELDS.column(of, "class", 0, move |row: &Status| Cell::Text(class(row).to_owned())),
-        FIELDS.column(of, "operations", 0, |row: &Status| Cell::Count(row.operations)),
-        FIELDS.column(of, "operations_share", 1, |row: &Status| Cell::Share(row.operations_share)),
-        FIELDS.column(of, "commands", 1, |row: &Status| {
+        column(of, "name", 0, |row: &Status| Cell::Text(row.name.clone())),
+        column(of, "status", 2, |row: &Status| Cell::Text(format!("0x{:08x}", row.status))),
+        column(of, "class", 0, move |row: &Status| Cell::Text(class(row).to_owned())),
+        column(of, "operations", 0, |row: &Status| Cell::Count(row.operations)),
+        column(of, "operations_share", 1, |row: &Status| Cell::Share(row.operations_share)),
+        column(of, "commands", 1, |row: &Status| {
             let words = row.commands.iter().take(4);
             let mut words: Vec<_> =
                 words.map(|word| format!("{}: {}", word.name, format::count(word.count))).collect();
@@ -362,37 +347,34 @@ pub(crate) fn errors(report: &Report) -> Section {
 pub(crate) fn slowest(report: &Report) -> Section {
     let of = "slow";
     let mut columns = vec![
-        FIELDS.column(of, "elapsed_ns", 0, |row: &Slow| Cell::Duration(row.elapsed_ns)),
-        FIELDS.column(of, "server_ns", 1, |row: &Slow| Cell::duration(row.server_ns)),
-        FIELDS.column(of, "turnaround_ns", 3, |row: &Slow| Cell::duration(row.turnaround_ns)),
-        FIELDS.column(of, "response_transfer_ns", 3, |row: &Slow| {
+        column(of, "elapsed_ns", 0, |row: &Slow| Cell::Duration(row.elapsed_ns)),
+        column(of, "server_ns", 1, |row: &Slow| Cell::duration(row.server_ns)),
+        column(of, "turnaround_ns", 3, |row: &Slow| Cell::duration(row.turnaround_ns)),
+        column(of, "response_transfer_ns", 3, |row: &Slow| {
             Cell::duration(row.response_transfer_ns)
         }),
-        FIELDS
-            .column(of, "outstanding", 2, |row: &Slow| Cell::count(row.outstanding.map(u64::from))),
-        FIELDS.column(of, "command", 0, |row: &Slow| Cell::Text(row.command.clone())),
-        FIELDS.column(of, "detail", 3, |row: &Slow| Cell::text(&row.detail)),
-        FIELDS.column(of, "status", 2, |row: &Slow| Cell::text(&row.status)),
-        FIELDS.column(of, "client", 3, |row: &Slow| Cell::text(&row.client)),
-        FIELDS.column(of, "path", 1, |row: &Slow| match (&row.share, &row.path) {
+        column(of, "outstanding", 2, |row: &Slow| Cell::count(row.outstanding.map(u64::from))),
+        column(of, "command", 0, |row: &Slow| Cell::Text(row.command.clone())),
+        column(of, "detail", 3, |row: &Slow| Cell::text(&row.detail)),
+        column(of, "status", 2, |row: &Slow| Cell::text(&row.status)),
+        column(of, "client", 3, |row: &Slow| Cell::text(&row.client)),
+        column(of, "path", 1, |row: &Slow| match (&row.share, &row.path) {
             (None, None) => Cell::Empty,
             (share, path) => Cell::Text(format::path(share.as_deref(), path.as_deref())),
         }),
-        FIELDS.column(of, "request_start_ns", 3, |row: &Slow| {
+        column(of, "request_start_ns", 3, |row: &Slow| {
             row.request_start_ns.map_or(Cell::Empty, Cell::Time)
         }),
-        FIELDS.column(of, "request_frame", 2, |row: &Slow| {
+        column(of, "request_frame", 2, |row: &Slow| {
             Cell::text(&row.request_frame.map(|frame| frame.to_string()))
         }),
-        FIELDS.column(of, "response_frame", 2, |row: &Slow| {
+        column(of, "response_frame", 2, |row: &Slow| {
             Cell::text(&row.response_frame.map(|frame| frame.to_string()))
         }),
-        FIELDS.column(of, "filter", 0, |row: &Slow| {
-            row.filter.clone().map_or(Cell::Empty, Cell::Code)
-        }),
+        column(of, "filter", 0, |row: &Slow| row.filter.clone().map_or(Cell::Empty, Cell::Code)),
     ];
     if report.coverage.len() > 1 {
-        columns.push(FIELDS.column(of, "capture_file", 1, |row: &Slow| {
+        columns.push(column(of, "capture_file", 1, |row: &Slow| {
             Cell::text(if row.capture_file.is_some() { &row.capture_file } else { &row.recording })
         }));
     }

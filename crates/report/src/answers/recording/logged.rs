@@ -2,7 +2,7 @@
 
 use smbscope_analysis::summary::Logged;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Section, Table};
 
 pub(crate) fn logged(rows: &[Logged]) -> Option<Section> {
@@ -15,19 +15,19 @@ pub(crate) fn logged(rows: &[Logged]) -> Option<Section> {
         names => Cell::Text(names.join(", ")),
     };
     let columns = vec![
-        FIELDS.column(of, "title", 0, |row: &Logged| Cell::Text(row.title.to_owned())),
-        FIELDS.column(of, "count", 0, |row: &Logged| Cell::Count(row.count)),
-        FIELDS.column(of, "longest_ns", 0, |row: &Logged| Cell::duration(row.longest_ns)),
-        FIELDS.column(of, "first_ns", 1, |row: &Logged| Cell::Time(row.first_ns)),
-        FIELDS.column(of, "last_ns", 2, |row: &Logged| Cell::Time(row.last_ns)),
-        FIELDS.column(of, "shares", 1, move |row: &Logged| names(&row.shares)),
-        FIELDS.column(of, "clients", 0, move |row: &Logged| names(&row.clients)),
-        FIELDS.column(of, "users", 2, move |row: &Logged| names(&row.users)),
-        FIELDS.column(of, "servers", 1, move |row: &Logged| names(&row.servers)),
-        FIELDS.column(of, "commands", 2, move |row: &Logged| names(&row.commands)),
-        FIELDS.column(of, "statuses", 1, move |row: &Logged| names(&row.statuses)),
-        FIELDS.column(of, "side", 1, |row: &Logged| Cell::Text(row.side.to_owned())),
-        FIELDS.column(of, "remedy", 2, |row: &Logged| Cell::Text(row.remedy.to_owned())),
+        column(of, "title", 0, |row: &Logged| Cell::Text(row.title.to_owned())),
+        column(of, "count", 0, |row: &Logged| Cell::Count(row.count)),
+        column(of, "longest_ns", 0, |row: &Logged| Cell::duration(row.longest_ns)),
+        column(of, "first_ns", 1, |row: &Logged| Cell::Time(row.first_ns)),
+        column(of, "last_ns", 2, |row: &Logged| Cell::Time(row.last_ns)),
+        column(of, "shares", 1, move |row: &Logged| names(&row.shares)),
+        column(of, "clients", 0, move |row: &Logged| names(&row.clients)),
+        column(of, "users", 2, move |row: &Logged| names(&row.users)),
+        column(of, "servers", 1, move |row: &Logged| names(&row.servers)),
+        column(of, "commands", 2, move |row: &Logged| names(&row.commands)),
+        column(of, "statuses", 1, move |row: &Logged| names(&row.statuses)),
+        column(of, "side", 1, |row: &Logged| Cell::Text(row.side.to_owned())),
+        column(of, "remedy", 2, |row: &Logged| Cell::Text(row.remedy.to_owned())),
     ];
     Some(Section {
         id: "logged",

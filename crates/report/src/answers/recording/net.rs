@@ -4,7 +4,7 @@
 use smbscope_analysis::summary::{Net, PathProblem, SmbRatio};
 use smbscope_tables::tables::{NetRoundTrip, NetTest};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Column, Section, Table};
 use crate::value::format;
 
@@ -59,14 +59,14 @@ fn rate(bits_per_second: f64) -> Cell {
 fn ratios(net: &Net) -> Table {
     let of = "net_ratio";
     let columns = vec![
-        FIELDS.column(of, "operation", 0, |row: &SmbRatio| Cell::Text(row.operation.clone())),
-        FIELDS.column(of, "smb_bits_per_second", 0, |row: &SmbRatio| rate(row.smb_bits_per_second)),
-        FIELDS.column(of, "smb_windows", 0, |row: &SmbRatio| Cell::Count(row.smb_windows)),
-        FIELDS.column(of, "raw_bits_per_second", 0, |row: &SmbRatio| rate(row.raw_bits_per_second)),
-        FIELDS.column(of, "ratio", 0, |row: &SmbRatio| Cell::Share(row.ratio)),
-        FIELDS.column(of, "limit", 0, |row: &SmbRatio| Cell::Text(row.limit.clone())),
-        FIELDS.column(of, "paths", 1, |row: &SmbRatio| Cell::count(row.paths)),
-        FIELDS.column(of, "paths_tested", 1, |row: &SmbRatio| Cell::count(row.paths_tested)),
+        column(of, "operation", 0, |row: &SmbRatio| Cell::Text(row.operation.clone())),
+        column(of, "smb_bits_per_second", 0, |row: &SmbRatio| rate(row.smb_bits_per_second)),
+        column(of, "smb_windows", 0, |row: &SmbRatio| Cell::Count(row.smb_windows)),
+        column(of, "raw_bits_per_second", 0, |row: &SmbRatio| rate(row.raw_bits_per_second)),
+        column(of, "ratio", 0, |row: &SmbRatio| Cell::Share(row.ratio)),
+        column(of, "limit", 0, |row: &SmbRatio| Cell::Text(row.limit.clone())),
+        column(of, "paths", 1, |row: &SmbRatio| Cell::count(row.paths)),
+        column(of, "paths_tested", 1, |row: &SmbRatio| Cell::count(row.paths_tested)),
     ];
     Table::new(
         "SMB and the network",
@@ -105,62 +105,37 @@ fn tests(rows: &[NetTest]) -> Table {
         _ => Cell::Empty,
     };
     let columns = vec![
-        FIELDS
-            .column(of, "sender", 0, |row: &NetTest| Cell::Code(row.sender.clone()))
-            .titled("From"),
-        FIELDS
-            .column(of, "receiver", 0, |row: &NetTest| Cell::Code(row.receiver.clone()))
-            .titled("To"),
-        FIELDS
-            .column(of, "together", 2, |row: &NetTest| Cell::Text(yes(row.together)))
+        column(of, "sender", 0, |row: &NetTest| Cell::Code(row.sender.clone())).titled("From"),
+        column(of, "receiver", 0, |row: &NetTest| Cell::Code(row.receiver.clone())).titled("To"),
+        column(of, "together", 2, |row: &NetTest| Cell::Text(yes(row.together)))
             .titled("With the other direction"),
-        FIELDS.column(of, "streams", 0, |row: &NetTest| Cell::Count(row.streams)).titled("Streams"),
-        FIELDS
-            .column(of, "write_bytes", 2, |row: &NetTest| Cell::Bytes(row.write_bytes))
+        column(of, "streams", 0, |row: &NetTest| Cell::Count(row.streams)).titled("Streams"),
+        column(of, "write_bytes", 2, |row: &NetTest| Cell::Bytes(row.write_bytes))
             .titled("Write size"),
-        FIELDS
-            .column(of, "bits_per_second", 0, |row: &NetTest| rate(row.bits_per_second))
-            .titled("Rate"),
-        FIELDS
-            .column(of, "slowest_bits_per_second", 2, |row: &NetTest| {
-                rate(row.slowest_bits_per_second)
-            })
+        column(of, "bits_per_second", 0, |row: &NetTest| rate(row.bits_per_second)).titled("Rate"),
+        column(of, "slowest_bits_per_second", 2, |row: &NetTest| rate(row.slowest_bits_per_second))
             .titled("Slowest stream"),
-        FIELDS.column(of, "bytes", 2, |row: &NetTest| Cell::Bytes(row.bytes)).titled("Bytes"),
-        FIELDS
-            .column(of, "duration_ns", 1, |row: &NetTest| Cell::Duration(row.duration_ns))
+        column(of, "bytes", 2, |row: &NetTest| Cell::Bytes(row.bytes)).titled("Bytes"),
+        column(of, "duration_ns", 1, |row: &NetTest| Cell::Duration(row.duration_ns))
             .titled("Time"),
-        FIELDS
-            .column(of, "rtt_min_ns", 2, |row: &NetTest| Cell::duration(row.rtt_min_ns))
+        column(of, "rtt_min_ns", 2, |row: &NetTest| Cell::duration(row.rtt_min_ns))
             .titled("Smallest round trip"),
-        FIELDS
-            .column(of, "rtt_mean_ns", 1, |row: &NetTest| Cell::duration(row.rtt_mean_ns))
+        column(of, "rtt_mean_ns", 1, |row: &NetTest| Cell::duration(row.rtt_mean_ns))
             .titled("Round trip"),
-        FIELDS
-            .column(of, "retransmissions", 0, |row: &NetTest| Cell::count(row.retransmissions))
+        column(of, "retransmissions", 0, |row: &NetTest| Cell::count(row.retransmissions))
             .titled("Sent again"),
-        FIELDS
-            .column(of, "rwnd_limited_ns", 2, move |row: &NetTest| {
-                share(row.rwnd_limited_ns, row.busy_ns)
-            })
-            .titled("Waits for the window"),
-        FIELDS
-            .column(of, "sndbuf_limited_ns", 2, move |row: &NetTest| {
-                share(row.sndbuf_limited_ns, row.busy_ns)
-            })
-            .titled("Waits for the buffer"),
-        FIELDS
-            .column(of, "limit", 0, |row: &NetTest| Cell::Text(row.limit.clone()))
-            .titled("Limit"),
-        FIELDS
-            .column(of, "sender_mtu", 2, |row: &NetTest| Cell::count(row.sender_mtu))
-            .titled("MTU"),
-        FIELDS
-            .column(of, "sender_mss", 2, |row: &NetTest| Cell::count(row.sender_mss))
-            .titled("Segment"),
-        FIELDS
-            .column(of, "tool", 2, |row: &NetTest| Cell::Text(row.tool.clone()))
-            .titled("Other side"),
+        column(of, "rwnd_limited_ns", 2, move |row: &NetTest| {
+            share(row.rwnd_limited_ns, row.busy_ns)
+        })
+        .titled("Waits for the window"),
+        column(of, "sndbuf_limited_ns", 2, move |row: &NetTest| {
+            share(row.sndbuf_limited_ns, row.busy_ns)
+        })
+        .titled("Waits for the buffer"),
+        column(of, "limit", 0, |row: &NetTest| Cell::Text(row.limit.clone())).titled("Limit"),
+        column(of, "sender_mtu", 2, |row: &NetTest| Cell::count(row.sender_mtu)).titled("MTU"),
+        column(of, "sender_mss", 2, |row: &NetTest| Cell::count(row.sender_mss)).titled("Segment"),
+        column(of, "tool", 2, |row: &NetTest| Cell::Text(row.tool.clone())).titled("Other side"),
     ];
     Table::new("Rates", "Payload at the receiver, per second.", rows, columns)
 }
@@ -205,12 +180,10 @@ fn costs(net: &Net) -> Table {
                rank,
                pick: fn(&Cost) -> Option<i64>|
      -> Column<'static, Cost> {
-        FIELDS.column(of, name, rank, move |row: &Cost| Cell::duration(pick(row))).titled(title)
+        column(of, name, rank, move |row: &Cost| Cell::duration(pick(row))).titled(title)
     };
     let columns = vec![
-        FIELDS
-            .column(of, "tool", 0, |row: &Cost| Cell::Text(row.what.clone()))
-            .titled("CPU time per GB"),
+        column(of, "tool", 0, |row: &Cost| Cell::Text(row.what.clone())).titled("CPU time per GB"),
         two("sender_cpu_ns", "Sender", 0, |row| row.process[0]),
         two("receiver_cpu_ns", "Receiver", 0, |row| row.process[1]),
         two("sender_machine_cpu_ns", "Its machine", 1, |row| row.machine[0])
@@ -232,25 +205,14 @@ fn costs(net: &Net) -> Table {
 fn round_trips(rows: &[NetRoundTrip]) -> Table {
     let of = "net_round_trip";
     let columns = vec![
-        FIELDS
-            .column(of, "kind", 0, |row: &NetRoundTrip| Cell::Text(row.kind.clone()))
-            .titled("As"),
-        FIELDS
-            .column(of, "payload_bytes", 0, |row: &NetRoundTrip| Cell::Bytes(row.payload_bytes))
+        column(of, "kind", 0, |row: &NetRoundTrip| Cell::Text(row.kind.clone())).titled("As"),
+        column(of, "payload_bytes", 0, |row: &NetRoundTrip| Cell::Bytes(row.payload_bytes))
             .titled("Payload"),
-        FIELDS.column(of, "samples", 0, |row: &NetRoundTrip| Cell::Count(row.samples)).titled("n"),
-        FIELDS
-            .column(of, "min_ns", 1, |row: &NetRoundTrip| Cell::Duration(row.min_ns))
-            .titled("min"),
-        FIELDS
-            .column(of, "p50_ns", 0, |row: &NetRoundTrip| Cell::Duration(row.p50_ns))
-            .titled("p50"),
-        FIELDS
-            .column(of, "p99_ns", 0, |row: &NetRoundTrip| Cell::Duration(row.p99_ns))
-            .titled("p99"),
-        FIELDS
-            .column(of, "max_ns", 1, |row: &NetRoundTrip| Cell::Duration(row.max_ns))
-            .titled("max"),
+        column(of, "samples", 0, |row: &NetRoundTrip| Cell::Count(row.samples)).titled("n"),
+        column(of, "min_ns", 1, |row: &NetRoundTrip| Cell::Duration(row.min_ns)).titled("min"),
+        column(of, "p50_ns", 0, |row: &NetRoundTrip| Cell::Duration(row.p50_ns)).titled("p50"),
+        column(of, "p99_ns", 0, |row: &NetRoundTrip| Cell::Duration(row.p99_ns)).titled("p99"),
+        column(of, "max_ns", 1, |row: &NetRoundTrip| Cell::Duration(row.max_ns)).titled("max"),
     ];
     let help = "Messages with the lengths of SMB's Read and Write over an idle connection, and an echo of 64 bytes.";
     let mut table = Table::new("Round trips", help, rows, columns);

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::summary::{PathRow, Report, Top};
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Section, Table};
 use crate::value::format;
 
@@ -57,23 +57,22 @@ fn entries(top: &Top, is_file: bool) -> Vec<Entry<'_>> {
 fn table(entries: &[Entry]) -> Table {
     let of = "path";
     let columns = vec![
-        FIELDS.column(of, "path", 0, |entry: &Entry| {
+        column(of, "path", 0, |entry: &Entry| {
             let row = entry.row;
             let path = if row.path.is_empty() { "\\" } else { row.path.as_str() };
             Cell::Text(format::path(row.share.as_deref(), Some(path)))
         }),
-        FIELDS
-            .column(of, "path", 0, |entry: &Entry| {
-                Cell::Text(if entry.is_file { "file" } else { "directory" }.to_owned())
-            })
-            .titled("Kind"),
-        FIELDS.column(of, "operations", 0, |entry: &Entry| Cell::Count(entry.row.operations)),
-        FIELDS.column(of, "busy_share", 0, |entry: &Entry| Cell::Share(entry.row.busy_share)),
-        FIELDS.column(of, "busy_ns", 1, |entry: &Entry| Cell::Duration(entry.row.busy_ns)),
-        FIELDS.column(of, "read_bytes", 0, |entry: &Entry| Cell::Bytes(entry.row.read_bytes)),
-        FIELDS.column(of, "written_bytes", 0, |entry: &Entry| Cell::Bytes(entry.row.written_bytes)),
-        FIELDS.column(of, "errors", 2, |entry: &Entry| Cell::some(entry.row.errors)),
-        FIELDS.column(of, "not_found", 2, |entry: &Entry| Cell::some(entry.row.not_found)),
+        column(of, "path", 0, |entry: &Entry| {
+            Cell::Text(if entry.is_file { "file" } else { "directory" }.to_owned())
+        })
+        .titled("Kind"),
+        column(of, "operations", 0, |entry: &Entry| Cell::Count(entry.row.operations)),
+        column(of, "busy_share", 0, |entry: &Entry| Cell::Share(entry.row.busy_share)),
+        column(of, "busy_ns", 1, |entry: &Entry| Cell::Duration(entry.row.busy_ns)),
+        column(of, "read_bytes", 0, |entry: &Entry| Cell::Bytes(entry.row.read_bytes)),
+        column(of, "written_bytes", 0, |entry: &Entry| Cell::Bytes(entry.row.written_bytes)),
+        column(of, "errors", 2, |entry: &Entry| Cell::some(entry.row.errors)),
+        column(of, "not_found", 2, |entry: &Entry| Cell::some(entry.row.not_found)),
     ];
     let sql = "select share, path, count(*) as operations, sum(busy_ns) as busy_ns, sum(case when command like 'Read%' or command like 'Write%' then transferred_bytes end) as bytes from operations where path is not null group by 1, 2 order by busy_ns desc nulls last";
     let help = "Those with the most time, bytes or operations, most time first.";

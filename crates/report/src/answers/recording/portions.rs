@@ -3,7 +3,7 @@
 use smbscope_analysis::summary::{BusySplit, Report, Server};
 use smbscope_tables::slice::Kind;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::field;
 use crate::document::{Block, Portions};
 use crate::value::format;
 
@@ -44,7 +44,7 @@ pub(crate) fn portions(report: &Report) -> Vec<Block> {
 
 fn parts(split: &BusySplit) -> Vec<Part> {
     let below = split.server_ns.min(0);
-    let of = |colour, name, ns| (colour, FIELDS.field("busy_split", name).title.to_owned(), ns);
+    let of = |colour, name, ns| (colour, field("busy_split", name).title.to_owned(), ns);
     vec![
         of(1, "server_ns", split.server_ns),
         of(7, "network_ns", split.network_ns.saturating_add(below)),
@@ -66,7 +66,7 @@ fn slices(server: &Server) -> Vec<Part> {
         .map(|kind| (kind.chart_colour(), kind.title().to_owned(), sum(kind)))
         .collect();
     let rest = server.commands.iter().map(|row| row.residual.distribution.sum_ns.max(0));
-    let title = FIELDS.field("server_split", "residual_ns").title.to_owned();
+    let title = field("server_split", "residual_ns").title.to_owned();
     parts.push((OTHER, title, rest.fold(0, i64::saturating_add)));
     parts
 }

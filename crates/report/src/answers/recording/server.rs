@@ -7,7 +7,7 @@ use smbscope_analysis::summary::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
 };
@@ -51,7 +51,7 @@ pub(crate) fn server(report: &Report, server: &Server) -> Section {
 }
 
 fn facts(server: &Server) -> Facts {
-    let of = |name: &str, value: Cell| FIELDS.fact("server", name, value);
+    let of = |name: &str, value: Cell| fact("server", name, value);
     let split = &server.split;
     let whole = at_server(split);
     let mut rows = vec![of("operations", Cell::Count(server.operations))];
@@ -65,8 +65,7 @@ fn facts(server: &Server) -> Facts {
         if ns != 0 {
             let share = format::share(ns as f64 / whole.max(1) as f64);
             rows.push(
-                FIELDS
-                    .fact("server_split", name, Cell::Duration(ns))
+                fact("server_split", name, Cell::Duration(ns))
                     .noted(format!("{share} of its time")),
             );
         }
@@ -115,7 +114,7 @@ fn sums(row: &ServerCommand, kinds: &[Kind]) -> Vec<f64> {
 }
 
 fn legend(kinds: &[Kind]) -> Vec<(usize, &'static str)> {
-    let residual = (UNEXPLAINED, FIELDS.field("server_split", "residual_ns").title);
+    let residual = (UNEXPLAINED, field("server_split", "residual_ns").title);
     kinds.iter().map(|&kind| (kind.chart_colour(), kind.title())).chain([residual]).collect()
 }
 
@@ -173,15 +172,13 @@ fn spread<'a, T: 'a>(
     ranks: [u8; 3],
     of: impl Fn(&T) -> &Spread + Copy + 'a,
 ) -> [Column<'a, T>; 3] {
-    let group = FIELDS.field(object, name).title;
+    let group = field(object, name).title;
     [
-        FIELDS.column("distribution", "mean_ns", ranks[0], move |row: &T| {
+        column("distribution", "mean_ns", ranks[0], move |row: &T| {
             Cell::duration(of(row).distribution.mean_ns)
         }),
-        FIELDS.column("spread", "stddev_ns", ranks[1], move |row: &T| {
-            Cell::duration(of(row).stddev_ns)
-        }),
-        FIELDS.column("distribution", "p95_ns", ranks[2], move |row: &T| {
+        column("spread", "stddev_ns", ranks[1], move |row: &T| Cell::duration(of(row).stddev_ns)),
+        column("distribution", "p95_ns", ranks[2], move |row: &T| {
             Cell::duration(of(row).distribution.p95_ns)
         }),
     ]
@@ -191,8 +188,8 @@ fn spread<'a, T: 'a>(
 fn reference(server: &Server) -> Table {
     let of = "server_command";
     let mut columns = vec![
-        FIELDS.column(of, "command", 0, |row: &ServerCommand| Cell::Text(row.command.clone())),
-        FIELDS.column(of, "operations", 0, |row: &ServerCommand| Cell::Count(row.operations)),
+        column(of, "command", 0, |row: &ServerCommand| Cell::Text(row.command.clone())),
+        column(of, "operations", 0, |row: &ServerCommand| Cell::Count(row.operations)),
     ];
     columns.extend(spread(of, "queue", [0, 2, 0], |row: &ServerCommand| &row.queue));
     columns.extend(spread(of, "processing", [0, 2, 1], |row: &ServerCommand| &row.processing));
@@ -201,9 +198,7 @@ fn reference(server: &Server) -> Table {
     columns.extend([mean, p95]);
     let [mean, _, p95] = spread(of, "residual", [2, 3, 2], |row: &ServerCommand| &row.residual);
     columns.extend([mean, p95]);
-    columns.push(
-        FIELDS.column(of, "time_share", 1, |row: &ServerCommand| Cell::Share(row.time_share)),
-    );
+    columns.push(column(of, "time_share", 1, |row: &ServerCommand| Cell::Share(row.time_share)));
     Table::new(
         "Queue, processing and file system by command",
         "Processing is the server's own work; file system includes waiting for an I/O thread, I/O and flushing. Cells are empty if no operation has such a slice.",
@@ -218,10 +213,10 @@ const SQL_BY_COMMAND: &str = "select command, count(*), avg(queue_ns), avg(proce
 fn by_share(server: &Server) -> Table {
     let of = "server_share";
     let mut columns = vec![
-        FIELDS.column(of, "share", 0, |row: &ServerShare| Cell::text(&row.share)),
-        FIELDS.column(of, "command", 0, |row: &ServerShare| Cell::Text(row.command.clone())),
-        FIELDS.column(of, "operations", 2, |row: &ServerShare| Cell::Count(row.operations)),
-        FIELDS.column(of, "time_share", 1, |row: &ServerShare| Cell::Share(row.time_share)),
+        column(of, "share", 0, |row: &ServerShare| Cell::text(&row.share)),
+        column(of, "command", 0, |row: &ServerShare| Cell::Text(row.command.clone())),
+        column(of, "operations", 2, |row: &ServerShare| Cell::Count(row.operations)),
+        column(of, "time_share", 1, |row: &ServerShare| Cell::Share(row.time_share)),
     ];
     let part = |row: &ServerShare, ns: i64| {
         let split = &row.split;
@@ -236,10 +231,9 @@ fn by_share(server: &Server) -> Table {
     type Pick = fn(&ServerShare) -> Option<i64>;
     let picks: [(&str, Pick); 2] =
         [("p50_ns", |row| row.slices_sum.p50_ns), ("p95_ns", |row| row.slices_sum.p95_ns)];
-    let group = FIELDS.field(of, "slices_sum").title;
+    let group = field(of, "slices_sum").title;
     columns.extend(picks.map(|(name, pick)| {
-        FIELDS
-            .column("distribution", name, 1, move |row: &ServerShare| Cell::duration(pick(row)))
+        column("distribution", name, 1, move |row: &ServerShare| Cell::duration(pick(row)))
             .grouped(group)
     }));
     for (name, ns) in PLACES {
@@ -249,19 +243,18 @@ fn by_share(server: &Server) -> Table {
                 "security_ns" => 1,
                 _ => 0,
             };
-            columns.push(FIELDS.column("server_split", name, rank, move |row: &ServerShare| {
+            columns.push(column("server_split", name, rank, move |row: &ServerShare| {
                 part(row, ns(&row.split))
             }));
         }
     }
     columns.push(
-        FIELDS
-            .column("server_split", "send_ns", 0, move |row: &ServerShare| {
-                let split = &row.split;
-                let wire = split.send_ns.saturating_add(split.request_transfer_ns);
-                part(row, wire.saturating_add(split.response_transfer_ns))
-            })
-            .titled("Wire"),
+        column("server_split", "send_ns", 0, move |row: &ServerShare| {
+            let split = &row.split;
+            let wire = split.send_ns.saturating_add(split.request_transfer_ns);
+            part(row, wire.saturating_add(split.response_transfer_ns))
+        })
+        .titled("Wire"),
     );
     Table::new(
         "Where the time goes, by share and command",
@@ -281,22 +274,20 @@ fn by_slice(server: &Server) -> Table {
         .collect();
     type Row<'a> = (&'a ServerCommand, &'a ServerSlice);
     let mut columns = vec![
-        FIELDS
-            .column("server_command", "command", 0, |row: &Row| Cell::Text(row.0.command.clone())),
-        FIELDS.column(of, "kind", 0, |row: &Row| {
+        column("server_command", "command", 0, |row: &Row| Cell::Text(row.0.command.clone())),
+        column(of, "kind", 0, |row: &Row| {
             Cell::Text(Kind::from_name(row.1.kind).map_or(row.1.kind, Kind::title).to_owned())
         }),
-        FIELDS.column("distribution", "sum_ns", 2, |row: &Row| {
+        column("distribution", "sum_ns", 2, |row: &Row| {
             Cell::Duration(row.1.spread.distribution.sum_ns)
         }),
-        FIELDS.column("distribution", "mean_ns", 0, |row: &Row| {
+        column("distribution", "mean_ns", 0, |row: &Row| {
             Cell::duration(row.1.spread.distribution.mean_ns)
         }),
-        FIELDS.column("spread", "stddev_ns", 1, |row: &Row| Cell::duration(row.1.spread.stddev_ns)),
+        column("spread", "stddev_ns", 1, |row: &Row| Cell::duration(row.1.spread.stddev_ns)),
     ];
     columns.extend(
-        FIELDS
-            .distribution(of, "kind", [0, 0, 0, 2, 1], |row: &Row| &row.1.spread.distribution)
+        distribution(of, "kind", [0, 0, 0, 2, 1], |row: &Row| &row.1.spread.distribution)
             .into_iter()
             .map(Column::ungrouped),
     );
@@ -315,7 +306,7 @@ fn over_time(report: &Report, server: &Server) -> Lines {
             0 => f64::NAN,
             n => part(&bin.split) as f64 / n as f64,
         };
-        let title = FIELDS.field("server_split", name).title;
+        let title = field("server_split", name).title;
         (title.to_owned(), server.bins.iter().map(mean).collect::<Vec<_>>())
     };
     // Six lines can be distinguished; the residual is in the table.
@@ -370,7 +361,7 @@ fn slowest(server: &Server) -> Timeline {
             "From the last byte of the request on, each scaled to its own length. For {n} of them the starts of slices were not recorded: their slices are placed one after the other.",
         ),
     };
-    Timeline { caption: FIELDS.field("server", "slowest").title.to_owned(), help, parts, rows }
+    Timeline { caption: field("server", "slowest").title.to_owned(), help, parts, rows }
 }
 
 fn note(row: &ServerSlow) -> String {

@@ -4,7 +4,7 @@ use smbscope_analysis::summary::{Bin, Group, Groups, Report, Sizes};
 
 use crate::answers::load;
 use crate::answers::load::counters;
-use crate::answers::recording::fields::FIELDS;
+use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{Block, Cell, Facts, Join, Lines, Section, Stacked, Table};
 use crate::value::fields::Format;
 use crate::value::format;
@@ -53,27 +53,22 @@ pub(crate) fn groups(report: &Report) -> Section {
 fn group_table(caption: &str, name: &str, without: &'static str, groups: &Groups) -> Table {
     let of = "group";
     let mut columns = vec![
-        FIELDS
-            .column(of, "name", 0, move |row: &Group| {
-                Cell::Text(row.name.clone().unwrap_or_else(|| without.to_owned()))
-            })
-            .titled(caption.trim_end_matches('s')),
-        FIELDS.column(of, "operations", 0, |row: &Group| Cell::Count(row.tally.operations)),
-        FIELDS.column(of, "busy_share", 0, |row: &Group| Cell::Share(row.tally.busy_share)),
-        FIELDS.column(of, "busy_ns", 3, |row: &Group| Cell::Duration(row.tally.busy_ns)),
-        FIELDS.column(of, "read_bytes", 1, |row: &Group| Cell::Bytes(row.tally.read_bytes)),
-        FIELDS.column(of, "written_bytes", 1, |row: &Group| Cell::Bytes(row.tally.written_bytes)),
-        FIELDS.column(of, "errors", 2, |row: &Group| Cell::some(row.tally.errors)),
-        FIELDS.column(of, "not_found", 3, |row: &Group| Cell::some(row.tally.not_found)),
-        FIELDS.column(of, "unanswered", 3, |row: &Group| Cell::some(row.tally.unanswered)),
+        column(of, "name", 0, move |row: &Group| {
+            Cell::Text(row.name.clone().unwrap_or_else(|| without.to_owned()))
+        })
+        .titled(caption.trim_end_matches('s')),
+        column(of, "operations", 0, |row: &Group| Cell::Count(row.tally.operations)),
+        column(of, "busy_share", 0, |row: &Group| Cell::Share(row.tally.busy_share)),
+        column(of, "busy_ns", 3, |row: &Group| Cell::Duration(row.tally.busy_ns)),
+        column(of, "read_bytes", 1, |row: &Group| Cell::Bytes(row.tally.read_bytes)),
+        column(of, "written_bytes", 1, |row: &Group| Cell::Bytes(row.tally.written_bytes)),
+        column(of, "errors", 2, |row: &Group| Cell::some(row.tally.errors)),
+        column(of, "not_found", 3, |row: &Group| Cell::some(row.tally.not_found)),
+        column(of, "unanswered", 3, |row: &Group| Cell::some(row.tally.unanswered)),
     ];
-    columns.extend(
-        FIELDS.distribution(of, "elapsed", [1, 0, 0, 1, 1], |row: &Group| &row.tally.elapsed),
-    );
-    columns.extend(
-        FIELDS.distribution(of, "server", [3, 1, 1, 3, 3], |row: &Group| &row.tally.server),
-    );
-    Table::new(caption, FIELDS.field("report", plural(name)).help, &groups.rows, columns).cut(
+    columns.extend(distribution(of, "elapsed", [1, 0, 0, 1, 1], |row: &Group| &row.tally.elapsed));
+    columns.extend(distribution(of, "server", [3, 1, 1, 3, 3], |row: &Group| &row.tally.server));
+    Table::new(caption, field("report", plural(name)).help, &groups.rows, columns).cut(
         10,
         50,
         &format!("select {name}, count(*) as operations, sum(busy_ns) as busy_ns from operations group by {name} order by busy_ns desc nulls last"),
@@ -224,7 +219,7 @@ pub(crate) fn sizes(report: &Report) -> Section {
 }
 
 fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
-    let of = |name: &str, value: Cell| FIELDS.fact("sizes", name, value);
+    let of = |name: &str, value: Cell| fact("sizes", name, value);
     let known = sizes.operations.saturating_sub(sizes.size_unknown);
     let mean = sizes.requested_bytes.checked_div(known);
     let facts = Facts {
@@ -261,10 +256,10 @@ fn size_blocks(what: &str, sizes: &Sizes) -> [Block; 3] {
             .collect(),
     };
     let columns = vec![
-        FIELDS.column("size", "size_bytes", 0, |row: &smbscope_analysis::summary::SizeCount| {
+        column("size", "size_bytes", 0, |row: &smbscope_analysis::summary::SizeCount| {
             Cell::Size(row.size_bytes)
         }),
-        FIELDS.column("size", "operations", 0, |row: &smbscope_analysis::summary::SizeCount| {
+        column("size", "operations", 0, |row: &smbscope_analysis::summary::SizeCount| {
             Cell::Count(row.operations)
         }),
     ];
