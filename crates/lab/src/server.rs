@@ -47,7 +47,7 @@ pub use process::Process;
 pub use record::{LineRecord, Record};
 
 use conf::Accounts;
-use error::At as _;
+use error::AtPath as _;
 use paths::Paths;
 use samba::Samba;
 

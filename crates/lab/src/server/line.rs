@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::listen;
 use super::options::{Line, Options};
 use super::paths::Paths;

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{User, geteuid};
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 
 /// Longest path: smbd's sockets (`ncalrpc/np/initshutdown` is the deepest) must fit sockaddr_un (107 bytes).
 const DIR_BYTES_MAX: usize = 80;

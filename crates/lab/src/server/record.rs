@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::accounts;
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::options::WORKGROUP;
 use super::paths::Paths;
 use super::process::{self, Process};

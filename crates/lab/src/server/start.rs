@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::options::Options;
 use super::paths::Paths;
 use super::process::{self, Process};

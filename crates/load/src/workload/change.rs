@@ -158,7 +158,7 @@ mod tests {
     fn block_depth_and_size_are_changed() {
         let overrides =
             Overrides { block_bytes: Some(65_536), depth: Some(4), size_bytes: Some(1_000_000) };
-        let workload = Workload::built_in("bulk-copy").unwrap().with(&overrides).unwrap();
+        let workload = Workload::built_in("bulk-copy").unwrap().with_overrides(&overrides).unwrap();
         let files = workload.file_set(1, Scale::FULL);
         assert!(files.files(1).all(|file| file.bytes == 1_000_000));
         for (scenario, command) in [("Download", Command::READ), ("Upload", Command::WRITE)] {
