@@ -287,7 +287,7 @@ fn first_version(plan: &Plan, ledger: &Ledger, number: usize, pulled: &Pulled) -
     let size = |path: String| pulled.sizes.get(path.rsplit('\\').next().unwrap()).copied();
     let has_version = |version| size(plan.file(ledger.round, number as u16, version)).is_some();
     let renamed = of.renames.keys().next_back().copied().unwrap_or(0);
-    // From the files alone, nobody can say whether the rename in flight was done if that version has no name of its own.
+    // The files do not show whether the rename in flight was done, if that version has no name of its own.
     let newest = of.newest_rename(&lane);
     let newest = if has_version(newest) { renamed } else { newest };
     match (pulled.named.get(&(number as u16)), size(plan.renamed(ledger.round, number as u16))) {
