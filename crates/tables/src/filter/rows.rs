@@ -465,7 +465,11 @@ impl<T> Default for Ids<T> {
 
 impl<T: Copy + Eq + Hash> Ids<T> {
     fn add(&mut self, id: T) {
-        if self.ids.len() >= IDS_MAX { self.is_over = true } else { drop(self.ids.insert(id)) }
+        if self.ids.len() >= IDS_MAX {
+            self.is_over = true;
+        } else {
+            self.ids.insert(id);
+        }
     }
 
     fn has(&self, id: T) -> bool {
