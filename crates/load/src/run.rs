@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Book, Judgement, Rule, Snapshot, Step, StepResult};
+use crate::capacity::{Judgement, Rule, ScheduleLog, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::{Failure, Tally};
@@ -129,7 +129,7 @@ impl Engine {
         let interval_ns = nanoseconds(workload.mean_interval());
         let scenarios = workload.scenarios.len();
         let rule = Rule::new(interval_ns);
-        let idle = Running::new(0, Book::new(interval_ns, []), (0, 0));
+        let idle = Running::new(0, ScheduleLog::new(interval_ns, []), (0, 0));
         let folder = parts.host.target.folder.clone();
         let shared = Shared {
             clock: parts.host.clock.clone(),
@@ -192,9 +192,10 @@ impl Engine {
 
     /// How much longer an execution in flight at the end of a step may take.
     fn grace(&self) -> Duration {
-        match self.interrupted() {
-            true => self.pace.grace.min(Pace::INTERRUPTED_GRACE),
-            false => self.pace.grace,
+        if self.interrupted() {
+            self.pace.grace.min(Pace::INTERRUPTED_GRACE)
+        } else {
+            self.pace.grace
         }
     }
 
@@ -216,7 +217,7 @@ impl Engine {
         let window = Window::new(self, &users, step, timeline, cut_short).run(&mut report).await;
         self_check.abort();
         let stopped_at = Instant::now();
-        let now = self.shared.clock.at(stopped_at);
+        let now = self.shared.clock.ns_at(stopped_at);
         users.running.end_window(now);
         users.running.stop(now);
         self.close(&mut users, &stop, stopped_at).await;
@@ -238,10 +239,10 @@ impl Engine {
             .map(|(place, &number)| self.user(place, number, step.users, timeline, stopped.clone()))
             .collect();
         let clock = &self.shared.clock;
-        let dues = users.iter().map(|user| clock.at(user.begin + user.plans.due()));
-        let book = Book::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
-        let measured = (clock.at(timeline.window), clock.at(timeline.window_end()));
-        let running = Arc::new(Running::new(step.step, book, measured));
+        let dues = users.iter().map(|user| clock.ns_at(user.begin + user.plans.due()));
+        let log = ScheduleLog::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
+        let measured = (clock.ns_at(timeline.window), clock.ns_at(timeline.window_end()));
+        let running = Arc::new(Running::new(step.step, log, measured));
         *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
         self.shared.take_tally();
         let begins = users.iter().map(|user| user.begin).collect();
@@ -331,7 +332,7 @@ impl Engine {
             if !self.plans.contains_key(&number) {
                 let mut plans = self.planner.user(number, &home(&self.folder, number));
                 let run = users.runs.get(place).unwrap_or(&0);
-                plans.skip_to(run + users.running.book.begun(place));
+                plans.skip_to(run + users.running.log.begun(place));
                 self.plans.insert(number, plans);
                 self.files.insert(number, Files::Dirty);
             }
@@ -358,7 +359,7 @@ impl Engine {
         // While all connection attempts fail, nothing ends, not even as failed.
         // A server that refuses everything else answers.
         let without_service = |(failure, _): &(Failure, u64)| match failure {
-            Failure::Trouble(_) => true,
+            Failure::Other(_) => true,
             Failure::Status(status) => matches!(
                 Status(*status),
                 Status::NETWORK_NAME_DELETED
@@ -371,19 +372,18 @@ impl Engine {
             || tally.failed() == tally.ended()
                 && tally.scenario_failures.ranked().iter().all(without_service)
                 && (tally.ended() > 0 || self.shared.troubles() > troubles);
-        let mut judgement = match self.pace.closed {
-            true => Judgement::default(),
-            false => self.rule.judge(&begun, &end),
-        };
+        let mut judgement =
+            if self.pace.closed { Judgement::default() } else { self.rule.judge(&begun, &end) };
         // Users fall behind on a server that is gone, but it is not overloaded.
         judgement.overloaded &= gone.is_none();
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
         // A closed loop has no scheduled rate.
-        let rate = match self.pace.closed {
-            true => 0.0,
-            false => users.numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64,
+        let rate = if self.pace.closed {
+            0.0
+        } else {
+            users.numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64
         };
         let row = TableRow {
             step: step.step,
@@ -408,8 +408,8 @@ impl Engine {
                 users: step.users,
                 users_here: users.numbers.len() as u64,
                 rate,
-                start: clock.at(start),
-                end: clock.at(end_at),
+                start: clock.ns_at(start),
+                end: clock.ns_at(end_at),
                 scheduled: users.running.measured(),
                 started: end.begun - begun.begun.min(end.begun),
                 on_time: end.on_time - begun.on_time.min(end.on_time),
@@ -436,7 +436,7 @@ impl Engine {
             failed: tally.failed(),
             limited_by_client: client.limited(),
             gone_since: server_gone
-                .then(|| gone.map_or(self.shared.clock.at(start), |silence| silence.since)),
+                .then(|| gone.map_or(self.shared.clock.ns_at(start), |silence| silence.since)),
             ended_early,
             row,
         }

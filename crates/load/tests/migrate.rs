@@ -87,7 +87,7 @@ struct Shown {
 fn migrate(lab: &Samba, case: Case<'_>) -> Shown {
     let (name, text) = MIGRATIONS[0];
     let migration = Migration::parse(name, name, text).unwrap().unwrap();
-    let migration = migration.with(&case.changes).unwrap();
+    let migration = migration.with_changes(&case.changes).unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (sender, parts) = sync_channel(10_000);
@@ -97,7 +97,7 @@ fn migrate(lab: &Samba, case: Case<'_>) -> Shown {
         let target = Target::parse(&case.target).unwrap();
         let host = Host::find(target, case.config, Clock::start(), true).await.unwrap();
         let host = match &case.paths {
-            Paths::Listed(list) => host.at(list[0].0),
+            Paths::Listed(list) => host.at_address(list[0].0),
             _ => host,
         };
         let plan = MigrationPlan {
@@ -241,10 +241,13 @@ fn a_refused_binding_is_reported_and_the_data_moves_on_one_channel() {
     let shown = migrate(&lab, Case::new(&lab.target, 200, Paths::Count(3)));
     assert_whole(&lab, &shown);
     assert_eq!(shown.outcome.channels.len(), 1);
-    let [(_, reason)] = shown.outcome.refused.as_slice() else {
-        panic!("{:?}", shown.outcome.refused)
-    };
-    assert!(reason.contains("STATUS_ACCESS_DENIED") && reason.contains("encryption"), "{reason}");
+    // On a busy machine the data may have moved before the server refused the second of the two.
+    let refused = &shown.outcome.refused;
+    let is_denied =
+        |reason: &str| reason.contains("STATUS_ACCESS_DENIED") && reason.contains("encryption");
+    let (denied, others): (Vec<_>, Vec<_>) = refused.iter().partition(|it| is_denied(&it.1));
+    assert_eq!(denied.len(), 1, "{refused:?}");
+    assert!(others.iter().all(|it| it.1.contains("the transfer ended before")), "{refused:?}");
     let rows = channel_rows(&shown.parts);
     let refused = rows.iter().filter_map(|row| row.bind_status.as_deref());
     assert!(refused.into_iter().any(|status| status == "STATUS_ACCESS_DENIED"), "{rows:?}");

@@ -9,10 +9,10 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+pub use crate::operation::values::BLOCK;
+use crate::operation::values::{Build, GROUP, Zeros, nulls, transpose};
 use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
-pub use crate::values::BLOCK;
-use crate::values::{Build, GROUP, Zeros, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
@@ -161,13 +161,12 @@ impl OperationBuilder {
         let rows = std::mem::take(&mut self.len);
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (build, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            arrays.push(match build.is_empty() {
-                true => build.absent(field.data_type(), rows),
-                false => {
-                    build.catch_up(rows);
-                    let pool = self.names.pool(build.column);
-                    build.values.take(nulls(&mut build.known), pool, &mut self.zeros)?
-                }
+            arrays.push(if build.is_empty() {
+                build.absent(field.data_type(), rows)
+            } else {
+                build.catch_up(rows);
+                let pool = self.names.pool(build.column);
+                build.values.take(nulls(&mut build.known), pool, &mut self.zeros)?
             });
         }
         for column in Column::ALL {
@@ -184,7 +183,7 @@ impl OperationBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code;
+    use crate::operation::code;
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::{Int32Type, UInt64Type};
 

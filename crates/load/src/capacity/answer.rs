@@ -6,7 +6,6 @@ use smbscope_tables::readable;
 
 use super::interval::Interval;
 use super::limit::{Exceeded, Limit};
-use super::step::Cause;
 
 /// Why the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +27,20 @@ pub enum StopReason {
     Undecided,
     /// It was ended from outside.
     Interrupted,
+}
+
+/// Why a number of users is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The server is overloaded.
+    Overload,
+    /// The generator was the limit.
+    Client,
+    /// Too many scenarios failed.
+    Errors,
+    /// Responses took longer than the limit (`--max-response`).
+    Response,
 }
 
 /// What a search found.
@@ -134,10 +147,7 @@ impl Answer {
                 format!("The search was interrupted; until then the server carried {carried}")
             }
         };
-        let begins = match self.limits.is_empty() {
-            true => "overload begins",
-            false => "the limit lies",
-        };
+        let begins = if self.limits.is_empty() { "overload begins" } else { "the limit lies" };
         let second = match (self.interval.low, self.interval.high) {
             (Some(low), Some(high)) => format!(
                 " ({begins} between {low:.0} and {high:.0} users, 95 % interval, {} steps)",

@@ -142,12 +142,12 @@ struct Open {
 impl Open {
     /// One that is alone in its thread sleeps in reads and writes; that costs less than to ask before each.
     fn new(one: Moving, is_alone: bool) -> Open {
-        let prepared = match is_alone {
-            false => one.stream.set_nonblocking(true),
-            true => one
-                .stream
+        let prepared = if !is_alone {
+            one.stream.set_nonblocking(true)
+        } else {
+            one.stream
                 .set_read_timeout(Some(LOOK))
-                .and_then(|()| one.stream.set_write_timeout(Some(LOOK))),
+                .and_then(|()| one.stream.set_write_timeout(Some(LOOK)))
         };
         let failed = prepared.err();
         Open {
@@ -270,7 +270,7 @@ impl LowWater {
     const PART: usize = 40;
     /// More would make the reader late on fast paths: with half of a read a stream was 9 % slower than iperf3's, with this
     /// it is 2 to 8 % faster (docs/measurements/net.md).
-    const MOST: usize = READ_BYTES / 4;
+    const BYTES_MAX: usize = READ_BYTES / 4;
 
     fn new() -> LowWater {
         LowWater { since: Instant::now(), bytes: 0, set: 1 }
@@ -281,7 +281,7 @@ impl LowWater {
         if self.since.elapsed() < Self::EVERY {
             return;
         }
-        let wanted = (self.bytes / Self::PART).clamp(1, Self::MOST);
+        let wanted = (self.bytes / Self::PART).clamp(1, Self::BYTES_MAX);
         // Not for every small change of the rate.
         if wanted.abs_diff(self.set) > self.set / 4 {
             super::socket_option::set_low_water(stream, wanted);

@@ -10,8 +10,8 @@ use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
 use super::user;
 use super::users::Credentials;
-use crate::capacity::Book;
-use crate::execute::Trouble;
+use crate::capacity::ScheduleLog;
+use crate::execute::FailedRequest;
 use crate::recorder::Recorder;
 use crate::stats::{Failure, Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;
@@ -65,10 +65,10 @@ impl Silence {
     /// connection that was in flight when the server closed it.
     const FAILURES: u32 = 3;
     /// The least time that they cover: a server that restarts faster is not gone.
-    const LEAST_NS: i64 = 5_000_000_000;
+    const DURATION_NS_MIN: i64 = 5_000_000_000;
 
     fn is_gone(&self, now: i64) -> bool {
-        self.failures >= Silence::FAILURES && now - self.since >= Silence::LEAST_NS
+        self.failures >= Silence::FAILURES && now - self.since >= Silence::DURATION_NS_MIN
     }
 }
 
@@ -89,7 +89,7 @@ pub struct Running {
     /// Its number.
     pub number: u64,
     /// Every user's schedule.
-    pub book: Book,
+    pub log: ScheduleLog,
     /// Begin of the measured window.
     window: i64,
     /// Its end: earlier than planned if the step ends early.
@@ -101,9 +101,9 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn new(number: u64, book: Book, window: (i64, i64)) -> Running {
+    pub(super) fn new(number: u64, log: ScheduleLog, window: (i64, i64)) -> Running {
         let (window_end, stopped) = (AtomicI64::new(window.1), AtomicI64::new(i64::MAX));
-        Running { number, book, window: window.0, window_end, stopped, measured: AtomicU64::new(0) }
+        Running { number, log, window: window.0, window_end, stopped, measured: AtomicU64::new(0) }
     }
 
     /// The measured window ends now, if it has not ended before.
@@ -170,7 +170,7 @@ impl Shared {
     pub(super) fn not_connected(&self, began: i64, error: &ClientError) {
         let failure = user::failure_of(error);
         // A server that refuses a logon answers.
-        if !matches!(failure, Failure::Trouble(_)) {
+        if !matches!(failure, Failure::Other(_)) {
             return;
         }
         let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,14 +200,14 @@ impl Shared {
     }
 
     /// Remembers an unexpected answer for the summary.
-    pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
-        let Trouble { failure, action, .. } = trouble;
+    pub fn unexpected(&self, scenario: &str, failed: &FailedRequest) {
+        let FailedRequest { failure, action, .. } = failed;
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
     }
 
     /// Remembers an unexpected answer after which the scenario continued.
-    pub fn ignored(&self, scenario: &str, trouble: &Trouble) {
-        let Trouble { failure, action, .. } = trouble;
+    pub fn ignored(&self, scenario: &str, failed: &FailedRequest) {
+        let FailedRequest { failure, action, .. } = failed;
         self.remember(format!(
             "{scenario}, {action}: {}, which is not what the workload expects; the scenario continued, as clients do",
             failure.name()
@@ -325,7 +325,7 @@ mod tests {
         let silence = |failures| Silence {
             since: 1_000,
             failures,
-            failure: Failure::Trouble(crate::stats::Trouble::Refused),
+            failure: Failure::Other(crate::stats::FailureKind::Refused),
         };
         assert!(!silence(2).is_gone(i64::MAX));
         assert!(!silence(3).is_gone(5_000_000_999));

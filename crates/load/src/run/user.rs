@@ -15,14 +15,14 @@ use tokio::time::{Instant, timeout};
 use super::Shared;
 use crate::execute::{self, Outcome, Performer};
 use crate::prepare::{PrepareError, prepare, restore};
-use crate::stats::{Failure, ScenarioEnd, Trouble};
+use crate::stats::{Failure, FailureKind, ScenarioEnd};
 use crate::workload::{Plan, UserPlans};
 use smbscope_client::clock::nanoseconds;
 use smbscope_client::{ClientError, Previous, Scene, Session};
 
 /// Pauses between attempts to connect.
-const BACKOFF_LEAST: Duration = Duration::from_millis(100);
-const BACKOFF_MOST: Duration = Duration::from_secs(5);
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Connections over which a user's files may be restored.
 const RESTORES_MAX: u32 = 3;
 /// Further sessions over which one execution may continue.
@@ -40,7 +40,7 @@ pub struct User {
     pub shared: Arc<Shared>,
     /// The user's number, from 1.
     pub number: u64,
-    /// The user's index in the step's book.
+    /// The user's index in the log of the step.
     pub place: usize,
     /// The executions; continued from step to step.
     pub plans: UserPlans,
@@ -115,12 +115,12 @@ impl User {
             }
             self.plans.next_into(&mut plan);
             let begin = Instant::now();
-            let begun_ns = self.shared.clock.at(begin);
-            self.shared.step().book.begin(self.place, begun_ns, self.next_due());
+            let begun_ns = self.shared.clock.ns_at(begin);
+            self.shared.step().log.begin(self.place, begun_ns, self.next_due());
             let tried = self.attempt(&mut session, &mut performer, &plan, due).await;
             let (dirty, lost) = match &tried {
-                Attempt::Done(Outcome { trouble, .. }) => {
-                    (trouble.is_some(), trouble.as_ref().is_some_and(ends_session))
+                Attempt::Done(Outcome { failed, .. }) => {
+                    (failed.is_some(), failed.as_ref().is_some_and(ends_session))
                 }
                 Attempt::Failed(..) => (true, true),
             };
@@ -133,7 +133,7 @@ impl User {
                 self.record_lost(&mut session, false);
             }
         }
-        self.shared.step().book.leave(self.place);
+        self.shared.step().log.leave(self.place);
         self.record_not_started(&mut plan);
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
@@ -149,7 +149,7 @@ impl User {
         let stopped = self.shared.step().stopped();
         for _ in 0..NOT_STARTED_MAX {
             let due = self.begin + self.plans.due();
-            if self.shared.clock.at(due) >= stopped {
+            if self.shared.clock.ns_at(due) >= stopped {
                 break;
             }
             self.plans.pass_into(plan);
@@ -178,9 +178,10 @@ impl User {
         let (files, home) = (self.plans.files(), self.plans.home());
         let whole = self.files == Files::Dirty;
         let restoring = Box::pin(async {
-            match whole {
-                true => prepare(connected, files, self.number, home, |_| ()).await,
-                false => restore(connected, files, self.number, home).await,
+            if whole {
+                prepare(connected, files, self.number, home, |_| ()).await
+            } else {
+                restore(connected, files, self.number, home).await
             }
         });
         let restored = tokio::select! {
@@ -220,7 +221,7 @@ impl User {
         let limit = self.shared.timeout;
         let scene = Scene {
             scenario_run: Some(self.scenario_run(plan)),
-            scheduled_at: Some(self.shared.clock.at(due)),
+            scheduled_at: Some(self.shared.clock.ns_at(due)),
         };
         for attempt in 0.. {
             let Some(connected) = session.as_mut() else { break };
@@ -265,7 +266,7 @@ impl User {
 
     /// When the next execution is due, on the run's clock.
     fn next_due(&self) -> Option<i64> {
-        (!self.shared.closed).then(|| self.shared.clock.at(self.begin + self.plans.due()))
+        (!self.shared.closed).then(|| self.shared.clock.ns_at(self.begin + self.plans.due()))
     }
 
     /// Waits until an execution is due and acknowledges breaks meanwhile; false when the step is over.
@@ -307,17 +308,17 @@ impl User {
         if session.is_some() {
             return session;
         }
-        let mut pause = BACKOFF_LEAST;
+        let mut pause = BACKOFF_MIN;
         loop {
             if self.stop.borrow().is_some() {
                 return None;
             }
-            let credential = self.shared.credentials.of(self.number);
+            let credential = self.shared.credentials.of_user(self.number);
             let host = self.shared.host.clone();
             // Handle numbers are unique in a run.
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
-            let began = self.shared.clock.at(Instant::now());
+            let began = self.shared.clock.ns_at(Instant::now());
             let attempt = Session::connect(limit, host, &credential, handles, self.lost);
             let connected = tokio::select! {
                 biased;
@@ -326,7 +327,7 @@ impl User {
             };
             let error = match connected {
                 Ok(mut session) => {
-                    self.shared.answered(self.shared.clock.at(Instant::now()));
+                    self.shared.answered(self.shared.clock.ns_at(Instant::now()));
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
                     return Some(session);
@@ -342,7 +343,7 @@ impl User {
                 () = tokio::time::sleep(pause) => {}
                 _ = self.stop.changed() => return None,
             }
-            pause = (pause * 2).min(BACKOFF_MOST);
+            pause = (pause * 2).min(BACKOFF_MAX);
         }
     }
 
@@ -370,12 +371,12 @@ impl User {
         let shared = &self.shared;
         let step = shared.step();
         let clock = &shared.clock;
-        let scheduled_at = clock.at(due);
+        let scheduled_at = clock.ns_at(due);
         let mut row = Scenario {
             scenario_run: self.scenario_run(plan),
             step: step.number,
             user_number: self.number,
-            user: Some(shared.credentials.of(self.number).name()),
+            user: Some(shared.credentials.of_user(self.number).name()),
             scenario: plan.scenario().name.clone(),
             phase: step.phase(scheduled_at).to_owned(),
             scheduled_at,
@@ -388,7 +389,7 @@ impl User {
             return;
         };
         let end = Instant::now();
-        let (started_at, ended_at) = (clock.at(begin), clock.at(end));
+        let (started_at, ended_at) = (clock.ns_at(begin), clock.ns_at(end));
         row.started_at = Some(started_at);
         row.ended_at = Some(ended_at);
         row.late_ns = Some(started_at - scheduled_at);
@@ -403,11 +404,11 @@ impl User {
                 for ignored in &outcome.ignored {
                     shared.ignored(plan.scenario().name.as_str(), ignored);
                 }
-                if let Some(trouble) = &outcome.trouble {
+                if let Some(failed) = &outcome.failed {
                     row.outcome = FAILED.into();
-                    row.status_name = Some(trouble.failure.name());
-                    failure = Some(trouble.failure);
-                    shared.unexpected(plan.scenario().name.as_str(), trouble);
+                    row.status_name = Some(failed.failure.name());
+                    failure = Some(failed.failure);
+                    shared.unexpected(plan.scenario().name.as_str(), failed);
                 }
             }
             Attempt::Failed(error, outcome) => {
@@ -437,7 +438,7 @@ impl User {
             }
             None => Vec::new(),
         };
-        step.book.end(self.place);
+        step.log.end(self.place);
         shared.tally(self.number, |tally| tally.scenario(&scenario_end));
         shared.count(self.number, &rows);
         shared.recorder.scenario(row, rows);
@@ -447,8 +448,8 @@ impl User {
 /// Whether a status says that the server no longer knows the session or the share: all further
 /// requests would fail the same way (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session
 /// can work again.
-fn ends_session(trouble: &execute::Trouble) -> bool {
-    let Failure::Status(status) = trouble.failure else { return false };
+fn ends_session(failed: &execute::FailedRequest) -> bool {
+    let Failure::Status(status) = failed.failure else { return false };
     matches!(
         Status(status),
         Status::NETWORK_NAME_DELETED
@@ -461,26 +462,24 @@ fn ends_session(trouble: &execute::Trouble) -> bool {
 pub fn failure_of(error: &ClientError) -> Failure {
     use std::io::ErrorKind;
     let io = |error: &std::io::Error| match error.kind() {
-        ErrorKind::ConnectionRefused => Trouble::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Trouble::Reset,
-        ErrorKind::UnexpectedEof => Trouble::Closed,
-        ErrorKind::TimedOut => Trouble::Timeout,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Trouble::Unreachable,
-        _ => Trouble::Client,
+        ErrorKind::ConnectionRefused => FailureKind::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => FailureKind::Reset,
+        ErrorKind::UnexpectedEof => FailureKind::Closed,
+        ErrorKind::TimedOut => FailureKind::Timeout,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => FailureKind::Unreachable,
+        _ => FailureKind::Client,
     };
     match error {
-        ClientError::Connect { error, .. } | ClientError::Lost(error) => {
-            Failure::Trouble(io(error))
-        }
+        ClientError::Connect { error, .. } | ClientError::Lost(error) => Failure::Other(io(error)),
         ClientError::Refused { status, .. }
         | ClientError::BindRefused { status, .. }
         | ClientError::Share { status, .. } => Failure::Status(status.0),
-        ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Trouble(Trouble::Client),
+        ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Other(FailureKind::Client),
         ClientError::Protocol(_) | ClientError::NoMultichannel(_) | ClientError::Unverified(_) => {
-            Failure::Trouble(Trouble::Protocol)
+            Failure::Other(FailureKind::Protocol)
         }
-        ClientError::AllLost(_) => Failure::Trouble(Trouble::Closed),
-        ClientError::Timeout(_) => Failure::Trouble(Trouble::Timeout),
+        ClientError::AllLost(_) => Failure::Other(FailureKind::Closed),
+        ClientError::Timeout(_) => Failure::Other(FailureKind::Timeout),
     }
 }
 

@@ -18,8 +18,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{Endpoint, Filter, traces};
 use crate::named_columns::{Numbers, Text};
+use crate::registry::{Part, Table};
 use crate::tables::{Channel, Connection, Handle, Interface, Scenario, Session, Tree};
-use crate::{Part, Table};
 
 /// Most rows of other tables that are held; more are judged by what is known by then.
 const HELD_MAX: usize = 1 << 18;
@@ -465,9 +465,10 @@ impl<T> Default for Ids<T> {
 
 impl<T: Copy + Eq + Hash> Ids<T> {
     fn add(&mut self, id: T) {
-        match self.ids.len() >= IDS_MAX {
-            true => self.is_over = true,
-            false => drop(self.ids.insert(id)),
+        if self.ids.len() >= IDS_MAX {
+            self.is_over = true;
+        } else {
+            self.ids.insert(id);
         }
     }
 
