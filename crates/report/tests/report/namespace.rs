@@ -4,13 +4,12 @@
 use std::time::Instant;
 
 use smbscope_report::fields::namespace_objects;
-use smbscope_report::{
-    NamespacePlan, namespace_html, namespace_json, namespace_schema, namespace_text,
-};
+use smbscope_report::{NamespacePlan, namespace_html, namespace_json, namespace_text};
 
+use super::golden::outline;
 use super::is_well_formed;
 use super::sample::namespace;
-use super::schema::{check_in, published};
+use super::schema::check_in;
 
 #[test]
 fn text_of_the_published_case() {
@@ -24,13 +23,11 @@ fn text_at_a_gate() {
     insta::assert_snapshot!("namespace_gate", head);
 }
 
-/// Without style and script, which are those of all pages.
 #[test]
 fn page_of_a_small_move() {
     let page = namespace_html(&namespace::small());
     is_well_formed(&page);
-    let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
-    insta::assert_snapshot!("namespace_page", body.replace("><", ">\n<"));
+    insta::assert_snapshot!("namespace_page", outline(&page));
 }
 
 #[test]
@@ -58,7 +55,8 @@ fn a_large_namespace_is_drawn_in_part() {
     let page = namespace_html(&plan);
     let text = namespace_text(&plan, 100);
     let json = namespace_json(&plan).unwrap().to_string();
-    assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
+    // What grows with the square takes minutes.
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
     is_well_formed(&page);
     assert!(page.len() < 600_000 && json.len() < 300_000, "{} {}", page.len(), json.len());
     assert!(page.contains("more links") && page.contains("more servers of targets"));
@@ -79,7 +77,6 @@ fn names_cannot_leave_their_places() {
 
 #[test]
 fn the_json_is_of_its_published_schema() {
-    published("namespace", &namespace_schema());
     for plan in [
         NamespacePlan::default(),
         namespace::published(),
