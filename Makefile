@@ -5,6 +5,7 @@
 #
 # make build    the program with all its features, in release mode
 # make dist     the small, stripped program that a release ships
+# make schemas  the JSON Schemas of all answers, into the folder SCHEMAS (default: schemas)
 # make bless    accept the current output as the golden results
 # make fuzz     every fuzz target for a minute (FUZZ_SECONDS for `make test`)
 # make doc      the crates' documentation; warnings are errors
@@ -36,10 +37,11 @@ DEMO := $(CURDIR)/smbscope-demo.html
 DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
 FUZZ_SECONDS ?= 3
+SCHEMAS ?= schemas
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo dist schemas check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -67,6 +69,9 @@ dist:
 	case "$$(uname -sm)" in "Linux x86_64") fold="-C link-arg=-Wl,--icf=all" ;; *) fold= ;; esac; \
 	RUSTFLAGS="$$fold" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
 	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
+
+schemas: build-demo
+	$(SMBSCOPE) schema --dir $(SCHEMAS) --force
 
 check:
 	scripts/setup.sh check

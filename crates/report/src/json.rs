@@ -1,5 +1,5 @@
 //! The report as JSON, and its schema (JSON Schema 2020-12), which is made from
-//! [`fields`](crate::fields) and published as `docs/report.schema.json`. Times stay integer
+//! [`fields`](crate::fields) and printed by `smbscope schema report`. Times stay integer
 //! nanoseconds; units are part of the keys.
 
 use serde_json::{Map, Value, json};
@@ -164,7 +164,7 @@ fn schema_of(document: &str, objects: &[Object]) -> Value {
     let root = objects.first().map_or("", |object| object.name);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": format!("https://github.com/smbscope/smbscope/docs/{document}.schema.json"),
+        "$id": format!("https://github.com/smbscope/smbscope/releases/latest/download/{document}.schema.json"),
         "title": format!("smbscope {document}"),
         "$ref": format!("#/$defs/{root}"),
         "$defs": definitions,

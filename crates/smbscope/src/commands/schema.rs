@@ -1,5 +1,8 @@
-//! `smbscope schema`: the meaning of tables and columns, generated from the schemas.
+//! `smbscope schema`: the meaning of tables and columns, and the JSON Schemas of answers.
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
 use smbscope_store::Table;
@@ -7,55 +10,40 @@ use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
 
 use crate::cli::Schema;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::output::Output;
 
-/// The name of the schema of the report's JSON.
-const REPORT: &str = "report";
+/// The documents with a JSON Schema: the JSON of which command, by name.
+const DOCUMENTS: [(&str, fn() -> Value); 9] = [
+    ("report", smbscope_report::schema),
+    ("processors", smbscope_report::processors_schema),
+    ("explain", smbscope_report::explain_schema),
+    ("explain-processors", smbscope_report::processors_explain_schema),
+    ("why", smbscope_report::why_schema),
+    ("cores", smbscope_report::cores_schema),
+    ("baseline", smbscope_report::baseline_schema),
+    ("namespace", smbscope_report::namespace_schema),
+    ("replication", smbscope_report::replication_schema),
+];
 
-/// The name of the schema of the JSON that `report` gives of a trace of processors.
-const PROCESSORS: &str = "processors";
-
-/// The names of the schemas of the JSON that `explain` gives of operations and of a trace of processors.
-const EXPLAIN: &str = "explain";
-const EXPLAIN_PROCESSORS: &str = "explain-processors";
-
-/// The name of the schema of the JSON of `plan cores`.
-const CORES: &str = "cores";
-/// The name of the schema of the JSON that `plan replication` gives.
-const REPLICATION: &str = "replication";
-/// The name of the schema of the JSON that `plan baseline` gives.
-const BASELINE: &str = "baseline";
-/// The name of the schema of the JSON that `plan namespace` gives.
-const NAMESPACE: &str = "namespace";
-
-/// Prints one table or all, or a JSON Schema of a report.
+/// Prints one table or all, or the JSON Schema of a document; with `--dir`, writes all JSON Schemas.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
+    if let Some(dir) = &args.dir {
+        return write_documents(dir);
+    }
     let mut output = Output::stdout();
-    let schema = match args.table.as_deref() {
-        Some(REPORT) => Some(smbscope_report::schema()),
-        Some(REPLICATION) => Some(smbscope_report::replication_schema()),
-        Some(BASELINE) => Some(smbscope_report::baseline_schema()),
-        Some(NAMESPACE) => Some(smbscope_report::namespace_schema()),
-        Some(PROCESSORS) => Some(smbscope_report::processors_schema()),
-        Some(EXPLAIN) => Some(smbscope_report::explain_schema()),
-        Some(EXPLAIN_PROCESSORS) => Some(smbscope_report::processors_explain_schema()),
-        Some(CORES) => Some(smbscope_report::cores_schema()),
-        _ => None,
-    };
-    if let Some(schema) = schema {
-        output.text(&format!("{schema:#}\n"))?;
+    let name = args.table.as_deref();
+    if let Some((_, schema)) = DOCUMENTS.iter().find(|(document, _)| Some(*document) == name) {
+        output.text(&format!("{:#}\n", schema()))?;
         return output.finish();
     }
-    let tables = match &args.table {
+    let tables = match name {
         None => Table::ALL.to_vec(),
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
-            let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-            Failure::usage(format!(
-                "unknown table {name}: expected one of {}, {REPORT}, {EXPLAIN}, {PROCESSORS}, {EXPLAIN_PROCESSORS}, {CORES}, {REPLICATION}, {BASELINE}, {NAMESPACE}",
-                names.join(", ")
-            ))
+            let tables = Table::ALL.iter().map(|table| table.name());
+            let names: Vec<_> = tables.chain(DOCUMENTS.map(|(name, _)| name)).collect();
+            Failure::usage(format!("unknown table {name}: expected one of {}", names.join(", ")))
         })?],
     };
     match args.format {
@@ -75,6 +63,19 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         }
     }
     output.finish()
+}
+
+/// Writes each JSON Schema as `NAME.schema.json`.
+fn write_documents(dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| {
+        Failure::new(Code::Output, format!("{}: cannot create the folder", dir.display()))
+    })?;
+    for (name, schema) in DOCUMENTS {
+        let mut output = Output::file(&dir.join(format!("{name}.schema.json")))?;
+        output.text(&format!("{:#}\n", schema()))?;
+        output.finish()?;
+    }
+    Ok(())
 }
 
 /// A table's columns as text.
