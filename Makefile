@@ -11,6 +11,7 @@
 # make doc      the crates' documentation; warnings are errors
 # make audit    licences, sources and duplicate dependencies (cargo deny), unused dependencies (cargo machete)
 # make msrv     compile with the oldest supported Rust
+# make check-targets  compile for Windows and macOS what needs no C compiler for them
 #
 # make bench-crypto  signing and encryption in the available libraries, on this machine
 # make bench-probe   what the recorder costs a running Samba, compared with bpftrace and strace (needs root)
@@ -41,7 +42,7 @@ SCHEMAS ?= schemas
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist schemas check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo dist schemas check check-targets test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -92,6 +93,10 @@ audit:
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --locked --workspace --all-targets --target-dir $(CARGO_TARGET_DIR)/msrv $$(scripts/features.sh)
+
+check-targets:
+	scripts/setup.sh build
+	scripts/check-targets.sh
 
 test-kernel:
 	scripts/setup.sh test
