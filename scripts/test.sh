@@ -51,8 +51,17 @@ step "documentation"
 # shellcheck disable=SC2086
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $features
 step "tests"
-# shellcheck disable=SC2086
-cargo test --locked --workspace $features --no-fail-fast
+# nextest ends tests that hang (.config/nextest.toml), and runs no tests of documentation.
+nextest=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}/venv/bin/cargo-nextest
+if [ -x "$nextest" ]; then
+  # shellcheck disable=SC2086
+  "$nextest" nextest run --locked --workspace $features
+  # shellcheck disable=SC2086
+  cargo test --locked --workspace $features --doc
+else
+  # shellcheck disable=SC2086
+  cargo test --locked --workspace $features --no-fail-fast
+fi
 step "servers in QEMU"
 SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection capacity client_of_ksmbd client_of_samba
 step "fuzzing"
