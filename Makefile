@@ -5,11 +5,13 @@
 #
 # make build    the program with all its features, in release mode
 # make dist     the small, stripped program that a release ships
+# make schemas  the JSON Schemas of all answers, into the folder SCHEMAS (default: schemas)
 # make bless    accept the current output as the golden results
 # make fuzz     every fuzz target for a minute (FUZZ_SECONDS for `make test`)
 # make doc      the crates' documentation; warnings are errors
 # make audit    licences, sources and duplicate dependencies (cargo deny), unused dependencies (cargo machete)
 # make msrv     compile with the oldest supported Rust
+# make check-targets  compile for Windows and macOS what needs no C compiler for them
 #
 # make bench-crypto  signing and encryption in the available libraries, on this machine
 # make bench-probe   what the recorder costs a running Samba, compared with bpftrace and strace (needs root)
@@ -38,10 +40,11 @@ DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
 FUZZ_SECONDS ?= 3
 FLAKY_ROUNDS ?= 50
+SCHEMAS ?= schemas
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -70,6 +73,9 @@ dist:
 	RUSTFLAGS="$$fold" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
 	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
 
+schemas: build-demo
+	$(SMBSCOPE) schema --dir $(SCHEMAS) --force
+
 check:
 	scripts/setup.sh check
 	scripts/check.sh
@@ -93,6 +99,10 @@ audit:
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --locked --workspace --all-targets --target-dir $(CARGO_TARGET_DIR)/msrv $$(scripts/features.sh)
+
+check-targets:
+	scripts/setup.sh build
+	scripts/check-targets.sh
 
 test-kernel:
 	scripts/setup.sh test

@@ -110,7 +110,7 @@ def partial(folder, name):
 
 
 def retransmitted(server_end):
-    """Segments that either end of the link has sent again so far."""
+    """Segments that either end of the link has retransmitted so far."""
     total = 0
     for prefix in (server_end, []):
         lines = subprocess.run(prefix + ["cat", "/proc/self/net/snmp"], capture_output=True,

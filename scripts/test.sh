@@ -14,19 +14,25 @@ began=$SECONDS
 
 step() { echo "== $1 ($((SECONDS - began)) s)" >&2; }
 
-# A full disk fails in the middle of a build with an error of the linker: make room in the caches first.
+# A full disk fails in the middle of a build with an error of the linker: say so first. Caches are removed only if
+# SMBSCOPE_CLEAN=1 allows it; a build makes them again.
 needed_gib=12
 free_gib() {
   mkdir -p "$CARGO_TARGET_DIR"
   df -Pk "$CARGO_TARGET_DIR" | awk 'NR == 2 { print int($4 / 1048576) }'
 }
-for cache in "$CARGO_TARGET_DIR/debug/incremental" "$CARGO_TARGET_DIR/bench-load" "$CARGO_TARGET_DIR/release" "$CARGO_TARGET_DIR/debug"; do
+caches=()
+for cache in "$CARGO_TARGET_DIR"/{debug/incremental,bench-load,release,debug}; do
   [ "$(free_gib)" -lt "$needed_gib" ] || break
   [ -d "$cache" ] || continue
-  echo "test: $(free_gib) GiB are free and the tests need $needed_gib: removing $cache, which a build makes again" >&2
-  rm -rf "$cache"
+  caches+=("$cache")
+  [ "${SMBSCOPE_CLEAN:-0}" != 1 ] || rm -rf "$cache"
 done
-[ "$(free_gib)" -ge "$needed_gib" ] || echo "test: only $(free_gib) GiB are free in $CARGO_TARGET_DIR; the tests need $needed_gib" >&2
+if [ "$(free_gib)" -lt "$needed_gib" ]; then
+  echo "test: $(free_gib) GiB are free in $CARGO_TARGET_DIR, and the tests need $needed_gib." >&2
+  [ ${#caches[@]} -eq 0 ] || echo "test: SMBSCOPE_CLEAN=1 removes these caches until there is room: ${caches[*]}" >&2
+  exit 1
+fi
 
 step "format and prose"
 cargo fmt --check
@@ -45,8 +51,17 @@ step "documentation"
 # shellcheck disable=SC2086
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $features
 step "tests"
-# shellcheck disable=SC2086
-cargo test --locked --workspace $features --no-fail-fast
+# nextest ends tests that hang (.config/nextest.toml), and runs no tests of documentation.
+nextest=${SMBSCOPE_CACHE:-$HOME/.cache/smbscope}/venv/bin/cargo-nextest
+if [ -x "$nextest" ]; then
+  # shellcheck disable=SC2086
+  "$nextest" nextest run --locked --workspace $features
+  # shellcheck disable=SC2086
+  cargo test --locked --workspace $features --doc
+else
+  # shellcheck disable=SC2086
+  cargo test --locked --workspace $features --no-fail-fast
+fi
 step "servers in QEMU"
 SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection capacity client_of_ksmbd client_of_samba
 step "fuzzing"

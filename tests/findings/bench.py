@@ -153,7 +153,7 @@ class Lab:
         return [self.file(name, size).replace("/", "\\") for name in names]
 
     def slow_down(self, seconds, folder=None, **options):
-        """From now on each call on the share's files, or on those of a folder, takes so long; options of slowfs.py."""
+        """From now on each call on the share's files, or on those of a folder, takes this long; options of slowfs.py."""
         # No device takes the same time again and again, as a timer does.
         options.setdefault("jitter", 0.3)
         share = os.path.join(self.share, folder) if folder else self.share

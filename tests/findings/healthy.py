@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--smbscope", required=True)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--users", type=int, default=10)
-    parser.add_argument("--rtt", action="append", help="only this one; may be given several times")
+    parser.add_argument("--rtt", action="append", help="only this one; can be repeated")
     parser.add_argument("--keep", help="keep recordings and captures in this folder")
     args = parser.parse_args()
     folder = os.path.abspath(args.keep or tempfile.mkdtemp(prefix="smbscope-healthy-"))

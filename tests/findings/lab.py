@@ -505,7 +505,7 @@ def signing(bench, shows):
 
 @case("one-connection", note=True)
 def one_connection(bench, shows):
-    """Four clients are logged on, and one of them moves all; or each moves as much."""
+    """Four clients are logged on, and one of them moves all; or each moves the same amount."""
     with bench.lab() as lab:
         lab.file("data.bin", 70 << 20)
         with lab.capture(HEADERS):
@@ -592,7 +592,7 @@ def make(bench, name, shows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smbscope", required=True)
-    parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
+    parser.add_argument("--case", action="append", choices=CASES, help="only this one; can be repeated")
     parser.add_argument("--keep", help="keep captures and diagnoses in this folder")
     parser.add_argument("--markdown", action="store_true", help="print the confusion matrix as a table in Markdown")
     parser.add_argument("--record-fixtures", action="store_true", help="write captures to tests/fixtures/findings")

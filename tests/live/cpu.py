@@ -222,7 +222,7 @@ def compare(arguments, folder, seen):
     print(f"       lost {lost:,}; CPU, events, lost: {by_cpu}")
     check(lost == sum(row[2] for row in by_cpu), "lost events are counted for each CPU")
     print(f"       {notes}")
-    check(seen["anon"] <= MEMORY_MAX, f"memory: {seen['anon'] >> 20} MiB of its own, peak {seen['peak'] >> 20} MiB in all")
+    check(seen["anon"] <= MEMORY_MAX, f"memory: {seen['anon'] >> 20} MiB of its own, peak {seen['peak'] >> 20} MiB in total")
     print(f"       own CPU without BPF programs: {seen['own']:.2%} of a CPU")
     report = subprocess.run(
         [arguments.smbscope, "report", folder, "--format", "json"], capture_output=True, text=True, check=True

@@ -1,5 +1,5 @@
 """What a second server did not have, computed from the logs of both ends (slowfs.py, whose options copy= and replica write
-them), and what was written. Lines of a log: time in ns (CLOCK_REALTIME, both are on one machine), bytes in all.
+them), and what was written. Lines of a log: time in ns (CLOCK_REALTIME, both are on one machine), bytes in total.
 """
 
 import bisect

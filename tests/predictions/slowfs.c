@@ -10,7 +10,7 @@
  * Copies go over TCP in the order of the writes. A frame is a length (4 bytes, big endian) and that many bytes of data; a
  * length with the highest bit set is a flush instead: the rest of it is the time in microseconds that the second server's log
  * takes, after which the server answers with one byte. Lines of the logs of both ends: time in ns (CLOCK_REALTIME, both are on
- * one machine), bytes in all. */
+ * one machine), bytes in total. */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -66,7 +66,7 @@ static void wait_until(int64_t end) {
     }
 }
 
-/* What was written to a log's file: time and bytes in all. */
+/* What was written to a log's file: time and bytes in total. */
 static void note(FILE *file, uint64_t total) {
     fprintf(file, "%lld %llu\n", (long long)now(CLOCK_REALTIME), (unsigned long long)total);
     fflush(file);

@@ -93,7 +93,7 @@ class Bench:
         """A line of the table for each group: what was, what was predicted, what came; means, or percentiles. It must be
         as many as before, unless they are not the same.
         Others take this machine for tens of milliseconds at times: of emulated devices the medians are compared, of which
-        that takes nothing. Of several commands together it is the mean of
+        that takes nothing. For several commands together, it is the mean of
         theirs, by how many there are."""
         def find(records, of):
             names = of if isinstance(of, tuple) else [of]
@@ -219,7 +219,7 @@ class Lab:
         os.sync()
 
     def slow_down(self, seconds, namespace=None, **options):
-        """From now on each call of the share's file system takes so long; options are slowfs.py's, and what it
+        """From now on each call of the share's file system takes this long; options are slowfs.py's, and what it
         sends is sent in that network namespace."""
         share = os.path.join(self.dir, "share")
         self.files_dir = os.path.join(self.dir, "files")

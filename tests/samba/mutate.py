@@ -378,7 +378,7 @@ def ng_binary_resolution(packets, rnd):
 
 @variant("same", "pcapng")
 def ng_sections(packets, rnd):
-    """Three sections with own interfaces, the middle one in the other byte order."""
+    """Three sections, each with its interfaces, the middle one in the other byte order."""
     third = len(packets) // 3 + 1
     return b"".join(p.pcapng(packets[n * third:(n + 1) * third], order="<><"[n]) for n in range(3)
                     if packets[n * third:])

@@ -147,7 +147,7 @@ def perf_data():
         if bits >> feature & 1:
             sections[feature] = struct.unpack_from("<QQ", data, place)
             place += 16
-    # Of the build ids, that of the kernel.
+    # Only the build id of the kernel.
     kept = {feature: data[at:at + size] for feature, (at, size) in sections.items() if feature in (1, 7, 13, 14)}
     at, size = sections[2]
     while size:
@@ -210,7 +210,7 @@ def trace_dat():
             subprocess.run([*command, "--file-version", version, *options], check=True, stdout=subprocess.DEVNULL)
 
 
-# Numbers of events, those from 31 on with the long header, and their fields.
+# Numbers of events, those of 31 and more with the long header, and their fields.
 CTF_EVENTS = {
     "irq_softirq_raise": (1, "I:vec"), "irq_softirq_entry": (2, "I:vec"), "irq_softirq_exit": (3, "I:vec"),
     "irq_handler_entry": (4, "i:irq s:name"), "irq_handler_exit": (5, "i:irq i:ret"),

@@ -52,7 +52,7 @@ def section(results):
     yield ""
     yield (
         f"- Its response time runs from the last byte of the request to the last byte of the reply: "
-        f"this definition, computed from smbscope's four times, gives its numbers in all "
+        f"this definition, computed from smbscope's four times, gives its numbers for all "
         f"{times} comparisons except those explained above. The time of a large read is then mostly "
         f"transfer; `server_ns` and `response_transfer_ns` separate the two."
     )

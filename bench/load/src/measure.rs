@@ -1,4 +1,4 @@
-//! CPU time and memory of the own process, and the closed loop in which both are taken.
+//! CPU time and memory of this process, and the closed loop in which both are taken.
 //!
 //! Used by every client of the table, the `smb` crate's own program (`smb/`) included, so that all
 //! are measured by the same code.

@@ -142,7 +142,7 @@ fn wanted(name: &str) -> bool {
 
 /// Many sessions that wait.
 fn idle(servers: &[Server]) {
-    println!("\n| idle, in one process | kB per session | MB in all |\n|---|---|---|");
+    println!("\n| idle, in one process | kB per session | MB in total |\n|---|---|---|");
     for (client, what) in [("smbscope", "sessions"), ("users", "users that wait")] {
         for server in servers.iter().filter(|server| client == "smbscope" || !server.signed) {
             let Some(figures) = case(client, "idle", IDLE, server) else { continue };

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use smbscope_tables::run::Counter;
 
-/// Most readings of one sample; further ones are left out and counted.
+/// Most readings of one sample; others are left out and counted.
 pub const READINGS_MAX: usize = 20_000;
 
 /// How a reading becomes a value.

@@ -15,7 +15,7 @@ use crate::rate::Reading;
 const CPUS_MAX: usize = 64;
 /// Idle states of a processor.
 const STATES_MAX: usize = 16;
-/// Exit latency from which on an idle state is deep, µs: waking up takes longer than a network round
+/// Smallest exit latency of a deep idle state, µs: waking up takes longer than a network round
 /// trip in the same room.
 const DEEP_US: u64 = 30;
 /// RDMA adapters, their ports, and counters of a port that are read.

@@ -218,7 +218,7 @@ impl Assembler {
             };
             self.await_reply(ends.socket, id, (head.process, request));
         }
-        // If another process ends the request (Negotiate on a further channel), this much is known.
+        // If another process ends the request (Negotiate on another channel), this much is known.
         self.keep(key, server_side.clone());
         let served = ServedRequest {
             socket: ends.socket,

@@ -140,7 +140,7 @@ pub enum Event<'a> {
         /// Its pieces, the NetBIOS header first.
         pieces: Pieces<'a>,
     },
-    /// A further part of a message went to the kernel.
+    /// Another part of a message went to the kernel.
     SentMore {
         /// The socket.
         socket: u64,

@@ -286,12 +286,18 @@ pub enum PhaseCounted {
 Examples:
   smbscope schema
   smbscope schema operations
-  smbscope schema --format json | jq '.tables[].name'")]
+  smbscope schema --format json | jq '.tables[].name'
+  smbscope schema report                                 # JSON Schema of `report --format json`
+  smbscope schema --dir schemas                          # all JSON Schemas as files")]
 pub struct Schema {
-    /// Table to describe, or `report` for the JSON Schema of `smbscope report --format json`
-    /// (`processors` for that of traces, `baseline`, `cores`, `namespace` and `replication` for those of `smbscope plan`) [default: all tables].
+    /// Table to describe, or the JSON output whose JSON Schema is printed: `report`, `explain` and `why` for
+    /// operations, `processors` and `explain-processors` for CPU traces, `baseline`, `cores`, `namespace` and
+    /// `replication` for `smbscope plan` [default: all tables].
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
+    /// Write all JSON Schemas into this folder, each as NAME.schema.json.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["table", "format"])]
+    pub dir: Option<PathBuf>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,

@@ -1,8 +1,8 @@
 //! Named questions: `.sql` files in `questions/`, compiled into the program.
 //!
 //! A file begins with comment lines: the first is the title, the others say what the answer shows.
-//! The SQL may contain placeholders in braces for lists of slice kinds ([`smbscope_tables::slice`]),
-//! so that a new kind needs no change here:
+//! The SQL may contain placeholders in braces, so that a new slice kind ([`smbscope_tables::slice`]) needs no change
+//! here:
 //!
 //! | placeholder | replaced by |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `{parts}` | the sum of the columns of all disjoint parts of the turnaround |
 //! | `{part_columns}` | the names of these columns, separated by commas |
 //! | `{slice_columns}` | the names of the columns of all kinds |
+//! | `{files}`, `{latency_columns}` | what several questions share: `questions/parts/` |
 
 use smbscope_tables::slice::{Group, Kind};
 
@@ -38,6 +39,9 @@ impl Question {
             kinds.map(Kind::column_name).collect::<Vec<_>>().join(", ")
         };
         let mut sql = self.template.to_owned();
+        for (placeholder, part) in PARTS {
+            sql = sql.replace(placeholder, part.trim_end());
+        }
         for group in Group::ALL {
             let kinds = Kind::parts().filter(|kind| kind.group() == Some(group));
             sql = sql.replace(&format!("{{{}}}", group.name()), &sum(kinds));
@@ -57,6 +61,12 @@ fn sum(kinds: impl Iterator<Item = Kind>) -> String {
     let terms = kinds.map(|kind| format!("coalesce({}, 0)", kind.column_name()));
     terms.collect::<Vec<_>>().join(" + ")
 }
+
+/// Placeholders of what several questions share.
+const PARTS: [(&str, &str); 2] = [
+    ("{files}", include_str!("../questions/parts/files.sql")),
+    ("{latency_columns}", include_str!("../questions/parts/latency_columns.sql")),
+];
 
 macro_rules! questions {
     ($($name:literal)*) => {

@@ -19,21 +19,21 @@ use crate::pool::Pool;
 pub struct Names {
     /// Incremented when the pools are emptied: a number is valid only in its generation.
     pub generation: u64,
-    /// Of the `recording` column.
+    /// Names in the `recording` column.
     pub recording: Pool,
-    /// Of the `client` column.
+    /// Names in the `client` column.
     pub client: Pool,
-    /// Of the `server` column.
+    /// Names in the `server` column.
     pub server: Pool,
-    /// Of the `user` column.
+    /// Names in the `user` column.
     pub user: Pool,
-    /// Of the `share` column.
+    /// Names in the `share` column.
     pub share: Pool,
-    /// Of the `path` column.
+    /// Names in the `path` column.
     pub path: Pool,
-    /// Of the `extension` column.
+    /// Names in the `extension` column.
     pub extension: Pool,
-    /// Of the `capture_file` column.
+    /// Names in the `capture_file` column.
     pub capture_file: Pool,
 }
 

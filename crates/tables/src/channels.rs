@@ -23,7 +23,7 @@ use intervals::Intervals;
 pub const INTERVAL_NS: i64 = 100_000_000;
 
 /// Rows of an interval are made after this time, because operations that end later can still have
-/// moved bytes in it. What comes later still makes a further row of the interval.
+/// moved bytes in it. What comes later still makes another row of the interval.
 const SETTLE_NS: i64 = 5_000_000_000;
 
 /// Sessions of one connection that are followed.
@@ -96,7 +96,7 @@ pub struct Network {
     pub bytes_in_flight: Option<u64>,
     /// Round trip, ns.
     pub round_trip_ns: Option<i64>,
-    /// Segments that were sent again since the moment before.
+    /// Segments retransmitted since the moment before.
     pub retransmissions: Option<u64>,
 }
 

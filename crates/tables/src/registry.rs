@@ -167,7 +167,7 @@ registry! {
     Channels: rows of Channel, time Some("interval_start"), pass 5,
         "What each connection of a session carried in each interval, and since when.";
     Interfaces: rows of Interface, time None, pass 5,
-        "Network interfaces that servers offered for further channels, and why each was used or not.";
+        "Network interfaces that servers offered for additional channels, and why each was used or not.";
     Referrals: rows of Referral, time None, pass 5,
         "Targets in DFS referral responses.";
     Slices: batch of Slice, time Some("start"), pass 4,
@@ -197,7 +197,7 @@ registry! {
     Images: rows of Image, time Some("loaded_at"), pass 5,
         "Code of the kernel, of drivers and of programs in memory.";
     ServerEvents: rows of ServerEvent, time Some("time"), pass 5,
-        "What Windows' SMB server and client logged on their own: slow operations, refused and lost connections.";
+        "What the Windows SMB server and client logged on their own: slow operations, refused and lost connections.";
     NetTests: rows of NetTest, time Some("started_at"), pass 5,
         "What a path carries by TCP alone, by phase and direction (`smbscope net send`).";
     NetIntervals: rows of NetInterval, time Some("time"), pass 5,

@@ -247,7 +247,7 @@ struct Processor {
 
 impl Processor {
     fn new(cpu: u16, stage: Stage, start: i64) -> Processor {
-        // Storage's interrupts belong to the processors from 8 on, network's to the flooded ones.
+        // Storage's interrupts belong to processors 8 and higher, network's to the flooded ones.
         let share = |(count, ticks): (u64, i64), place: u64, of: u64| {
             let upto = |place: u64| (count * place / of, ticks * place as i64 / of as i64);
             let (begin, end) = (upto(place), upto(place + 1));

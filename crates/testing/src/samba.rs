@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use smbscope_client::clock::Clock;
 use smbscope_client::session::Failed;
@@ -29,10 +29,10 @@ pub fn samba(change: impl FnOnce(&mut Options)) -> Option<Samba> {
     // smbd walks down to the share and to its own lock files as the mapped user.
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).unwrap();
-    // smbd shares its port with others that request it: each lab gets a free one, and
-    // listens before the next one looks.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // smbd shares its port with others that request it: each lab gets a free one, and listens before the next one
+    // looks, which may be in another process.
+    let turn = std::fs::File::create(std::env::temp_dir().join("smbscope-tests.lock")).unwrap();
+    turn.lock().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let dir = Some(folder.path().join("lab"));
     let mut options = Options { dir, port: Some(free), ..Options::default() };

@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// As `fuzz/targets/secrets.rs`.
+    /// As `fuzz/src/bin/secrets.rs`.
     fn survive(bytes: &[u8]) {
         let mut secrets = Secrets::default();
         let _ = secrets.add_passwords(bytes).map_err(|error| error.to_string());

@@ -14,7 +14,7 @@ use crate::rate::Reading;
 
 use super::text;
 
-/// Most processes of one sample; further ones are ignored.
+/// Most processes of one sample; others are ignored.
 const PROCESSES_MAX: usize = 100_000;
 /// Most threads of one process.
 const THREADS_MAX: usize = 10_000;

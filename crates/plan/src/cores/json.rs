@@ -1,6 +1,6 @@
 //! Shapes of JSON: pairs and lists that have no names in Rust get them here.
 //!
-//! The names are a stable interface (`docs/cores.schema.json`).
+//! The names are a stable interface (`smbscope schema cores`).
 
 use std::collections::BTreeMap;
 

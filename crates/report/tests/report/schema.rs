@@ -1,4 +1,4 @@
-//! The published schemas are those of the fields, and the output has exactly these.
+//! The output has exactly the fields of its JSON Schema, with their types.
 
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
@@ -15,7 +15,6 @@ use super::{json, meta, processors, reports, sample};
 
 #[test]
 fn a_diagnosis_is_of_its_published_schema() {
-    published("explain");
     let objects = objects_of("explain");
     for diagnosis in [diagnosis(), Diagnosis::default()] {
         let answer = DiagnosisAnswer {
@@ -31,7 +30,6 @@ fn a_diagnosis_is_of_its_published_schema() {
 
 #[test]
 fn an_explanation_is_of_its_published_schema() {
-    published("why");
     let mut empty = explanation();
     (empty.timer, empty.open, empty.filter) = (None, None, None);
     empty.operation = Default::default();
@@ -46,7 +44,6 @@ fn an_explanation_is_of_its_published_schema() {
 
 #[test]
 fn a_report_of_a_trace_is_of_its_published_schema() {
-    published("processors");
     for report in processors::reports() {
         let value = smbscope_report::json(&CpuAnswer { report: &report, meta: &meta() }).unwrap();
         check_in(objects_of("processors"), &value, "processors", "$");
@@ -55,7 +52,7 @@ fn a_report_of_a_trace_is_of_its_published_schema() {
 
 #[test]
 fn an_explanation_of_a_trace_is_of_its_published_schema() {
-    let schema = published("explain-processors");
+    let schema = schema(fields_of("explain-processors"));
     let finding = &schema["$defs"]["processor_finding"]["properties"];
     let mut found = 0;
     for report in processors::reports() {
@@ -73,7 +70,6 @@ fn an_explanation_of_a_trace_is_of_its_published_schema() {
 
 #[test]
 fn a_plan_of_a_second_server_is_of_its_published_schema() {
-    published("replication");
     for plan in [super::sample::replication::plan(), ReplicationPlan::default()] {
         let value = smbscope_report::json(&plan).unwrap();
         check_in(objects_of("replication"), &value, "replication", "$");
@@ -152,11 +148,6 @@ fn durability_has_exactly_the_fields_and_a_section() {
     assert!(super::html(&report, &meta()).contains("Which acknowledged writes were stable"));
 }
 
-#[test]
-fn the_published_schema_is_the_fields() {
-    published("report");
-}
-
 /// The objects of an answer.
 pub fn objects_of(name: &str) -> &'static [Object] {
     fields_of(name).objects()
@@ -164,20 +155,6 @@ pub fn objects_of(name: &str) -> &'static [Object] {
 
 fn fields_of(name: &str) -> &'static Fields {
     ALL_FIELDS.into_iter().find(|fields| fields.name == name).unwrap()
-}
-
-/// The schema of an answer, which must be the published one.
-pub fn published(document: &str) -> Value {
-    let schema = schema(fields_of(document));
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let path = format!("{folder}/{document}.schema.json");
-    let made = format!("{schema:#}\n");
-    if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
-        std::fs::write(&path, &made).unwrap();
-    }
-    let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(published == made, "{path} is out of date: INSTA_UPDATE=always rewrites it");
-    schema
 }
 
 #[test]

@@ -1,31 +1,36 @@
-//! `smbscope schema`: the meaning of tables and columns, generated from the schemas.
+//! `smbscope schema`: the meaning of tables and columns, and the JSON Schemas of answers.
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
+use smbscope_report::ALL_FIELDS;
 use smbscope_store::Table;
 use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::column::{DOC_KEY, SENSITIVITY_KEY, Sensitivity, UNIT_KEY};
 
 use crate::cli::Schema;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::format::{Align, Column, TextFormat, lines};
 use crate::output::Output;
 
-/// Prints one table or all, or a JSON Schema of a report.
+/// Prints one table or all, or the JSON Schema of an answer; with `--dir`, writes all JSON Schemas.
 pub fn run(args: &Schema) -> anyhow::Result<()> {
+    if let Some(dir) = &args.dir {
+        return write_documents(dir);
+    }
     let mut output = Output::stdout();
-    let mut answers = smbscope_report::ALL_FIELDS.into_iter();
-    if let Some(fields) = answers.find(|fields| args.table.as_deref() == Some(fields.name)) {
-        let schema = smbscope_report::schema(fields);
-        output.text(&format!("{schema:#}\n"))?;
+    let name = args.table.as_deref();
+    if let Some(fields) = ALL_FIELDS.into_iter().find(|fields| Some(fields.name) == name) {
+        output.text(&format!("{:#}\n", smbscope_report::schema(fields)))?;
         return output.finish();
     }
-    let tables = match &args.table {
+    let tables = match name {
         None => Table::ALL.to_vec(),
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
-            let answers = smbscope_report::ALL_FIELDS.map(|fields| fields.name);
-            let names: Vec<_> =
-                Table::ALL.iter().map(|table| table.name()).chain(answers).collect();
+            let tables = Table::ALL.iter().map(|table| table.name());
+            let names: Vec<_> = tables.chain(ALL_FIELDS.map(|fields| fields.name)).collect();
             Failure::usage(format!("unknown table {name}: expected one of {}", names.join(", ")))
         })?],
     };
@@ -46,6 +51,19 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         }
     }
     output.finish()
+}
+
+/// Writes each JSON Schema as `NAME.schema.json`.
+fn write_documents(dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| {
+        Failure::new(Code::Output, format!("{}: cannot create the folder", dir.display()))
+    })?;
+    for fields in ALL_FIELDS {
+        let mut output = Output::file(&dir.join(format!("{}.schema.json", fields.name)))?;
+        output.text(&format!("{:#}\n", smbscope_report::schema(fields)))?;
+        output.finish()?;
+    }
+    Ok(())
 }
 
 /// A table's columns as text.

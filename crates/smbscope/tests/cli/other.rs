@@ -1,5 +1,7 @@
 //! `smbscope schema`, `doctor`, `completions`, `man`.
 
+use sha2::{Digest as _, Sha256};
+
 use super::{answer, capture, complaint, folder};
 
 #[test]
@@ -15,8 +17,27 @@ fn schema_describes_every_column() {
         }
     }
     assert!(complaint(2, ["schema", "nonsense"]).contains("operations"));
-    let report: serde_json::Value = serde_json::from_str(&answer(["schema", "report"])).unwrap();
-    assert!(report["$schema"].is_string());
+}
+
+/// The golden result has the hashes, as `sha256sum` prints them: `smbscope schema NAME` prints the schema itself.
+#[test]
+fn json_schemas_are_those_of_the_release() {
+    let (_guard, dir) = folder();
+    answer(["schema", "--dir", dir.to_str().unwrap()]);
+    let mut hashes = String::new();
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let text = std::fs::read_to_string(dir.join(&name)).unwrap();
+        assert_eq!(text, answer(["schema", name.strip_suffix(".schema.json").unwrap()]));
+        let schema: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(schema["$id"].as_str().unwrap().ends_with(&name));
+        let hash =
+            Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        hashes += &format!("{hash}  {name}\n");
+    }
+    let mut hashes: Vec<_> = hashes.lines().collect();
+    hashes.sort_by_key(|line| line.split_once("  ").unwrap().1);
+    insta::assert_snapshot!("schemas", hashes.join("\n"));
 }
 
 #[test]

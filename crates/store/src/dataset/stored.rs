@@ -10,7 +10,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use smbscope_tables::column::{UNIT_KEY, Unit};
 
-/// Of all points in time.
+/// The time zone of all points in time.
 const ZONE: &str = "UTC";
 
 /// The type of a point in time in files.

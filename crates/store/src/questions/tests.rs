@@ -23,6 +23,7 @@ fn every_file_is_listed_and_says_what_it_shows() {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".sql"))
         .collect();
     files.sort();
     let names: Vec<_> = list().iter().map(|question| format!("{}.sql", question.name)).collect();

@@ -89,7 +89,7 @@ impl Intervals {
                 return None;
             }
             let (_, interval) = self.0.pop_front()?;
-            // Of a connection that moves no data only losses are kept.
+            // For a connection that moves no data, only losses are kept.
             if interval.is_needed || interval.retransmissions > Some(0) {
                 return Some((start, interval));
             }

@@ -35,7 +35,7 @@ fn payload_is_spread_over_the_time_on_the_wire() {
     let mut channels = Channels::default();
     channels.open(1, 0, opened(20 * MS));
     channels.bind(1, 77, 0, Some(30 * MS));
-    // 250 ms from 50 ms on: 50, 100 and 100 ms.
+    // 250 ms, starting at 50 ms: 50, 100 and 100 ms.
     channels.transfer(1, Some(77), &write(1_000, 50 * MS, 300 * MS));
     let rows = rows(&mut channels);
     let parts: Vec<_> =

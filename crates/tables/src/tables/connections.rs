@@ -76,7 +76,7 @@ table! {
         client_capabilities: Option<u64>, None, Public, "Capabilities in the client's Negotiate request.";
         client_guid: Option<String>, None, Machine, "ClientGuid: the same on all channels of a client.";
         client_signing_required: Option<bool>, None, Public, "Whether the client requires signing: in its Negotiate request, or in a SessionSetup request to a server that does not.";
-        server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
+        server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for additional channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
         guid: Option<String>, None, Public, "GUID by which events of Windows name the connection.";
         transport: Option<String>, None, Public, "What carried SMB: tcp, quic (encrypted, without operations), roce (RDMA over Converged Ethernet) or iwarp (RDMA over TCP).";
         queue_pair_client: Option<u64>, None, Public, "Number of the client's queue pair; null for TCP and iWARP, whose packets do not carry it.";

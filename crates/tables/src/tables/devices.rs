@@ -10,7 +10,7 @@ table! {
         instance: String, None, Machine, "Its instance id: bus, vendor, model and place.";
         class: Option<String>, None, Public, "What it is: net, scsiadapter, usb, ..., or the GUID of another class.";
         driver: Option<String>, None, Public, "The service whose driver serves it.";
-        filters: Option<String>, None, Public, "Further drivers above and below that driver, separated by commas.";
+        filters: Option<String>, None, Public, "Other drivers above and below that driver, separated by commas.";
         irq: Option<i64>, None, Public, "IRQ number; negative for message-signalled interrupts.";
         affinity: Option<u64>, None, Public, "Processors that it may interrupt, as bits; null if not known.";
         node: Option<u64>, None, Public, "NUMA node of its bus; null if not known.";

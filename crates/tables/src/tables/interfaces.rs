@@ -1,4 +1,4 @@
-//! Table `interfaces`: the network interfaces that servers offered for further channels (MS-SMB2
+//! Table `interfaces`: the network interfaces that servers offered for additional channels (MS-SMB2
 //! section 2.2.32.5), and whether a channel used them.
 
 use crate::row::table;

@@ -19,7 +19,7 @@ table! {
         cwnd_bytes: Option<u64>, Bytes, Public, "Congestion window at the end of the interval.";
         peer_window_bytes: Option<u64>, Bytes, Public, "Receive window of the peer at the end of the interval; null before Linux 5.4.";
         in_flight_bytes: Option<u64>, Bytes, Public, "Unacknowledged segments at the end of the interval.";
-        retransmissions: Option<u64>, Count, Public, "Segments sent again in the interval.";
+        retransmissions: Option<u64>, Count, Public, "Segments retransmitted in the interval.";
         busy_ns: Option<i64>, Nanoseconds, Public, "Part of the interval in which TCP had data to send or to be acknowledged.";
         rwnd_limited_ns: Option<i64>, Nanoseconds, Public, "Part in which the receive window was full.";
         sndbuf_limited_ns: Option<i64>, Nanoseconds, Public, "Part in which the send buffer was too small.";

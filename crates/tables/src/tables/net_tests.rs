@@ -26,7 +26,7 @@ table! {
         bits_per_second: f64, None, Public, "Payload received, per second.";
         slowest_bits_per_second: f64, None, Public, "Rate of the slowest stream.";
         fastest_bits_per_second: f64, None, Public, "Rate of the fastest stream.";
-        retransmissions: Option<u64>, Count, Public, "Segments that the sender's TCP sent again; null where the sender does not report it.";
+        retransmissions: Option<u64>, Count, Public, "Segments that the sender's TCP retransmitted; null where the sender does not report it.";
         rtt_min_ns: Option<i64>, Nanoseconds, Public, "Smallest round trip that the sender's TCP measured under load.";
         rtt_mean_ns: Option<i64>, Nanoseconds, Public, "Mean of the smoothed round trips at the ends of the intervals.";
         rtt_samples: u64, Count, Public, "Intervals of that mean.";

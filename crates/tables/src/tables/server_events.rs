@@ -3,7 +3,7 @@
 use crate::row::table;
 
 table! {
-    /// One event that Windows' SMB server or client logged on its own: slow operations, refused and lost connections.
+    /// One event that the Windows SMB server or client logged on its own: slow operations, refused and lost connections.
     ServerEvent, "server_events" {
         recording: String, None, Machine, "The recording that the row belongs to.";
         time: i64, Time, Public, "When it was written.";

@@ -9,7 +9,7 @@ use super::Frame;
 /// One message of a compound, or a message alone.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Of the last byte of a request, the first byte of a response.
+    /// Time of the last byte of a request, or of the first byte of a response.
     pub time_ns: i64,
     pub client: SocketAddrV4,
     pub is_response: bool,

@@ -140,7 +140,7 @@ fn message(element: Element<'_>) -> Option<Kerberos> {
 
 impl Kerberos {
     /// Reads a bare message, as it travels to and from a KDC (over TCP behind four bytes of length,
-    /// RFC 4120 section 7.2.2). Of a message that was cut, what is there.
+    /// RFC 4120 section 7.2.2). For a message that was cut, the part that is there.
     pub fn parse(bytes: &[u8]) -> Option<Kerberos> {
         message(der::first(bytes)?)
     }
@@ -181,7 +181,7 @@ fn ticket_id(encrypted: Element<'_>) -> Option<TicketId> {
     encrypted.field(2)?.content.first_chunk().map(|start| TicketId(*start))
 }
 
-/// Of the AP-REQ in a TGS-REQ's PA-TGS-REQ (RFC 4120 section 7.5.2).
+/// The ticket of the AP-REQ in a TGS-REQ's PA-TGS-REQ (RFC 4120 section 7.5.2).
 fn ticket_of_request(padata: Element<'_>) -> Option<TicketId> {
     let is_ap_req = |item: &Element<'_>| item.field(1).and_then(|kind| kind.integer()) == Some(1);
     let item = padata.children().take(PADATA_MAX).find(is_ap_req)?;

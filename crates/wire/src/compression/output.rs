@@ -22,7 +22,7 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// The next `length` bytes of `bytes`, which may have `limit` bytes in all.
+    /// The next `length` bytes of `bytes`, which may have `limit` bytes in total.
     pub fn new(bytes: &'a mut Vec<u8>, length: usize, limit: usize) -> Output<'a> {
         let start = bytes.len();
         Output { bytes, at: start, start, end: start.saturating_add(length), limit }
@@ -60,7 +60,7 @@ impl<'a> Output<'a> {
         self.check(bytes.len() - fits.len())
     }
 
-    /// Appends the first `length` bytes of these, at most what there is room for.
+    /// Appends the first `length` bytes of these, at most as many as there is room for.
     #[inline(always)]
     pub fn extend_of(&mut self, bytes: &[u8; AHEAD_BYTES], length: usize) {
         self.grow(AHEAD_BYTES);

@@ -56,7 +56,7 @@ pub fn derive_session_keys(
 }
 
 /// Derives the key that signs a session's messages on a connection, 16 bytes, for every dialect:
-/// before 3.0 the start of the session key itself, from 3.0 on a key made of it.
+/// before 3.0 the start of the session key itself, with 3.0 and later a key made of it.
 ///
 /// For another channel of a session, `session_key` is the one that authenticating this channel
 /// gave out, and `preauth` this channel's hash. `None` when the dialect is not known or 3.1.1

@@ -1,7 +1,7 @@
 //! The preauthentication integrity hash of dialect 3.1.1.
 //!
 //! MS-SMB2 sections 3.2.5.2, 3.2.5.3 (client), 3.3.5.4 and 3.3.5.5 (server): SHA-512 over the value
-//! so far and the next message, from 64 zeros on.
+//! so far and the next message, starting with 64 zeros.
 //!
 //! A connection's value takes its SMB2 Negotiate request and response (not the SMB1 one before
 //! them). Each session's starts as a copy of that and takes every SessionSetup request and response

@@ -50,9 +50,9 @@ pub struct Target<'a> {
     pub version: u16,
     /// Whether the target is a namespace root.
     pub server_type: ServerType,
-    /// Written from version 3 on.
+    /// Written in version 3 and later.
     pub flags: EntryFlags,
-    /// Written from version 2 on.
+    /// Written in version 2 and later.
     pub time_to_live_s: u32,
     /// The namespace path that the target serves.
     pub dfs_path: &'a str,

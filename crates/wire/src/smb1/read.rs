@@ -41,7 +41,7 @@ view! {
         max_count_low: u16 = 10,
         /// Bytes below which a read of a pipe waits.
         min_count: u16 = 12,
-        /// Of a pipe or device how long to wait in ms; of a file the upper bits of the count.
+        /// For a pipe or device, how long to wait in ms; for a file, the upper bits of the count.
         timeout: u32 = 14,
         /// Bytes that the client means to read after these.
         remaining: u16 = 18,

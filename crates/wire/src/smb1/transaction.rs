@@ -18,7 +18,7 @@ use super::{Block, Command};
 pub enum Role {
     /// The request, with all or the first of its parameters and data.
     Primary,
-    /// A further message of the request.
+    /// Another message of the request.
     Secondary,
     /// A response, one of several when its counts are below the totals.
     Response,

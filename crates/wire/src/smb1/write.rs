@@ -52,7 +52,7 @@ view! {
     WriteAndXRequest(Block.word) {
         /// The file.
         fid: u16 = 4,
-        /// Of a pipe or device how long to wait in ms.
+        /// For a pipe or device, how long to wait in ms.
         timeout: u32 = 10,
         /// Bytes that the client means to write after these; of a pipe the message's length.
         remaining: u16 = 16,

@@ -1,6 +1,6 @@
 //! QUERY_INFO and SET_INFO (MS-SMB2 sections 2.2.37 to 2.2.40).
 //!
-//! Of the values that are set, only those that change a file's name, size or existence are decoded
+//! Only values that change a file's name, size or existence are decoded when they are set
 //! (MS-FSCC sections 2.4.4, 2.4.11, 2.4.14, 2.4.27 and 2.4.43).
 
 use super::FileId;

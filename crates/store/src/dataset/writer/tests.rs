@@ -89,7 +89,7 @@ fn parts_are_completed_early_on_request() {
     writer.part(rest(10).remove(0)).unwrap();
     writer.complete_parts().unwrap();
     wait_for(dir.path(), Table::Connections, 0);
-    // With nothing new there is no further part.
+    // With nothing new there is no other part.
     writer.complete_parts().unwrap();
     let manifest = writer.finish(true).unwrap();
     assert_eq!(manifest.tables["connections"].len(), 1);

@@ -98,7 +98,7 @@ fn codes(codes: impl ExactSizeIterator<Item = u16>) -> Vec<u8> {
 /// A session setup request.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSetup<'a> {
-    /// Binding of a further channel.
+    /// Binding of another channel.
     pub flags: SessionSetupFlags,
     /// Signing enabled, required.
     pub security_mode: SessionSecurityMode,

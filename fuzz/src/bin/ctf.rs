@@ -5,9 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use smbscope_fuzz::traces::{changed, check};
 use smbscope_trace::ctf::{Memory, Reader};
 
-const METADATA: &[u8] = include_bytes!("../../tests/traces/loopback.ctf/metadata");
-const METADATA_2: &[u8] = include_bytes!("../../tests/traces/loopback.ctf2.metadata");
-const STREAM: &[u8] = include_bytes!("../../tests/traces/loopback.ctf/channel0_0");
+const METADATA: &[u8] = include_bytes!("../../../tests/traces/loopback.ctf/metadata");
+const METADATA_2: &[u8] = include_bytes!("../../../tests/traces/loopback.ctf2.metadata");
+const STREAM: &[u8] = include_bytes!("../../../tests/traces/loopback.ctf/channel0_0");
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };

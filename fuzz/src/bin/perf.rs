@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use smbscope_fuzz::traces::{changed, check};
 use smbscope_trace::perf::{self, Reader};
 
-const GOOD: &[u8] = include_bytes!("../../tests/traces/loopback.perf.data");
+const GOOD: &[u8] = include_bytes!("../../../tests/traces/loopback.perf.data");
 
 fuzz_target!(|bytes: &[u8]| {
     if perf::is_perf(bytes) {

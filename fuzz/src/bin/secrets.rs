@@ -9,7 +9,7 @@ use smbscope_wire::auth::{ntlmssp, token};
 use smbscope_wire::secrets::{Secrets, Unlocked};
 
 /// Made by Samba and a KDC for the fixtures.
-const KEYTAB: &[u8] = include_bytes!("../../tests/fixtures/encrypted-kerberos-128.keytab");
+const KEYTAB: &[u8] = include_bytes!("../../../tests/fixtures/encrypted-kerberos-128.keytab");
 
 fuzz_target!(|bytes: &[u8]| {
     let mut secrets = Secrets::default();

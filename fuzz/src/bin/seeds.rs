@@ -1,5 +1,5 @@
-//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`. Key lists (`*.keys`), keytabs, text
-//! traces (`*.txt`) and PDB files are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
+//! Makes the seeds of all targets from captures: `seeds FOLDER FILE...`; FOLDER has a folder for each target.
+//! Key lists (`*.keys`), keytabs, text traces (`*.txt`) and PDB files are copied. It is not a fuzz target, but linked like one: the instrumented crates need libFuzzer.
 #![no_main]
 // The macro adds code after the exit.
 #![allow(unreachable_code)]
@@ -36,7 +36,9 @@ impl Seeds {
         let seed: Vec<u8> = prefix.iter().chain(bytes).copied().take(BYTES).collect();
         let mut hasher = DefaultHasher::new();
         seed.hash(&mut hasher);
-        let path = self.folder.join(target).join(format!("{:016x}", hasher.finish()));
+        let folder = self.folder.join(target);
+        assert!(folder.is_dir(), "seeds for {target}, which is not a target");
+        let path = folder.join(format!("{:016x}", hasher.finish()));
         std::fs::write(path, seed).expect("the seed can be written");
     }
 
@@ -176,7 +178,7 @@ fn record(segment: &TcpSegment<'_>, out: &mut Vec<u8>, next: &mut HashMap<(u16, 
     }
     let flow = (segment.source_port, segment.destination_port);
     let expected = next.insert(flow, segment.sequence.wrapping_add(segment.payload_len));
-    // Whatever is not in order is sent again by the step back that a shift can express.
+    // Whatever is not in order is retransmitted by the step back that a shift can express.
     let shift = match expected {
         Some(expected) if expected != segment.sequence && segment.payload_len > 0 => 0xe0,
         _ => 0,
@@ -201,17 +203,17 @@ fn compressed(seeds: &mut Seeds) {
 
 /// Changes of good traces, and short good ones behind the byte that chooses.
 fn binary_traces(seeds: &mut Seeds) {
-    let metadata = include_bytes!("../../tests/traces/loopback.ctf/metadata");
-    let stream = include_bytes!("../../tests/traces/loopback.ctf/channel0_0");
+    let metadata = include_bytes!("../../../tests/traces/loopback.ctf/metadata");
+    let stream = include_bytes!("../../../tests/traces/loopback.ctf/channel0_0");
     let pages =
-        include_bytes!("../../tests/traces/loopback.v6.dat").get(8192..).unwrap_or_default();
-    let perf = include_bytes!("../../tests/traces/loopback.perf.data");
+        include_bytes!("../../../tests/traces/loopback.v6.dat").get(8192..).unwrap_or_default();
+    let perf = include_bytes!("../../../tests/traces/loopback.perf.data");
     seeds.add("ctf", &[0], metadata);
     seeds.add("ctf", &[1], stream);
     for choice in [6, 7] {
         seeds.add("ctf", &[choice], stream);
     }
-    seeds.add("ctf", &[0], include_bytes!("../../tests/traces/loopback.ctf2.metadata"));
+    seeds.add("ctf", &[0], include_bytes!("../../../tests/traces/loopback.ctf2.metadata"));
     seeds.add("trace_dat", &[2], pages);
     seeds.add("perf", &[], perf);
     // Records begin behind the attributes and their numbers.
@@ -238,46 +240,6 @@ fn make() {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let folder = args.next().expect("usage: seeds FOLDER FILE...");
     let mut seeds = Seeds { folder, from_this: HashMap::new() };
-    let targets = [
-        "file",
-        "frame",
-        "stream",
-        "probe",
-        "split",
-        "rdma",
-        "smb2",
-        "smb1",
-        "auth",
-        "compression",
-        "decrypt",
-        "protect",
-        "keys",
-        "secrets",
-        "trace",
-        "etl",
-        "perf",
-        "trace_dat",
-        "ctf",
-        "symbols",
-        "xperf",
-        "containers",
-        "links",
-        "quic",
-        "windows",
-        "evtx",
-        "counter_log",
-        "machine",
-        "net",
-        "html_tables",
-        "namespace",
-        "journal",
-        "baseline",
-        "policies_container",
-        "namespace_collected",
-    ];
-    for target in targets {
-        std::fs::create_dir_all(seeds.folder.join(target)).expect("the folder can be made");
-    }
     compressed(&mut seeds);
     for provider in 0..4 {
         // Requests, responses, packets, messages and sums of requests.
@@ -291,7 +253,7 @@ fn make() {
         seeds.add("containers", &[choice], &[0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0]);
     }
     // The file's and the record's header, Ethernet, IP and UDP are in front.
-    let quic = include_bytes!("../../tests/quic/quic.pcap").get(82..1_282).unwrap_or_default();
+    let quic = include_bytes!("../../../tests/quic/quic.pcap").get(82..1_282).unwrap_or_default();
     seeds.add("quic", &[], quic);
     seeds.add("machine", &[], b"RX flow hash indirection table for a with 2 RX ring(s):\n 0: 0 1\nNIC statistics:\n a: 1\n");
     seeds.add(
@@ -330,13 +292,13 @@ fn make() {
         b"smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-address: 10.0.0.7\nsmbscope-section: referrals\na\\b c d\nsmbscope-section: opens\n\\\\c\\d\t2\nsmbscope-server: c 2026-11-26T18:00:00Z\nsmbscope-section: opens\n10.0.0.7\tx\n",
     );
     let namespaces: [&[u8]; 7] = [
-        include_bytes!("../../crates/plan/tests/namespace/export-2003.xml"),
-        include_bytes!("../../crates/plan/tests/namespace/export-2008.xml"),
-        include_bytes!("../../crates/plan/tests/namespace/view-2003-2008.txt"),
-        include_bytes!("../../crates/plan/tests/namespace/pktinfo.txt"),
-        include_bytes!("../../crates/plan/tests/namespace/targetlistv2.xml"),
-        include_bytes!("../../crates/plan/tests/namespace/Get-DfsnRoot.txt"),
-        include_bytes!("../../crates/plan/tests/namespace/Get-DfsnFolderTarget.txt"),
+        include_bytes!("../../../crates/plan/tests/namespace/export-2003.xml"),
+        include_bytes!("../../../crates/plan/tests/namespace/export-2008.xml"),
+        include_bytes!("../../../crates/plan/tests/namespace/view-2003-2008.txt"),
+        include_bytes!("../../../crates/plan/tests/namespace/pktinfo.txt"),
+        include_bytes!("../../../crates/plan/tests/namespace/targetlistv2.xml"),
+        include_bytes!("../../../crates/plan/tests/namespace/Get-DfsnRoot.txt"),
+        include_bytes!("../../../crates/plan/tests/namespace/Get-DfsnFolderTarget.txt"),
     ];
     for text in namespaces {
         seeds.add("namespace", &[0], text);

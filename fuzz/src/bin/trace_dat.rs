@@ -7,8 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use smbscope_fuzz::traces::{changed, check};
 use smbscope_trace::trace_dat::Reader;
 
-const VERSION_6: &[u8] = include_bytes!("../../tests/traces/loopback.v6.dat");
-const VERSION_7: &[u8] = include_bytes!("../../tests/traces/loopback.v7.dat");
+const VERSION_6: &[u8] = include_bytes!("../../../tests/traces/loopback.v6.dat");
+const VERSION_7: &[u8] = include_bytes!("../../../tests/traces/loopback.v7.dat");
 /// Pages of the first processor begin here.
 const PAGES_AT: usize = 8192;
 
