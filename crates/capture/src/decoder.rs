@@ -5,6 +5,7 @@
 //! processors, the reading thread deals frames out by flow to shards that follow connections, and
 //! another thread resolves.
 
+mod clock;
 mod progress;
 mod read_thread;
 mod resolve_stage;

@@ -23,7 +23,12 @@ pub use connection::Connection;
 pub use over_rdma::{RdmaSummary, RoceBegin, RoceHalf, count};
 
 /// The same segment within this time was recorded twice, ns.
-const TWICE_NS: i64 = 1_000_000;
+const TWICE_NS: u64 = 1_000_000;
+
+/// Whether the same segment at two times was recorded twice.
+fn is_soon(one: i64, other: i64) -> bool {
+    one.abs_diff(other) < TWICE_NS
+}
 
 /// Whether SMB is expected on a TCP port; on other ports it is recognised by its content.
 pub fn is_usual(port: u16) -> bool {

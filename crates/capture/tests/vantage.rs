@@ -5,7 +5,7 @@
 
 mod support;
 
-use support::decode::{decode, single};
+use support::decode::{Decoded, decode, single};
 use support::packets::{ACK, Packet, SYN, pcap};
 use support::smb2;
 use support::talk::Talk;
@@ -87,5 +87,55 @@ fn server_time_and_think_time_come_out_right_from_anywhere() {
                 assert!((gap - THINK_NS).abs() <= error, "{vantage}: gap {gap}");
             }
         }
+    }
+}
+
+/// Reads that the server answers after `server_ns`, on a connection that began before the capture.
+/// With `acks` the server acknowledges each request at once, otherwise only with the reply.
+fn without_handshake(server_ns: i64, acks: bool) -> Decoded {
+    const RTT_NS: i64 = 100_000;
+    let mut next = [100_u32, 900];
+    let mut out = Vec::new();
+    let mut now = Talk::new().now;
+    for id in 1..40 {
+        let mut push = |time, to_server: bool, payload: Vec<u8>| {
+            let length = payload.len() as u32;
+            out.push(Packet {
+                time,
+                to_server,
+                sequence: next[usize::from(!to_server)],
+                acknowledgement: next[usize::from(to_server)],
+                flags: ACK,
+                payload,
+                carries: 0..0,
+                client_port: 50_000,
+                server_port: 445,
+            });
+            next[usize::from(!to_server)] += length;
+        };
+        push(now, true, smb2::read(id, 1, 0, 4).framed());
+        if acks {
+            push(now + RTT_NS, false, Vec::new());
+        }
+        now += RTT_NS + server_ns;
+        push(now, false, smb2::data(id, b"four").framed());
+        now += THINK_NS;
+    }
+    decode(&pcap(&out, usize::MAX, false), &single())
+}
+
+#[test]
+fn an_acknowledgement_with_the_reply_says_nothing_about_the_server() {
+    for server_ns in [300_000, 30_000_000] {
+        let decoded = without_handshake(server_ns, false);
+        let known = |column: &str| decoded.numbers(column).into_iter().flatten().count();
+        assert_eq!((known("elapsed_ns"), known("server_ns"), known("server_error_ns")), (39, 0, 0));
+        let connection = &decoded.connections[0];
+        assert_eq!((connection.server_rtt_ns, connection.server_rtt_samples), (None, 0));
+        assert_eq!(connection.vantage, None);
+        // With acknowledgements of their own, requests show the round trip.
+        let decoded = without_handshake(server_ns, true);
+        let server = decoded.numbers("server_ns");
+        assert!(server.iter().all(|&server| server == Some(server_ns)), "{server:?}");
     }
 }

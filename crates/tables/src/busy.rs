@@ -3,6 +3,9 @@
 /// Reading of a message that is not on the clock: its share is not counted.
 pub const NOT_ON_CLOCK: i64 = i64::MIN;
 
+/// A time that is earlier by more than this is not that of a packet recorded late, ns.
+const STEP_BACK_NS: i64 = 1_000_000_000;
+
 /// Divides time among the messages in flight (processor sharing). The share of a request is the
 /// clock's reading at its response minus the reading at its start, however many were in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,7 +17,7 @@ pub struct BusyClock {
 }
 
 impl BusyClock {
-    /// Advances to `time`; an earlier time changes nothing.
+    /// Advances to `time`; an earlier time changes nothing, unless the recorder's clock stepped back.
     #[inline]
     fn advance(&mut self, time: i64) {
         let passed = time.saturating_sub(self.time);
@@ -26,6 +29,8 @@ impl BusyClock {
                 1 => passed,
                 several => passed / i64::from(several),
             });
+            self.time = time;
+        } else if passed < -STEP_BACK_NS {
             self.time = time;
         }
     }

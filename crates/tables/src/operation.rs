@@ -346,19 +346,21 @@ impl Operation {
     /// Fills the durations that follow from the five times: `elapsed_ns` and its three parts.
     #[inline]
     pub fn derive_durations(&mut self) {
+        // The packets of the two directions may be recorded by clocks that differ a little.
+        let passed = |start: i64, end: i64| end.saturating_sub(start).max(0);
         let (request_start, request_end) = (self.request_start(), self.request_end());
         let (response_start, response_end) = (self.response_start(), self.response_end());
         if let (Some(start), Some(end)) = (request_start, request_end) {
-            self.set_request_transfer_ns(end - start);
+            self.set_request_transfer_ns(passed(start, end));
         }
         if let (Some(start), Some(end)) = (response_start, response_end) {
-            self.set_response_transfer_ns(end - start);
+            self.set_response_transfer_ns(passed(start, end));
         }
         if let (Some(end), Some(start)) = (request_end, response_start) {
-            self.set_turnaround_ns(start - end);
+            self.set_turnaround_ns(passed(end, start));
         }
         if let (Some(start), Some(end)) = (request_start, response_end) {
-            self.set_elapsed_ns(end - start);
+            self.set_elapsed_ns(passed(start, end));
         }
     }
 }

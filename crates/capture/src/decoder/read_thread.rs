@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use smbscope_tables::tables::Coverage;
 
 use super::Progress;
+use super::clock::Clock;
 use super::resolve_stage::{Disconnected, Event, EventSink};
 use crate::closer_look::{CloserLook, Found};
 use crate::file::{self, Chunk, FileError, FrameRef, Reader};
@@ -62,7 +63,7 @@ pub struct ReadThread {
     closer_look: CloserLook,
     chunks: Vec<Arc<Chunk>>,
     packets: u64,
-    last_time: i64,
+    clock: Clock,
     progress: Arc<Progress>,
 }
 
@@ -108,7 +109,7 @@ impl ReadThread {
             closer_look: CloserLook::default(),
             chunks: Vec::new(),
             packets: 0,
-            last_time: i64::MIN,
+            clock: Clock::default(),
             progress,
         })
     }
@@ -165,6 +166,7 @@ impl ReadThread {
                     }
                     coverage.file_bytes = chunk.consumed;
                     self.progress.advance(chunk.consumed, chunk.frames.len() as u64);
+                    self.clock.correct(&mut chunk, &mut coverage);
                     let mut outputs = to.spare();
                     self.follow(chunk, &mut outputs, &mut coverage)?;
                     to.send(Event::Outputs { outputs, is_live })?;
@@ -177,7 +179,7 @@ impl ReadThread {
         if last {
             let outputs = self.end_connections()?;
             to.send(Event::Outputs { outputs, is_live })?;
-            self.last_time = i64::MIN;
+            self.clock = Clock::default();
         }
         self.closer_look.end_file(last, &mut coverage);
         let summary = Box::new(reader.summary().clone());
@@ -198,7 +200,7 @@ impl ReadThread {
         };
         first_time(next).is_ok_and(|first| {
             first.is_some_and(|first| {
-                (-OVERLAP_NS..within).contains(&first.saturating_sub(self.last_time))
+                (-OVERLAP_NS..within).contains(&first.saturating_sub(self.clock.last_in_file()))
             })
         })
     }
@@ -218,14 +220,11 @@ impl ReadThread {
     ) -> Result<(), Disconnected> {
         let base = self.packets;
         self.packets += chunk.frames.len() as u64;
-        let mut last_time = self.last_time;
         match &mut self.followers {
             Followers::Inline(shard) => {
                 let mut output = outputs.pop().unwrap_or_default();
                 output.reset();
                 for (index, frame) in chunk.frames.iter().enumerate() {
-                    coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
-                    last_time = frame.time_ns;
                     output.order = base + index as u64;
                     match dissect_plain(frame.link, chunk.frame(frame), frame.original) {
                         Some(segment) => {
@@ -244,7 +243,6 @@ impl ReadThread {
                         }
                     }
                 }
-                self.last_time = last_time;
                 self.chunks.push(Arc::new(chunk));
                 outputs.clear();
                 outputs.push(output);
@@ -260,8 +258,6 @@ impl ReadThread {
                 let mut chunk = chunk;
                 let mut reassembled = Vec::new();
                 for (index, frame) in chunk.frames.iter().enumerate() {
-                    coverage.frames_time_backwards += u64::from(frame.time_ns < last_time);
-                    last_time = frame.time_ns;
                     let bytes = chunk.frame(frame);
                     if let Some(segment) = dissect_plain(frame.link, bytes, frame.original) {
                         deal(FlowKey::of(&segment).0.shard(shards.len()), index);
@@ -279,7 +275,6 @@ impl ReadThread {
                 for (index, packet) in reassembled {
                     chunk.replace(index, packet.link, &packet.bytes, packet.original);
                 }
-                self.last_time = last_time;
                 let chunk = Arc::new(chunk);
                 for (shard, frames) in shards.iter().zip(deals) {
                     if let Some(output) = outputs.pop() {

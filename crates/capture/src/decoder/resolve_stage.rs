@@ -105,8 +105,10 @@ impl ResolveStage {
                     .iter()
                     .map(|interface| interface.resolution_ns().ceil() as u64)
                     .max();
-                sum.start = summary.first_time_ns;
-                sum.end = summary.last_time_ns;
+                sum.start = coverage.start;
+                sum.end = coverage.end;
+                sum.clock_step_ns = coverage.clock_step_ns;
+                sum.clock_step_frame = coverage.clock_step_frame;
                 sum.frames = summary.frames;
                 sum.file_bytes = coverage.file_bytes;
                 sum.wire_bytes = summary.wire_bytes;

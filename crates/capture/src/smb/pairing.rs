@@ -98,10 +98,12 @@ impl Pairing {
     /// error.
     #[inline(always)]
     fn server_side_round_trip(&self) -> Option<(i64, i64)> {
-        let (round_trip, error) = self.server_side.estimate()?;
+        let side = &self.server_side;
         match self.vantage {
-            Some(Vantage::Server) => Some((0, round_trip)),
-            _ => Some((round_trip, error)),
+            Some(Vantage::Server) => {
+                Some((0, side.estimate().map(|(round_trip, _)| round_trip).or(side.bound)?))
+            }
+            _ => side.estimate(),
         }
     }
 
@@ -115,11 +117,12 @@ impl Pairing {
     }
 
     /// Fills a request's row from its message: times, sizes, frame. A compound member that is not
-    /// the lead gets only the frame.
+    /// the lead gets only the frame, and the times if it is answered apart from the lead.
     #[inline(always)]
     pub fn start(&mut self, pending: &mut Pending, message: &Message<'_>, lead: bool) {
         self.start_member(pending, message.frame, message.sequence);
         if !lead {
+            pending.asked = Some((message.start, message.end));
             return;
         }
         pending.lead = true;
@@ -134,7 +137,7 @@ impl Pairing {
         if self.in_flight == 0
             && let (Some(last), Some(before)) = (self.last_reply, self.client_side_round_trip())
         {
-            row.set_client_gap_ns(message.start - last - before);
+            row.set_client_gap_ns(message.start.saturating_sub(last).saturating_sub(before));
         }
     }
 
@@ -221,6 +224,15 @@ impl Pairing {
         }
     }
 
+    /// Puts a member of a compound on the busy clock, because the members before it were answered
+    /// at that time and its own reply is still to come.
+    pub fn begin_apart(&mut self, pending: &mut Pending, time: i64) {
+        if pending.in_flight && !pending.on_clock && !pending.lead {
+            pending.begun = self.clock.begin(time);
+            pending.on_clock = true;
+        }
+    }
+
     /// Puts an operation that waited for its client back in flight, because a further message of
     /// its request came.
     pub fn resume(&mut self, pending: &mut Pending, message: &Message<'_>) {
@@ -246,9 +258,15 @@ impl Pairing {
         self.last_reply = Some(self.last_reply.map_or(end, |last| last.max(end)));
         let row = &mut pending.row;
         row.set_response_frame(times.frame);
-        // A compound member that is answered separately from its lead has the times of the reply,
-        // but no request times and so no duration.
-        if pending.lead || first {
+        // A member of a compound that is answered apart from the lead has a time of its own.
+        let is_timed = pending.lead || first;
+        if let Some((start, end)) = pending.asked.filter(|_| is_timed) {
+            row.set_request_start(start);
+            if let Some(end) = end {
+                row.set_request_end(end);
+            }
+        }
+        if is_timed {
             row.set_response_start(times.start);
             if let Some(end) = times.end {
                 row.set_response_end(end);
@@ -256,7 +274,7 @@ impl Pairing {
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + times.wire_bytes);
             row.derive_durations();
         }
-        if pending.lead
+        if is_timed
             && row.waits() != Some(true)
             && let (Some(turnaround), Some((behind, error))) =
                 (row.turnaround_ns(), self.server_side_round_trip())
@@ -264,7 +282,7 @@ impl Pairing {
             row.set_server_ns(turnaround - behind);
             row.set_server_error_ns(error);
         }
-        if pending.lead
+        if is_timed
             && let Some(begin) = row.request_start()
             && let Some(recovery) = self.recoveries.within(begin, end)
         {

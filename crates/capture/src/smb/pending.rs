@@ -18,6 +18,8 @@ pub struct Pending {
     pub in_flight: bool,
     /// Whether the times of the message are stored in this row (a lead, or the only one).
     pub lead: bool,
+    /// First and last byte of the message, for a member of a compound that is not the lead.
+    pub asked: Option<(i64, Option<i64>)>,
     /// Number of its compound on the connection; 0 for none.
     pub chain: u64,
     /// Path or share in the request.
@@ -41,6 +43,7 @@ impl Pending {
         self.on_clock = false;
         self.in_flight = false;
         self.lead = false;
+        self.asked = None;
         self.chain = 0;
         self.name.clear();
         self.has_name = false;

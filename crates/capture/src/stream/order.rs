@@ -168,7 +168,7 @@ impl Order {
         if self.waiting_bytes > limit_bytes || self.waiting.len() > WAITING_MAX {
             return true;
         }
-        let age = time - self.hole_since;
+        let age = time.saturating_sub(self.hole_since);
         match acknowledged {
             Some(_) => age > 30 * HOLE_WAIT_NS,
             None => self.hole_packets > HOLE_PACKETS_ONE_DIRECTION || age > 2 * HOLE_WAIT_NS,

@@ -14,7 +14,7 @@ use super::mirrored::MirrorFilter;
 use super::over_rdma::RdmaSummary;
 use super::reorder::HeldPacket;
 use super::sink::Sink;
-use super::{Context, EndReason, TWICE_NS, is_usual};
+use super::{Context, EndReason, is_soon, is_usual};
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::outcome::{ConnectionStart, Output};
 use crate::rdma::iwarp::Iwarp;
@@ -49,7 +49,7 @@ pub struct Connection {
     pub(super) interval: Interval,
     pub(super) handshake: Handshake,
     pub(super) first: i64,
-    /// Time of the last packet.
+    /// Time of the latest packet.
     pub last: i64,
     pub(super) fins: [bool; 2],
     pub(super) reset: bool,
@@ -177,8 +177,7 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) -> bool {
-        let time = time.max(self.last);
-        self.last = time;
+        self.last = self.last.max(time);
         if self.interval.is_over(time) {
             self.next_interval(time, out);
         }
@@ -276,9 +275,7 @@ impl Connection {
         context: &Context,
         out: &mut Output,
     ) {
-        // The clock of a recorder can step back; durations must not be negative.
-        let time = time.max(self.last);
-        self.last = time;
+        self.last = self.last.max(time);
         if self.interval.is_over(time) {
             self.next_interval(time, out);
         }
@@ -322,7 +319,7 @@ impl Connection {
                 if half.order.has_hole() {
                     // It fills the hole: it was late, or retransmitted.
                     let since = half.order.hole_since();
-                    if piece.time - since < REORDERED_NS {
+                    if piece.time.saturating_sub(since) < REORDERED_NS {
                         half.out_of_order += 1;
                     } else {
                         half.retransmissions += 1;
@@ -338,9 +335,7 @@ impl Connection {
             }
             // The last byte alone again is a keep-alive (RFC 9293 section 3.8.4).
             Verdict::Old if piece.length == 1 && half.order.next() == Some(end) => {}
-            Verdict::Old
-                if half.highest == Some(end) && piece.time - half.highest_at < TWICE_NS =>
-            {
+            Verdict::Old if half.highest == Some(end) && is_soon(half.highest_at, piece.time) => {
                 self.is_copied(out);
             }
             Verdict::Old => {

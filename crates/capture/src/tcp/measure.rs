@@ -2,8 +2,8 @@
 
 use smbscope_tables::code::Vantage;
 
-use super::TWICE_NS;
 use super::connection::Connection;
+use super::is_soon;
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::outcome::Output;
 
@@ -35,8 +35,7 @@ impl Connection {
             true => self.handshake.syn_ack.map(|(sent, next)| (sent, next.wrapping_sub(1))),
             false => self.handshake.syn,
         };
-        if before.is_some_and(|(sent, number)| number == segment.sequence && time - sent < TWICE_NS)
-        {
+        if before.is_some_and(|(sent, number)| number == segment.sequence && is_soon(sent, time)) {
             self.is_copied(out);
             return;
         }
@@ -57,7 +56,7 @@ impl Connection {
                 && self.handshake.syn_ack.is_none()
                 && !self.handshake.syn_repeated
             {
-                self.pairing.server_side.add_handshake(time - sent);
+                self.pairing.server_side.add_handshake(time.saturating_sub(sent));
             }
             if self.handshake.syn_ack.is_none() {
                 self.handshake.syn_ack = Some((time, segment.sequence.wrapping_add(1)));
@@ -113,12 +112,21 @@ impl Connection {
             && number.wrapping_sub(end) as i32 >= 0
         {
             other.sample = None;
-            other.interval.round_trip_ns = other.interval.round_trip_ns.min(time - sent);
-            // The end that acknowledges is on the far side of this round trip.
-            if is_client {
-                self.pairing.client_side.add_data(time - sent);
-            } else {
-                self.pairing.server_side.add_data(time - sent);
+            // Of packets in another order than that of their times, none is a sample.
+            let passed = time.saturating_sub(sent);
+            if passed >= 0 {
+                other.interval.round_trip_ns = other.interval.round_trip_ns.min(passed);
+                // The end that acknowledges is on the far side of this round trip.
+                let side = match is_client {
+                    true => &mut self.pairing.client_side,
+                    false => &mut self.pairing.server_side,
+                };
+                // With data of its own, the acknowledgement may have waited for them.
+                if segment.payload_len > 0 {
+                    side.add_bound(passed);
+                } else {
+                    side.add_data(passed);
+                }
             }
         }
         if is_client
@@ -128,7 +136,7 @@ impl Connection {
             && !flags.has(TcpFlags::SYN)
         {
             self.handshake.done = true;
-            self.pairing.client_side.add_handshake(time - sent);
+            self.pairing.client_side.add_handshake(time.saturating_sub(sent));
             self.judge_vantage();
         }
     }

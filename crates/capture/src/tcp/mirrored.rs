@@ -5,7 +5,7 @@
 //! Copies are looked for once one was found. A real retransmission comes after the minimum
 //! retransmission timeout, or behind other packets; never this soon after the original.
 
-use super::TWICE_NS;
+use super::is_soon;
 use crate::frame::TcpSegment;
 
 /// At most this number of packets is between a packet and its copy.
@@ -55,7 +55,7 @@ impl MirrorFilter {
     pub(super) fn is_copy(&mut self, segment: &TcpSegment<'_>, from: usize, time: i64) -> bool {
         let TcpSegment { sequence, acknowledgement, payload_len, window, flags, .. } = *segment;
         let key = (from, sequence, acknowledgement, payload_len, window, flags.0);
-        let is_it = |&(known, at): &(Key, i64)| known == key && time.saturating_sub(at) < TWICE_NS;
+        let is_it = |&(known, at): &(Key, i64)| known == key && is_soon(at, time);
         if self.recent.iter().any(is_it) || self.is_piece(segment, from, time) {
             self.single = 0;
             return true;
@@ -73,11 +73,10 @@ impl MirrorFilter {
         if payload_len == 0 {
             return false;
         }
-        let is_soon = |at: i64| time.saturating_sub(at) < TWICE_NS;
         let begins = |&((end, start, answers, length, ..), at): &(Key, i64)| {
             (end, start, answers) == (from, sequence, acknowledgement)
                 && length > payload_len
-                && is_soon(at)
+                && is_soon(at, time)
         };
         if let Some(&((.., length, _, _), at)) = self.recent.iter().find(|&one| begins(one)) {
             self.pieces = Some(Pieces { from, next: sequence, rest: length, at });
@@ -85,7 +84,7 @@ impl MirrorFilter {
         let is_next = |pieces: &&mut Pieces| {
             (pieces.from, pieces.next) == (from, sequence)
                 && pieces.rest >= payload_len
-                && is_soon(pieces.at)
+                && is_soon(pieces.at, time)
         };
         let Some(pieces) = self.pieces.as_mut().filter(is_next) else { return false };
         pieces.next = sequence.wrapping_add(payload_len);
@@ -104,6 +103,7 @@ impl MirrorFilter {
 mod tests {
     use super::*;
     use crate::frame::{Address, TcpFlags};
+    use crate::tcp::TWICE_NS;
 
     fn segment(sequence: u32) -> TcpSegment<'static> {
         TcpSegment {
@@ -134,7 +134,7 @@ mod tests {
         assert!(!copies.is_copy(&cut(3_800, 1_400), 0, 30));
         assert!(!copies.is_copy(&cut(2_400, 800), 0, 30));
         assert!(copies.is_copy(&cut(3_800, 200), 0, 30));
-        assert!(!copies.is_copy(&cut(1_000, 1_400), 0, TWICE_NS));
+        assert!(!copies.is_copy(&cut(1_000, 1_400), 0, TWICE_NS as i64));
         let again = TcpSegment { acknowledgement: 2, ..cut(1_000, 1_400) };
         assert!(!copies.is_copy(&again, 0, 40));
     }
@@ -144,7 +144,7 @@ mod tests {
         let mut copies = MirrorFilter::default();
         assert!(!copies.is_copy(&segment(1), 0, 0) && !copies.is_copy(&segment(11), 0, 10));
         assert!(copies.is_copy(&segment(1), 0, 20) && !copies.is_copy(&segment(1), 1, 20));
-        assert!(!copies.is_copy(&segment(11), 0, TWICE_NS + 10));
+        assert!(!copies.is_copy(&segment(11), 0, TWICE_NS as i64 + 10));
         for number in 0..=PACKETS_WITHOUT_COPY_MAX {
             assert!(!copies.are_over() || number > PACKETS_WITHOUT_COPY_MAX - 3);
             copies.is_copy(&segment(number * 10 + 1000), 0, 1 << 40);

@@ -123,9 +123,8 @@ impl Connection {
 
     /// Takes the next bytes of the stream of SMB messages that end `from` sends.
     pub fn deliver(&mut self, piece: Piece<'_>, from: usize, context: &Context, out: &mut Output) {
-        let time = piece.time.max(self.last);
-        self.last = time;
-        self.feed(&Piece { time, ..piece }, from, context, out);
+        self.last = self.last.max(piece.time);
+        self.feed(&piece, from, context, out);
     }
 
     /// Packets that end `from` sent were acknowledged after that time.

@@ -119,7 +119,7 @@ impl Connection {
             let latest = first.time;
             let is_over = now.is_none_or(|now| {
                 self.held.len() > HELD_PACKETS_MAX
-                    || now - latest > HELD_NS_MAX
+                    || now.saturating_sub(latest) > HELD_NS_MAX
                     || self.held_bytes > context.limits.reorder_bytes
             });
             let (place, awaited) = self.next_held();

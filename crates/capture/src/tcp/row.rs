@@ -41,7 +41,7 @@ impl Connection {
             vantage: self.pairing.vantage.map(|vantage| vantage.name().to_owned()),
             vantage_reason: match self.pairing.vantage {
                 Some(_) => self.vantage_reason.to_owned(),
-                None => "no round trip was times on both sides".to_owned(),
+                None => "no round trip was measured on both sides".to_owned(),
             },
             server_rtt_ns: server_side.estimate().map(|(least, _)| least),
             server_rtt_handshake_ns: server_side.handshake,

@@ -2,7 +2,10 @@
 
 use crate::support::decode::{decode, single};
 use crate::support::packets::pcap;
-use crate::support::smb2::{self, information, query_info};
+use crate::support::smb2::{
+    self, PENDING, READ, SAME, close, closed, compound, create, created, data, error, information,
+    query_info, read,
+};
 use crate::support::talk::{EVERYTHING, Talk, everything, noise};
 use crate::{ALL, sent};
 
@@ -47,12 +50,56 @@ fn a_compounds_times_stand_on_its_lead() {
     let decoded = decode(&pcap(&sent(&everything(noise())), ALL, false), &single());
     for row in decoded.rows() {
         let Some(index) = row.get("compound_index") else { continue };
+        // Or on a member that is answered in a message of its own.
+        let is_timed = index == "0" || row["message_id"] == "16";
         for column in ["elapsed_ns", "turnaround_ns", "request_start", "busy_ns", "server_ns"] {
-            assert_eq!(row.contains_key(column), index == "0", "{column} of member {index}");
+            assert_eq!(row.contains_key(column), is_timed, "{column} of member {index}");
         }
         let first = ["12", "13", "14"].contains(&row["message_id"].as_str());
         assert_eq!(row["compound_size"], if first { "3" } else { "2" });
     }
+}
+
+#[test]
+fn a_member_that_is_answered_later_has_its_own_time() {
+    const MS: i64 = 1_000_000;
+    let mut talk = Talk::new();
+    talk.connect();
+    // The Read is pending; the other Read has no interim reply, and its Close comes with it.
+    talk.ask(compound(vec![create(4, "a"), read(5, SAME, 0, 100).related()]));
+    talk.pass(MS);
+    let pending = error(READ, 5, PENDING).asynchronous(9).related();
+    talk.answer(compound(vec![created(4, 40), pending]));
+    talk.pass(500 * MS);
+    talk.answer(data(5, &[1; 100]).asynchronous(9).framed());
+    talk.pass(MS);
+    talk.ask(compound(vec![
+        create(6, "b"),
+        read(7, SAME, 0, 100).related(),
+        close(8, SAME).related(),
+    ]));
+    talk.pass(2 * MS);
+    talk.answer(created(6, 60).framed());
+    talk.pass(20 * MS);
+    talk.answer(compound(vec![data(7, &[1; 100]), closed(8).related()]));
+    let decoded = decode(&pcap(&sent(&talk), ALL, false), &single());
+    let rows = decoded.by_id();
+    let of = |id: u64, column: &str| {
+        rows[&format!("1{id}")].get(column).map(|value| value.parse::<i64>().unwrap())
+    };
+    for (id, elapsed, busy) in [(4, 1, 1), (5, 501, 500), (6, 2, 2), (7, 22, 20)] {
+        assert_eq!(of(id, "elapsed_ns"), Some(elapsed * MS), "{id}");
+        assert_eq!(of(id, "turnaround_ns"), Some(elapsed * MS), "{id}");
+        assert_eq!(of(id, "busy_ns"), Some(busy * MS), "{id}");
+        assert!(of(id, "server_ns").is_some_and(|server| server > (elapsed - 1) * MS), "{id}");
+        let start = &rows[&format!("1{}", id & !1)]["request_start"];
+        assert_eq!(&rows[&format!("1{id}")]["request_start"], start);
+    }
+    assert_eq!(rows["15"]["path"], "a");
+    // Answered in the same message as the Read, so it has no time of its own.
+    assert_eq!((of(8, "elapsed_ns"), of(8, "busy_ns")), (None, None));
+    let bytes = |id: u64| of(id, "request_wire_bytes");
+    assert!(bytes(4).is_some() && bytes(5).is_none());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod clock;
 mod connections;
 mod cut_to_headers;
 mod disturbed;

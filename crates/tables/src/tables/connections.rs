@@ -22,13 +22,13 @@ table! {
         end_reason: String, None, Public, "How it ended: fin (RoCE: DisconnectRequest), reset, idle (evicted), reused, or end of the capture.";
         vantage: Option<String>, None, Public, "Where the capture was taken: client, server or between.";
         vantage_reason: String, None, Public, "How the vantage was determined.";
-        server_rtt_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server: the minimum of handshake and data.";
+        server_rtt_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server: the minimum of handshake and data. Null if acknowledgements came with replies only.";
         server_rtt_handshake_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server, from SYN to SYN-ACK.";
-        server_rtt_data_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server, from data to its acknowledgement: the minimum of all samples.";
+        server_rtt_data_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the server, from data to an acknowledgement without data: the minimum of all samples.";
         server_rtt_samples: u64, Count, Public, "Samples of server_rtt_data_ns.";
-        client_rtt_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the client: the minimum of handshake and data.";
+        client_rtt_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the client: the minimum of handshake and data. Null if acknowledgements came with requests only.";
         client_rtt_handshake_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the client, from SYN-ACK to its acknowledgement.";
-        client_rtt_data_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the client, from data to its acknowledgement: the minimum of all samples.";
+        client_rtt_data_ns: Option<i64>, Nanoseconds, Public, "Round trip between the capture point and the client, from data to an acknowledgement without data: the minimum of all samples.";
         client_rtt_samples: u64, Count, Public, "Samples of client_rtt_data_ns.";
         client_mss: Option<u64>, Bytes, Public, "Maximum segment size that the client announced.";
         server_mss: Option<u64>, Bytes, Public, "Maximum segment size that the server announced.";

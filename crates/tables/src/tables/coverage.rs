@@ -28,6 +28,9 @@ table! {
         frames_malformed: u64, Count, Public, "Packets with contradictory or cut headers.";
         frames_not_smb: u64, Count, Public, "TCP packets of connections without SMB.";
         frames_time_backwards: u64, Count, Public, "Packets with a time before that of the previous packet.";
+        clock_steps: u64, Count, Public, "How often the recorder's clock stepped back: packets that came later by their bytes have earlier times. The times of everything behind a step are moved by its size.";
+        clock_step_ns: Option<u64>, Nanoseconds, Public, "The largest of these steps.";
+        clock_step_frame: Option<u64>, None, Public, "The first packet behind that step.";
         frames_repeated: u64, Count, Public, "Packets that were recorded twice, for example by a mirror port that shows both directions; they count once.";
         cut_off: Option<String>, None, Public, "Where and how the file is truncated.";
         connections: u64, Count, Public, "TCP connections with SMB.";

@@ -11,6 +11,8 @@ pub struct RoundTrip {
     pub handshake: Option<i64>,
     /// The least from data.
     pub data: Option<i64>,
+    /// What the round trip does not exceed, as replies show.
+    pub bound: Option<i64>,
 }
 
 impl RoundTrip {
@@ -29,6 +31,13 @@ impl RoundTrip {
             self.data = Some(self.data.map_or(sample, |least| least.min(sample)));
             self.add(sample);
         }
+    }
+
+    /// Takes the time until an acknowledgement that came with a reply, for which it may have
+    /// waited: the round trip is not longer.
+    #[inline]
+    pub fn add_bound(&mut self, bound: i64) {
+        self.bound = Some(self.bound.map_or(bound, |least| least.min(bound)));
     }
 
     #[inline]
@@ -51,14 +60,15 @@ impl RoundTrip {
 
     /// The minimum and its uncertainty: the distance to the third smallest sample. With fewer than
     /// three samples it is half the minimum, or all of it without a handshake sample, because an
-    /// acknowledgement may have waited until the reply was ready.
+    /// acknowledgement may be delayed. None without a sample, however many bounds there are.
     #[inline]
     pub fn estimate(&self) -> Option<(i64, i64)> {
+        let least = self.bound.map_or(self.least[0], |bound| bound.min(self.least[0]));
         match self.samples {
             0 => None,
-            1 | 2 if self.handshake.is_none() => Some((self.least[0], self.least[0])),
-            1 | 2 => Some((self.least[0], self.least[0] / 2)),
-            _ => Some((self.least[0], self.least[2] - self.least[0])),
+            1 | 2 if self.handshake.is_none() => Some((least, least)),
+            1 | 2 => Some((least, least / 2)),
+            _ => Some((least, self.least[2] - least)),
         }
     }
 }

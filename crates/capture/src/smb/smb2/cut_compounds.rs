@@ -74,8 +74,8 @@ pub struct Tail {
     sequence: u32,
     /// The reply to the end of the compound, if that was not captured either.
     answered: Option<ReplyTimes>,
-    /// When the message was sent.
-    time: i64,
+    /// First and last byte of the message.
+    asked: (i64, Option<i64>),
     /// TCP sequence number behind the message.
     behind: u32,
     /// The members that are not there.
@@ -92,7 +92,7 @@ impl Tail {
             frame: message.frame,
             sequence: message.sequence,
             answered: None,
-            time: message.end.unwrap_or(message.start),
+            asked: (message.start, message.end),
             behind: end(message),
             rest,
         }
@@ -101,12 +101,19 @@ impl Tail {
     /// Fills in what is known of the member that comes `more` behind the first.
     fn begin(&self, more: u64, pending: &mut Pending, pairing: &mut Pairing) {
         pending.chain = self.chain;
+        pending.asked = Some(self.asked);
         let row = &mut pending.row;
         row.set_protocol(2);
         row.set_message_id(self.first_id.wrapping_add(more));
         row.set_compound(self.chain);
         row.set_compound_index(self.index.saturating_add(more as u16));
         pairing.start_member(pending, self.frame, self.sequence);
+    }
+
+    /// When the message was sent.
+    fn time(&self) -> i64 {
+        let (start, end) = self.asked;
+        end.unwrap_or(start)
     }
 
     /// Whether a message comes right behind, with no other between them.
@@ -176,7 +183,7 @@ impl Smb2 {
         let (number, session_id) = (tail.chain, 0);
         let chain =
             Chain { number, members: 0, session_id, tree_id: None, file: None, is_cut: true };
-        self.depart(slot, &chain, tail.time, cx);
+        self.depart(slot, &chain, tail.time(), cx);
         if let Some(times) = tail.answered.filter(|_| self.waiting.get(id) == Some(slot)) {
             self.note_cut_reply(slot, id, times, cx);
         }
@@ -193,7 +200,7 @@ impl Smb2 {
         } else {
             cx.out.coverage.operations_unanswered += 1;
             cx.pairing.table.unanswered += 1;
-            cx.pairing.give_up(cx.out, &mut pending, tail.time);
+            cx.pairing.give_up(cx.out, &mut pending, tail.time());
         }
     }
 

@@ -73,6 +73,7 @@ impl Smb2 {
             && let Some(slot) = self.waiting.get(header.message_id)
         {
             self.interim(slot, header, arrival, cx.pairing);
+            self.begin_apart(slot, header, arrival, cx.pairing);
             return;
         }
         let mut reply = Reply::default();
@@ -143,7 +144,39 @@ impl Smb2 {
         set_reply(&mut pending.row, header, reply);
         let effect = reply.effect(Some(pending), cx.out);
         cx.pairing.finish(cx.out, pending, &arrival.times, arrival.lead, effect);
+        if pending.chain != 0 {
+            self.begin_apart(slot, header, arrival, cx.pairing);
+        }
         self.free.push(slot);
+    }
+
+    /// A reply to a member of a compound was the last one of its message: it, if that was an interim
+    /// reply, and the member behind it are answered apart.
+    #[cold]
+    fn begin_apart(
+        &mut self,
+        slot: u32,
+        header: &Header,
+        arrival: &Arrival,
+        pairing: &mut Pairing,
+    ) {
+        let Some(pending) = self.slab.get_mut(slot as usize) else { return };
+        if pending.chain == 0 {
+            return;
+        }
+        let time = arrival.times.end_or_start();
+        if header.is_interim() {
+            pairing.begin_apart(pending, time);
+        }
+        let chain = pending.chain;
+        let charge = u64::from(pending.row.credit_charge().unwrap_or(1).max(1));
+        if header.next_command == 0
+            && arrival.rest.is_none()
+            && let Some(next) = self.waiting.get(header.message_id.wrapping_add(charge))
+            && let Some(next) = self.slab.get_mut(next as usize).filter(|next| next.chain == chain)
+        {
+            pairing.begin_apart(next, time);
+        }
     }
 
     /// STATUS_PENDING: the operation continues, and its final reply carries the same AsyncId.
