@@ -13,7 +13,7 @@ pub mod recording;
 pub mod replication;
 pub mod why;
 
-use crate::value::fields::Fields;
+use crate::value::Fields;
 
 /// The fields of all answers that have JSON.
 pub const ALL_FIELDS: [&Fields; 9] = [
@@ -31,7 +31,7 @@ pub const ALL_FIELDS: [&Fields; 9] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::fields::Format;
+    use crate::value::Format;
 
     #[test]
     fn every_field_has_a_title_and_a_sentence_and_every_object_is_there() {

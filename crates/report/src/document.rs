@@ -16,9 +16,7 @@ pub(crate) use cards::{CardText, ChecklistItem, FindingCard, FindingLine};
 pub(crate) use drawing::Drawing;
 pub use drawing::TextOptions;
 
-use crate::value::clock::Clock;
-use crate::value::fields::Fields;
-use crate::value::format;
+use crate::value::{Clock, Fields, format};
 use smbscope_analysis::summary::Distribution;
 
 /// Everything that one page or one text says.
@@ -39,6 +37,24 @@ pub struct Document {
     pub(crate) version: String,
     /// Version of the tables' schema.
     pub(crate) schema: u32,
+}
+
+impl Default for Document {
+    fn default() -> Document {
+        Document {
+            brand: "smbscope",
+            title: String::new(),
+            span: String::new(),
+            verdict: Verdict { tone: Tone::Unknown, sentence: String::new(), reasons: Vec::new() },
+            tiles: Vec::new(),
+            notices: Vec::new(),
+            sections: Vec::new(),
+            clock: Clock::default(),
+            inputs: Vec::new(),
+            version: String::new(),
+            schema: smbscope_tables::SCHEMA_VERSION,
+        }
+    }
 }
 
 /// Inputs that a hint at a command names.
@@ -159,6 +175,13 @@ pub(crate) struct Heading {
     pub(crate) rank: u8,
 }
 
+impl Heading {
+    /// A heading that is not a field's.
+    pub(crate) fn new(title: impl Into<String>, numeric: bool, rank: u8) -> Heading {
+        Heading { title: title.into(), group: None, help: "", numeric, rank }
+    }
+}
+
 /// How one column is made from a row.
 pub(crate) struct Column<'a, T> {
     heading: Heading,
@@ -197,7 +220,7 @@ macro_rules! by_field {
         }
     };
     (@ field) => {
-        pub(crate) fn field(object: &str, name: &str) -> &'static $crate::value::fields::Field {
+        pub(crate) fn field(object: &str, name: &str) -> &'static $crate::value::Field {
             FIELDS.field(object, name)
         }
     };
@@ -403,6 +426,23 @@ impl Block {
         Block::Drawing(Box::new(drawing))
     }
 
+    /// Findings, of which a page folds those after the first `most`; `title` of their number.
+    pub(crate) fn findings(
+        mut lines: Vec<FindingLine>,
+        most: usize,
+        title: impl FnOnce(usize) -> String,
+    ) -> Vec<Block> {
+        let others = lines.split_off(lines.len().min(most));
+        let mut blocks = Vec::new();
+        if !lines.is_empty() {
+            blocks.push(Block::Findings(lines));
+        }
+        if !others.is_empty() {
+            blocks.push(Block::fold(title(others.len()), vec![Block::Findings(others)]));
+        }
+        blocks
+    }
+
     /// Whether it shows nothing: no rows, or lines that are zero everywhere.
     fn is_trivial(&self) -> bool {
         match self {
@@ -442,6 +482,14 @@ const FOLDED: [&str; 7] =
     ["counters", "sizes", "compounds", "protection", "connections", "run", "coverage"];
 
 impl Section {
+    /// Sections that say something, without what shows nothing.
+    pub(crate) fn worth_showing(sections: Vec<Section>) -> Vec<Section> {
+        let shown = sections
+            .into_iter()
+            .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
+        shown.filter(|section| !section.blocks.is_empty()).collect()
+    }
+
     /// Whether a page folds it.
     pub(crate) fn is_folded(&self) -> bool {
         FOLDED.contains(&self.id)

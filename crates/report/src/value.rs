@@ -5,3 +5,7 @@ pub(crate) mod clock;
 pub mod fields;
 pub mod format;
 pub(crate) mod ticks;
+
+pub use clock::Clock;
+pub(crate) use fields::{Closed, Rows, all, show, table, values_of};
+pub use fields::{Field, Fields, Format, Object, Presence};

@@ -15,10 +15,8 @@ use crate::answers::baseline::fields::column;
 use crate::document::{
     Block, Cell, ChecklistItem, Column, Document, Heading, Section, Table, TextOptions,
 };
-use crate::render::Answer;
-use crate::render::text::document_text;
-use crate::value::clock::Clock;
-use crate::value::format;
+use crate::render::{Answer, text::document_text};
+use crate::value::{Clock, format};
 
 pub use facts::baseline_facts;
 pub use numbers::baseline_numbers;
@@ -122,10 +120,6 @@ fn text(plan: &BaselinePlan, options: &TextOptions) -> String {
     text
 }
 
-fn heading(title: &str, numeric: bool, rank: u8) -> Heading {
-    Heading { title: title.to_owned(), group: None, help: "", numeric, rank }
-}
-
 fn document(plan: &BaselinePlan, is_page: bool) -> Document {
     let judgement = &plan.judgement;
     let searches = plan.search.iter().filter(|_| is_page);
@@ -139,9 +133,6 @@ fn document(plan: &BaselinePlan, is_page: bool) -> Document {
     sections.push(changes(judgement));
     sections.push(unknown(judgement));
     sections.push(unread(plan));
-    let shown = sections
-        .into_iter()
-        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
     let title = match plan.against.is_empty() {
         true => plan.inputs.join(", "),
         false => format!("{} against {}", plan.inputs.join(", "), plan.against.join(", ")),
@@ -152,12 +143,11 @@ fn document(plan: &BaselinePlan, is_page: bool) -> Document {
         span: words::span(plan),
         verdict: verdict(judgement),
         tiles: tiles(judgement),
-        notices: Vec::new(),
-        sections: shown.filter(|section| !section.blocks.is_empty()).collect(),
+        sections: Section::worth_showing(sections),
         clock: plan.clock.clone(),
         inputs: plan.inputs.clone(),
         version: plan.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -231,7 +221,9 @@ fn changes(judgement: &Judgement) -> Section {
         column(of, "from", 0, |row: &words::ChangeRow| Cell::Text(row.from.clone())),
         column(of, "to", 0, |row: &words::ChangeRow| Cell::Text(row.to.clone())),
         column(of, "security", 1, |row: &words::ChangeRow| Cell::Text(row.security.to_owned())),
-        Column::new(heading("Place", false, 3), |row: &words::ChangeRow| Cell::text(&row.place)),
+        Column::new(Heading::new("Place", false, 3), |row: &words::ChangeRow| {
+            Cell::text(&row.place)
+        }),
         column(of, "origin", 3, |row: &words::ChangeRow| Cell::text(&row.origin)),
     ];
     let rows: Vec<_> = difference.changes.iter().map(words::change).collect();

@@ -7,10 +7,14 @@ use smbscope_analysis::compare::{
 };
 
 use crate::document::{Document, TextOptions};
-use crate::render::Answer;
-use crate::render::table::{Column, lines};
-use crate::value::clock::Clock;
-use crate::value::format::{bytes, count, duration, harmless, number, share, shortened, time};
+use crate::render::{
+    Answer,
+    table::{Column, lines},
+};
+use crate::value::{
+    Clock,
+    format::{bytes, count, duration, harmless, number, share, shortened, time},
+};
 
 /// Most rows that are listed; the other formats have all.
 const LISTED: usize = 50;

@@ -97,7 +97,7 @@ fn document(report: &Report, meta: &Meta) -> Document {
         clock: meta.clock.clone(),
         inputs: meta.inputs.clone(),
         version: meta.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 

@@ -15,8 +15,10 @@ use smbscope_analysis::processors::waiting::Waiting;
 use crate::answers::cpu::cpu_appendix;
 use crate::answers::recording::meta::{Selection, insert_selections};
 use crate::document::{CardText, FindingCard, TextOptions};
-use crate::render::Answer;
-use crate::render::text::{FINDINGS_SHOWN, folded};
+use crate::render::{
+    Answer,
+    text::{FINDINGS_SHOWN, folded},
+};
 use crate::value::format;
 
 /// Lines of a diagnosis that does not go to a terminal.

@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::document::{Document, TextOptions};
-use crate::render::Answer;
-use crate::render::table::{Column, lines};
+use crate::render::{
+    Answer,
+    table::{Column, lines},
+};
 use crate::value::format;
 
 /// Losses that the text lists.

@@ -15,8 +15,7 @@ use smbscope_analysis::summary::{Answer, Load, StepRow};
 use crate::answers::load::bottleneck::bottleneck;
 use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{Block, Cell, Chart, Curve, Fact, Facts, Point, Section, Table};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 pub(crate) use over_time::{bands, over_time};
 pub(crate) use scenarios::scenarios;

@@ -17,10 +17,9 @@ use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
 use crate::answers::namespace::fields::column;
-use crate::document::{Block, Cell, Document, FindingLine, Heading, Section, Table, TextOptions};
-use crate::render::Answer;
-use crate::render::text::document_text;
-use crate::value::clock::Clock;
+use crate::document::{Block, Cell, Document, FindingLine, Section, Table, TextOptions};
+use crate::render::{Answer, text::document_text};
+use crate::value::{Clock, format};
 
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,10 +140,6 @@ fn state(state: State) -> String {
     }
 }
 
-fn heading(title: &str, numeric: bool, rank: u8) -> Heading {
-    Heading { title: title.to_owned(), group: None, help: "", numeric, rank }
-}
-
 fn document(plan: &NamespacePlan) -> Document {
     let mut sections = Vec::new();
     sections.extend(plan.verdicts.iter().rev().take(1).map(|one| gates::section(one, plan)));
@@ -158,9 +153,6 @@ fn document(plan: &NamespacePlan) -> Document {
         sections.push(stages::waits(moved));
         sections.extend((!moved.lost.is_empty()).then(|| stages::lost(moved)));
     }
-    let shown = sections
-        .into_iter()
-        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
     let name = plan.namespace.as_ref().map(|one| format!(r"\\{}\{}", one.host, one.name));
     let root = plan.plan().map(|moved| moved.root.clone()).or(name).unwrap_or_default();
     Document {
@@ -169,12 +161,11 @@ fn document(plan: &NamespacePlan) -> Document {
         span: root,
         verdict: verdict::verdict(plan),
         tiles: verdict::tiles(plan),
-        notices: Vec::new(),
-        sections: shown.filter(|section| !section.blocks.is_empty()).collect(),
+        sections: Section::worth_showing(sections),
         clock: plan.clock.clone(),
         inputs: plan.inputs.clone(),
         version: plan.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -216,17 +207,13 @@ fn findings(plan: &NamespacePlan) -> Section {
     });
     let mut judged: Vec<_> = judged.collect();
     judged.sort_by_key(|one| one.severity);
-    let others = judged.split_off(judged.len().min(FINDINGS_SHOWN));
-    let mut blocks = vec![Block::Findings(judged)];
-    if !others.is_empty() {
-        let title = words::counted(others.len() as u64, "more finding");
-        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
-    }
     Section {
         id: "findings",
         title: "What is wrong",
         help: "High: clients fail, or the move loses it. Medium: it will be in the way. Low: worth knowing.",
-        blocks,
+        blocks: Block::findings(judged, FINDINGS_SHOWN, |others| {
+            format::counted(others, "more finding")
+        }),
     }
 }
 

@@ -165,8 +165,5 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
         sections.push(run::run(load));
     }
     sections.push(coverage::coverage(report));
-    let shown = sections
-        .into_iter()
-        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
-    shown.filter(|section| !section.blocks.is_empty()).collect()
+    Section::worth_showing(sections)
 }

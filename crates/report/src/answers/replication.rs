@@ -17,11 +17,8 @@ use crate::answers::replication::fields::{column, fact, field};
 use crate::document::{
     Block, Cell, Column, Curve, Document, Facts, Heading, Join, Lines, Section, Table, TextOptions,
 };
-use crate::render::Answer;
-use crate::render::text::document_text;
-use crate::value::clock::Clock;
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::render::{Answer, text::document_text};
+use crate::value::{Clock, Format, format};
 
 use checks::checks;
 use verdict::{most_waiting, tiles, verdict};
@@ -91,10 +88,6 @@ fn bits(value: f64) -> Cell {
     Cell::Measure(value, rate(value))
 }
 
-fn heading(title: &str, group: Option<&'static str>, numeric: bool, rank: u8) -> Heading {
-    Heading { title: title.to_owned(), group, help: "", numeric, rank }
-}
-
 fn document(plan: &ReplicationPlan) -> Document {
     let forecast = &plan.forecast;
     let mut sections = vec![load(forecast)];
@@ -103,9 +96,6 @@ fn document(plan: &ReplicationPlan) -> Document {
     sections.push(later(forecast));
     sections.push(log(forecast));
     sections.push(checks(plan));
-    let shown = sections
-        .into_iter()
-        .map(|section| Section { blocks: Block::worth_showing(section.blocks), ..section });
     Document {
         brand: "smbscope plan replication",
         title: plan.inputs.join(", "),
@@ -116,12 +106,11 @@ fn document(plan: &ReplicationPlan) -> Document {
         ),
         verdict: verdict(forecast),
         tiles: tiles(forecast),
-        notices: Vec::new(),
-        sections: shown.filter(|section| !section.blocks.is_empty()).collect(),
+        sections: Section::worth_showing(sections),
         clock: plan.clock.clone(),
         inputs: plan.inputs.clone(),
         version: plan.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -130,7 +119,7 @@ fn load(forecast: &ReplicationForecast) -> Section {
     let optional = |value: Option<f64>| value.map_or(Cell::Empty, bits);
     let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Number);
     let columns = vec![
-        Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
+        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
         column(of, "mean_bits", 0, |row: &LineForecast| bits(row.load.mean_bits)),
         column(of, "p95_bits", 2, |row: &LineForecast| bits(row.load.p95_bits)),
         column(of, "p99_bits", 1, |row: &LineForecast| bits(row.load.p99_bits)),
@@ -149,7 +138,7 @@ fn load(forecast: &ReplicationForecast) -> Section {
         column("busy_second", "written_bytes", 0, |row: &BusySecond| {
             Cell::Bytes(row.written_bytes)
         }),
-        Column::new(heading("Rate", None, true, 0), |row: &BusySecond| {
+        Column::new(Heading::new("Rate", true, 0), |row: &BusySecond| {
             bits(row.written_bytes as f64 * 8.0)
         }),
     ];
@@ -259,9 +248,10 @@ fn percentiles<'a>(
     let picks: [(&str, Pick); 3] =
         [("p50", |all| all.p50_ns), ("p95", |all| all.p95_ns), ("p99", |all| all.p99_ns)];
     let columns = picks.into_iter().zip(ranks).map(|((title, pick), rank)| {
-        Column::new(heading(title, Some(group), true, rank), move |row: &WaitRow| {
+        Column::new(Heading::new(title, true, rank), move |row: &WaitRow| {
             Cell::duration(of(row).as_ref().and_then(pick))
         })
+        .grouped(group)
     });
     columns.collect()
 }
@@ -269,7 +259,7 @@ fn percentiles<'a>(
 fn waits(caption: String, rows: &[WaitRow]) -> Block {
     let mut columns = vec![
         column("wait", "name", 0, |row: &WaitRow| Cell::Text(row.name.clone())),
-        Column::new(heading("n", None, true, 1), |row: &WaitRow| Cell::Count(row.before.n)),
+        Column::new(Heading::new("n", true, 1), |row: &WaitRow| Cell::Count(row.before.n)),
     ];
     if rows.iter().any(|row| row.waiting.is_some()) {
         columns.push(column("wait", "waiting", 0, |row: &WaitRow| Cell::count(row.waiting)));
@@ -365,7 +355,7 @@ fn later(forecast: &ReplicationForecast) -> Section {
         ("p99_ns", 0, |row| Cell::Duration(row.p99_ns)),
         ("max_ns", 0, |row| Cell::Duration(row.max_ns)),
     ];
-    let mut columns = vec![Column::new(heading("Link", None, false, 0), |row: &LineForecast| {
+    let mut columns = vec![Column::new(Heading::new("Link", false, 0), |row: &LineForecast| {
         Cell::Text(name(row))
     })];
     columns.extend(numbers.map(|(name, rank, value)| {
@@ -376,7 +366,7 @@ fn later(forecast: &ReplicationForecast) -> Section {
     let snapshots = "snapshots";
     let of = |row: &LineForecast| row.snapshots.unwrap_or_default();
     let at_intervals = vec![
-        Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
+        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
         column(snapshots, "interval_ns", 0, move |row: &LineForecast| {
             Cell::Duration(of(row).interval_ns)
         }),
@@ -415,7 +405,7 @@ fn log(forecast: &ReplicationForecast) -> Section {
     let of = "outage";
     let outage = |row: &LineForecast| row.outage.unwrap_or_default();
     let columns = vec![
-        Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
+        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
         column(of, "outage_ns", 0, move |row: &LineForecast| Cell::Duration(outage(row).outage_ns)),
         column(of, "log_bytes", 0, move |row: &LineForecast| Cell::Bytes(outage(row).log_bytes)),
         column(of, "worst_at_ns", 2, move |row: &LineForecast| Cell::Time(outage(row).worst_at_ns)),
@@ -433,7 +423,7 @@ fn log(forecast: &ReplicationForecast) -> Section {
     let copy = "initial_copy";
     let first = |row: &LineForecast| row.initial_copy.unwrap_or_default();
     let copies = vec![
-        Column::new(heading("Link", None, false, 0), |row: &LineForecast| Cell::Text(name(row))),
+        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
         column(copy, "data_bytes", 0, move |row: &LineForecast| Cell::Bytes(first(row).data_bytes)),
         column(copy, "idle_ns", 0, move |row: &LineForecast| Cell::Duration(first(row).idle_ns)),
         column(copy, "loaded_ns", 0, move |row: &LineForecast| match first(row).loaded_ns {

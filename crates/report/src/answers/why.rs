@@ -12,12 +12,12 @@ use smbscope_tables::slice::Kind;
 
 use crate::answers::recording::meta::{Selection, insert_selections};
 use crate::document::TextOptions;
-use crate::render::Answer;
-use crate::render::table;
-use crate::render::table::Column;
-use crate::render::text::folded;
-use crate::value::format;
-use crate::value::format::{count, duration};
+use crate::render::{
+    Answer,
+    table::{self, Column},
+    text::folded,
+};
+use crate::value::format::{self, count, duration};
 use sentences::{blocking, likes, short_name, status, verdict};
 
 /// Longest paths in tables, characters.

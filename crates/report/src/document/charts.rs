@@ -2,7 +2,7 @@
 
 use smbscope_analysis::explain::TimeClass;
 
-use crate::value::fields::Format;
+use crate::value::Format;
 
 /// Declares the kinds of charts.
 macro_rules! charts {

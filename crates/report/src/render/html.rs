@@ -12,8 +12,7 @@ mod tables;
 use std::fmt::Write;
 
 use crate::document::{Block, Chart, Document, Section};
-use crate::value::clock::Clock;
-use crate::value::format::harmless;
+use crate::value::{Clock, format::harmless};
 
 pub(crate) use charts::{legend, open};
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::value::fields::{Field, Fields, Format, Object, Presence};
+use crate::value::{Field, Fields, Format, Object, Presence};
 
 /// The schema of an answer's JSON.
 pub fn schema(fields: &Fields) -> Value {

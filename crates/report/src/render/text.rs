@@ -8,8 +8,10 @@ mod table;
 use std::fmt::{self, Write};
 
 use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions};
-use crate::value::clock::Clock;
-use crate::value::format::{harmless, shortened};
+use crate::value::{
+    Clock,
+    format::{harmless, shortened},
+};
 use cards::{write_card, write_findings};
 use charts::{write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline};
 use table::write_table;

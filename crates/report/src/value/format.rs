@@ -173,6 +173,23 @@ pub fn sparkline(values: &[f64]) -> String {
     values.iter().map(block).collect()
 }
 
+/// With a capital letter.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A duration, or a dash.
+pub(crate) fn known_duration(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "–".to_owned(), duration)
+}
+
+/// `1 core`, `2 cores`.
+pub(crate) fn counted(number: impl TryInto<u64>, what: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

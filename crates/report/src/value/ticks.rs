@@ -1,9 +1,7 @@
 //! Round marks of axes: 1, 2 or 5 times a power of ten, powers of two for bytes, and what clocks show
 //! for times (W. S. Cleveland, The Elements of Graphing Data, 1985).
 
-use crate::value::clock::Clock;
-use crate::value::fields::Format;
-use crate::value::fields::show;
+use crate::value::{Clock, Format, show};
 
 /// Marks of an axis from 0 on; the last one is at or above the largest value.
 pub(crate) fn values(most: f64, format: Format) -> Vec<f64> {

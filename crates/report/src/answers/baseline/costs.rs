@@ -7,9 +7,9 @@ use smbscope_plan::baseline::judgement::Judgement;
 use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::terms::place_title;
 
-use super::{heading, words};
+use super::words;
 use crate::answers::baseline::fields::{column, field};
-use crate::document::{Block, Cell, Column, Section, Table};
+use crate::document::{Block, Cell, Column, Heading, Section, Table};
 use crate::value::format;
 
 /// A cost with its numbers.
@@ -33,7 +33,7 @@ pub(super) fn costs(judgement: &Judgement) -> Section {
     let columns = vec![
         column(of, "what", 0, |row: &Row| Cell::Text(row.0.what.clone())),
         measured(predicted, "added_per_mib", 0, move |row: &Row| time(row.1.ns_per_mib)),
-        Column::new(heading("95 % interval", true, 2), |row: &Row| {
+        Column::new(Heading::new("95 % interval", true, 2), |row: &Row| {
             row.1.ns_per_mib.map_or(Cell::Empty, |one| {
                 Cell::Text(words::interval(one, |ns| format::duration(ns as i64)))
             })
@@ -90,7 +90,7 @@ fn by_command(what: &str, predicted: &Predicted) -> Block {
         measured(of, "added", 0, |row: &CommandCost| {
             Cell::Measure(row.added_ns.value, words::added(row.added_ns.value))
         }),
-        Column::new(heading("95 % interval", true, 1), |row: &CommandCost| {
+        Column::new(Heading::new("95 % interval", true, 1), |row: &CommandCost| {
             Cell::Text(words::interval(row.added_ns, |ns| format::duration(ns as i64)))
         }),
     ];
@@ -134,7 +134,7 @@ fn measured<'a, T>(
     rank: u8,
     value: impl Fn(&T) -> Cell + 'a,
 ) -> Column<'a, T> {
-    Column::new(heading(field(object, name).title, true, rank), value)
+    Column::new(Heading::new(field(object, name).title, true, rank), value)
 }
 
 pub(super) fn alternatives(judgement: &Judgement) -> Section {

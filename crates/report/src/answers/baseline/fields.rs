@@ -3,9 +3,9 @@
 use smbscope_plan::baseline::judgement::findings::FindingKind;
 
 use crate::document::by_field;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of the judgement of a baseline.
 pub static FIELDS: Fields = Fields::new("baseline", objects, closed);

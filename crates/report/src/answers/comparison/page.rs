@@ -10,9 +10,10 @@ use crate::document::{
     Block, Cell, Change, Changes, Column, Document, Fact, Facts, Heading, Section, Table, Tile,
     Tone, Verdict,
 };
-use crate::value::clock::Clock;
-use crate::value::format;
-use crate::value::format::{count, harmless};
+use crate::value::{
+    Clock,
+    format::{self, count, harmless},
+};
 
 /// Groups in the chart; the table has all.
 const CHARTED: usize = 20;
@@ -42,7 +43,7 @@ pub(crate) fn document(
         clock,
         inputs: names.to_vec(),
         version: version.to_owned(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -50,8 +51,7 @@ pub(crate) fn document(
 fn upper(line: &str) -> String {
     let line =
         line.strip_prefix("warning: ").or_else(|| line.strip_prefix("note: ")).unwrap_or(line);
-    let mut chars = line.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+    format::capitalized(line)
 }
 
 /// The row that decides: how long users waited, or all operations.
@@ -221,13 +221,8 @@ fn column<'a>(
     value: impl Fn(&&Row) -> Cell + 'a,
 ) -> Column<'a, &'a Row> {
     let numeric = rank != TEXT;
-    let heading = Heading {
-        title: heading.to_owned(),
-        group,
-        help: "",
-        numeric,
-        rank: if numeric { rank } else { 0 },
-    };
+    let heading =
+        Heading { group, ..Heading::new(heading, numeric, if numeric { rank } else { 0 }) };
     Column::new(heading, value)
 }
 

@@ -1,9 +1,9 @@
 //! The fields of a plan of cores, as `smbscope plan cores --format json` prints it. Lists of ids are closed; their
 //! meaning is in the crate `plan`.
 
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of a plan of cores.
 pub static FIELDS: Fields = Fields::new("cores", objects, closed);

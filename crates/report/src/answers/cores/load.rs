@@ -4,7 +4,7 @@ use smbscope_plan::cores::load::{Basis, CpuLoad, Load};
 
 use super::before_after::BeforeAfter;
 use super::topology::build::Busy;
-use super::words::{counted, cpu};
+use super::words::cpu;
 use super::{CoresPlan, Lines};
 use crate::document::{Block, Section};
 use crate::value::format;
@@ -85,7 +85,7 @@ pub(super) fn text(text: &mut Lines, load: &Load) {
         text.line(2, &format!("and {} more (--format json has all)", listed.len() - LISTED));
     }
     if others > 0 {
-        text.line(2, &format!("{} without receive work.", counted(others, "processor")));
+        text.line(2, &format!("{} without receive work.", format::counted(others, "processor")));
     }
     for sentence in sentences(load) {
         text.line(2, &sentence);
@@ -109,7 +109,10 @@ pub(super) fn section(load: &Load) -> Section {
         blocks.push(Block::Note(format!("{left_out} more are not drawn.")));
     }
     if others > 0 {
-        blocks.push(Block::Note(format!("{} without receive work.", counted(others, "processor"))));
+        blocks.push(Block::Note(format!(
+            "{} without receive work.",
+            format::counted(others, "processor")
+        )));
     }
     blocks.extend(sentences(load).into_iter().map(Block::Note));
     Section {

@@ -11,7 +11,7 @@ use super::before_after::BeforeAfter;
 use super::topology::{TopologyDrawing, text as drawing};
 use super::{CoresPlan, load, verdict, words};
 use crate::document::{Block, Cell, ChecklistItem, Document, Fact, Facts, FindingLine, Section};
-use crate::value::clock::Clock;
+use crate::value::format;
 
 /// Findings that are not folded.
 const FINDINGS_SHOWN: usize = 40;
@@ -39,10 +39,9 @@ pub(super) fn document(plan: &CoresPlan) -> Document {
         tiles: verdict::tiles(plan),
         notices,
         sections,
-        clock: Clock::default(),
         inputs: plan.inputs.clone(),
         version: plan.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -96,15 +95,10 @@ fn findings(plan: &CoresPlan) -> Section {
         about: finding.card.clone().unwrap_or_else(|| "The machine".to_owned()),
         sentence: finding.sentence.clone(),
     });
-    let mut judged: Vec<_> = judged.collect();
-    let others = judged.split_off(judged.len().min(FINDINGS_SHOWN));
-    let mut blocks = vec![match judged.is_empty() {
-        true => Block::Note("Nothing that the input shows.".to_owned()),
-        false => Block::Findings(judged),
-    }];
-    if !others.is_empty() {
-        let title = format!("{} more", words::counted(others.len(), "finding"));
-        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
+    let title = |others| format!("{} more", format::counted(others, "finding"));
+    let mut blocks = Block::findings(judged.collect(), FINDINGS_SHOWN, title);
+    if blocks.is_empty() {
+        blocks.push(Block::Note("Nothing that the input shows.".to_owned()));
     }
     Section {
         id: "findings",

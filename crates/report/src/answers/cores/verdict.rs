@@ -7,8 +7,9 @@ use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::prediction;
 
 use super::CoresPlan;
-use super::words::{self, counted};
+use super::words::{self};
 use crate::document::{Tile, Tone, Verdict};
+use crate::value::format;
 
 /// The sentence, and what the plan does.
 pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
@@ -67,14 +68,14 @@ fn does(plan: &CoresPlan) -> String {
             }
             count => format!(
                 "There is no command: {} cannot be changed with an undo, or {} as planned.",
-                counted(count, "setting"),
+                format::counted(count, "setting"),
                 if count == 1 { "is" } else { "are" }
             ),
         };
     }
     let receive = match &layout.cards[..] {
         [only] => format!("{} receives", only.name),
-        cards => format!("{} receive", counted(cards.len(), "adapter")),
+        cards => format!("{} receive", format::counted(cards.len(), "adapter")),
     };
     let restarts = restarts(plan);
     let interrupts = match restarts.len() {
@@ -86,8 +87,8 @@ fn does(plan: &CoresPlan) -> String {
     format!(
         "As planned, {receive} on {} of {}. That takes {}, {undo}; {interrupts}.",
         layout.cores_used,
-        counted(layout.cores, "core"),
-        counted(steps.len(), "command step")
+        format::counted(layout.cores, "core"),
+        format::counted(steps.len(), "command step")
     )
 }
 
@@ -108,9 +109,9 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
     let mut tiles = Vec::new();
     if !machine.cpus.is_empty() {
         let offline = machine.cpus.iter().filter(|cpu| !cpu.is_online).count();
-        let sockets = counted(words::different(machine, |cpu| cpu.socket), "socket");
-        let nodes = counted(words::different(machine, |cpu| cpu.node), "node");
-        let cores = counted(words::different(machine, |cpu| cpu.core), "core");
+        let sockets = format::counted(words::different(machine, |cpu| cpu.socket), "socket");
+        let nodes = format::counted(words::different(machine, |cpu| cpu.node), "node");
+        let cores = format::counted(words::different(machine, |cpu| cpu.core), "core");
         let offline = if offline > 0 { format!(", {offline} offline") } else { String::new() };
         let note = format!("{sockets}, {nodes}, {cores}{offline}");
         tiles.push(Tile::new("Processors", machine.cpus.len().to_string(), note));
@@ -128,7 +129,11 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
             layout.cores_used.to_string(),
             match now.len() {
                 0 => format!("of {}", layout.cores),
-                _ => format!("of {}; today {}", layout.cores, counted(now.len(), "processor")),
+                _ => format!(
+                    "of {}; today {}",
+                    layout.cores,
+                    format::counted(now.len(), "processor")
+                ),
             },
         ));
     }
@@ -136,7 +141,7 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
     let note = format!("{high} of high severity");
     tiles.push(Tile::new("Findings", plan.findings.len().to_string(), note));
     let steps = plan.commands.steps.len();
-    let restarts = counted(restarts(plan).len(), "adapter");
+    let restarts = format::counted(restarts(plan).len(), "adapter");
     tiles.push(Tile::new("Command steps", steps.to_string(), format!("restart {restarts}")));
     if let Some(prediction) = &plan.prediction {
         let busiest = |loads: &[prediction::CoreLoad]| {

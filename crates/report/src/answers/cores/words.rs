@@ -13,11 +13,6 @@ use crate::value::format;
 /// Shares of cores that are listed.
 const CORES_LISTED: usize = 8;
 
-pub(super) fn counted(count: impl TryInto<u64>, what: &str) -> String {
-    let count = count.try_into().unwrap_or(u64::MAX);
-    format!("{} {what}{}", format::count(count), if count == 1 { "" } else { "s" })
-}
-
 /// A processor as people write it: with its group if that is not the first.
 pub(super) fn cpu((group, number): CpuId) -> String {
     if group == 0 { number.to_string() } else { format!("{group}:{number}") }
@@ -50,15 +45,15 @@ pub(super) fn machine(machine: &Machine) -> String {
         0 => "processors unknown".to_owned(),
         count => format!(
             "{}, {}, {}, {}",
-            counted(different(machine, |cpu| cpu.socket), "socket"),
-            counted(different(machine, |cpu| cpu.node), "NUMA node"),
-            counted(different(machine, |cpu| cpu.core), "core"),
-            counted(count, "processor")
+            format::counted(different(machine, |cpu| cpu.socket), "socket"),
+            format::counted(different(machine, |cpu| cpu.node), "NUMA node"),
+            format::counted(different(machine, |cpu| cpu.core), "core"),
+            format::counted(count, "processor")
         ),
     };
     let adapters = match cards.len() {
         0 => "network adapters unknown".to_owned(),
-        count => counted(count, "network adapter"),
+        count => format::counted(count, "network adapter"),
     };
     let name = if cpus.is_empty() && cards.is_empty() { "" } else { name };
     format!("{name}{processors}; {adapters}")
@@ -123,8 +118,8 @@ pub(super) fn note(note: &Note) -> String {
         Note::FewQueues { queues, share } => {
             format!(
                 "It has {} only; its share would be {}.",
-                counted(queues, "queue"),
-                counted(share, "core")
+                format::counted(queues, "queue"),
+                format::counted(share, "core")
             )
         }
         Note::FewerSuffice { from, to } => {
@@ -184,7 +179,7 @@ fn multichannel(found: &Multichannel) -> String {
         }
         Source::Assumed => "assumed: one pair of RSS-capable interfaces, four connections",
     };
-    let connections = counted(found.connections, "connection");
+    let connections = format::counted(found.connections, "connection");
     match &found.chance {
         Some(chance) => format!(
             "SMB Multichannel would open {connections} on it ({source}). With random ports the busiest core then has {:.0} % of their packets on average ({:.0} to {:.0} % in 9 of 10 cases), and {:.1} cores have work.",
@@ -250,7 +245,7 @@ fn key(source: KeySource) -> Option<String> {
 /// Lines without a meaning.
 pub(super) fn unread(count: u64) -> String {
     let are = if count == 1 { "was" } else { "were" };
-    format!("{} of the input {are} not understood.", counted(count, "line"))
+    format!("{} of the input {are} not understood.", format::counted(count, "line"))
 }
 
 /// Connections without a place.

@@ -8,8 +8,7 @@ use smbscope_analysis::processors::{InterruptGroup, Report};
 
 use crate::answers::cpu::coverage;
 use crate::answers::cpu::ranks::DurationRanks;
-use crate::answers::cpu::strip::CpuStrip;
-use crate::answers::cpu::strip::StripRow;
+use crate::answers::cpu::strip::{CpuStrip, StripRow};
 use crate::answers::recording::meta::Meta;
 use crate::document::{
     Block, Cell, Column, Document, Heading, Section, Table, Tile, Tone, Verdict,
@@ -64,7 +63,7 @@ fn document(found: &Comparison, reports: &[Report], meta: &Meta) -> Document {
         clock: meta.clock.clone(),
         inputs: meta.inputs.clone(),
         version: meta.version.clone(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -279,7 +278,7 @@ fn column<'a, T>(
     numeric: bool,
     value: impl Fn(&T) -> Cell + 'a,
 ) -> Column<'a, T> {
-    Column::new(Heading { title: heading.into(), group, help: "", numeric, rank }, value)
+    Column::new(Heading { group, ..Heading::new(heading, numeric, rank) }, value)
 }
 
 fn names(found: &Comparison) -> Section {

@@ -6,8 +6,7 @@ use smbscope_analysis::processors::Report;
 use super::{causes, coverage, verdict};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Document, Section, TextOptions};
-use crate::render::Answer;
-use crate::render::text::document_text;
+use crate::render::{Answer, text::document_text};
 
 /// What holds the CPUs, and what it was derived from in numbers.
 #[derive(Clone, Copy, Debug)]
@@ -31,13 +30,12 @@ impl Answer for CpuExplanation<'_> {
             title: meta.inputs.join(", "),
             span: super::span(report, meta),
             verdict,
-            tiles: Vec::new(),
             notices: coverage::notices(report),
             sections,
             clock: meta.clock.clone(),
             inputs: meta.inputs.clone(),
             version: meta.version.clone(),
-            schema: smbscope_tables::SCHEMA_VERSION,
+            ..Document::default()
         })
     }
 

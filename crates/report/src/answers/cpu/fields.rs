@@ -7,9 +7,9 @@ use smbscope_tables::tables::Trace;
 
 use crate::answers::recording;
 use crate::document::by_field;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, table, values_of};
 
 /// The objects of the report of a trace of processors.
 pub static FIELDS: Fields = Fields::new("processors", objects, closed);

@@ -2,8 +2,7 @@
 
 use smbscope_analysis::processors::{CallNode, InSamples, PathPart, Report, Role, SampledGroup};
 
-use crate::answers::cpu::calls::Call;
-use crate::answers::cpu::calls::CallTree;
+use crate::answers::cpu::calls::{Call, CallTree};
 use crate::answers::cpu::fields::column;
 use crate::document::{Block, Cell, Section, Table};
 use crate::value::format;

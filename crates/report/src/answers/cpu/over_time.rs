@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use smbscope_analysis::processors::{InterruptGroup, Processor, Report};
 
 use crate::answers::cpu::ranks::DurationRanks;
-use crate::answers::cpu::strip::CpuStrip;
-use crate::answers::cpu::strip::StripRow;
+use crate::answers::cpu::strip::{CpuStrip, StripRow};
 use crate::document::{Block, Histograms};
 use crate::value::format;
 

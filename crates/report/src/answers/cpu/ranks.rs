@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use crate::document::Drawing;
 use crate::render::html::{escape, legend, open};
-use crate::value::fields::Format;
-use crate::value::{format, ticks};
+use crate::value::{Format, format, ticks};
 
 /// Durations in order of size against their number, both on logarithmic axes.
 #[derive(Clone, Debug)]

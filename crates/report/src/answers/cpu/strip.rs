@@ -4,9 +4,11 @@ use std::fmt::{self, Write};
 
 use crate::document::{Drawing, TextOptions};
 use crate::render::html::{escape, open};
-use crate::value::fields::Format;
-use crate::value::format::{self, harmless};
-use crate::value::ticks;
+use crate::value::{
+    Format,
+    format::{self, harmless},
+    ticks,
+};
 
 /// Steps of a strip's shade.
 const SHADES: f64 = 10.0;

@@ -6,8 +6,7 @@
 use smbscope_analysis::explain::{Contributor, Example, Finding, Trouble};
 
 use crate::document::{Chart, Curve, Piece, Stacked, Timeline, TimelineRow, Times};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 /// What one operation consists of.
 const PENDING: usize = 0;

@@ -5,9 +5,9 @@ use smbscope_analysis::explain::{About, Confidence, Trouble};
 use crate::answers::cpu;
 use crate::answers::recording::fields as summary;
 use crate::answers::recording::fields::channels;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of a diagnosis.
 pub static FIELDS: Fields = Fields::new("explain", objects, closed);

@@ -2,7 +2,6 @@
 
 use super::{Durability, DurableWay, by, risk_text, verdict};
 use crate::document::{Block, Cell, Document, Heading, Section, Table, Tile, Tone, Verdict};
-use crate::value::clock::Clock;
 
 /// Broken promises that a page lists.
 const LISTED: usize = 200;
@@ -65,10 +64,9 @@ pub(super) fn document(test: &Durability, version: &str) -> Document {
         ],
         notices: test.notes.iter().map(|note| Block::Note(note.clone())).collect(),
         sections,
-        clock: Clock::default(),
         inputs: vec![test.journal.clone()],
         version: version.to_owned(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 

@@ -9,8 +9,7 @@ use smbscope_analysis::summary::Report;
 use crate::answers::recording::fields::{column, fact, field};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Cell, Column, Facts, Join, Lines, Section, Table};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 pub(crate) fn durability(report: &Report, meta: &Meta) -> Section {
     Section {

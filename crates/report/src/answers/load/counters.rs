@@ -4,8 +4,7 @@ use smbscope_analysis::summary::{CounterRow, Load, Report};
 
 use crate::answers::recording::fields::column;
 use crate::document::{Block, Cell, Join, Lines, Section, Table};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 /// Most lines of one chart; more cannot be distinguished.
 const LINES_MAX: usize = 5;

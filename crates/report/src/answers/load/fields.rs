@@ -1,8 +1,8 @@
 //! The fields of the report's part on load runs.
 
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

@@ -3,8 +3,7 @@
 use smbscope_analysis::summary::{LoadBin, Report};
 
 use crate::document::{Band, Block, Join, Lines};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 /// Steps, each with the warm-up before it: bands of every chart over time.
 pub(crate) fn bands(report: &Report) -> Vec<Band> {

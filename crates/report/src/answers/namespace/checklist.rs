@@ -3,8 +3,10 @@
 use std::fmt::{self, Write};
 
 use crate::document::{Drawing, TextOptions};
-use crate::render::html::escape;
-use crate::render::text::{indented, wrapped};
+use crate::render::{
+    html::escape,
+    text::{indented, wrapped},
+};
 use crate::value::format::harmless;
 
 /// The stages in their order.

@@ -3,9 +3,9 @@
 use smbscope_plan::namespace::stages::StageId;
 
 use crate::document::by_field;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of the plan of a namespace's move.
 pub static FIELDS: Fields = Fields::new("namespace", objects, closed);

@@ -5,10 +5,11 @@ use smbscope_plan::namespace::gate::{
     ClientVerdict, Reason, ReasonKind, StaleAnswer, Verdict as GateVerdict,
 };
 
-use super::words::{self, counted, nanoseconds};
-use super::{NamespacePlan, heading};
+use super::NamespacePlan;
+use super::words::{self, nanoseconds};
 use crate::answers::namespace::fields::column;
-use crate::document::{Block, Cell, Column, FindingLine, Section, Table};
+use crate::document::{Block, Cell, Column, FindingLine, Heading, Section, Table};
+use crate::value::format;
 
 /// Clients in text and on the page.
 const IN_TEXT: usize = 40;
@@ -46,7 +47,7 @@ pub(super) fn section(verdict: &GateVerdict, plan: &NamespacePlan) -> Section {
     blocks.push(clients("What the clients hold that are not ready", &verdict.held));
     blocks.push(stale(&verdict.stale_answers));
     let ready = clients("Clients that are ready", &verdict.ready_clients);
-    blocks.push(Block::fold(counted(verdict.ready, "client that is ready"), vec![ready]));
+    blocks.push(Block::fold(format::counted(verdict.ready, "client that is ready"), vec![ready]));
     Section {
         id: "gate",
         title: "The gate",
@@ -77,17 +78,8 @@ fn held(rows: &[ClientVerdict], plan: &NamespacePlan) -> Vec<Block> {
             sentence: format!("{}. {until}", reasons.join("; ")),
         }
     };
-    let mut judged: Vec<_> = rows.iter().map(judgement).collect();
-    let others = judged.split_off(judged.len().min(HELD_SHOWN));
-    let mut blocks = Vec::new();
-    if !judged.is_empty() {
-        blocks.push(Block::Findings(judged));
-    }
-    if !others.is_empty() {
-        let title = counted(others.len() as u64, "more client");
-        blocks.push(Block::fold(title, vec![Block::Findings(others)]));
-    }
-    blocks
+    let judged = rows.iter().map(judgement).collect();
+    Block::findings(judged, HELD_SHOWN, |others| format::counted(others, "more client"))
 }
 
 fn clients(caption: &str, rows: &[ClientVerdict]) -> Block {
@@ -115,7 +107,7 @@ fn stale(rows: &[StaleAnswer]) -> Block {
             Cell::Text(row.answered_by.clone())
         }),
         column("stale_answer", "at_s", 0, |row: &StaleAnswer| Cell::Time(nanoseconds(row.at_s))),
-        Column::new(heading("Servers in the answer", false, 0), |row: &StaleAnswer| {
+        Column::new(Heading::new("Servers in the answer", false, 0), |row: &StaleAnswer| {
             Cell::Text(row.servers.join(", "))
         }),
     ];

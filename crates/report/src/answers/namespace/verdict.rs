@@ -3,7 +3,7 @@
 use smbscope_plan::namespace::gate::Verdict as GateVerdict;
 use smbscope_plan::namespace::stages::{Impact, MovePlan, StageId};
 
-use super::words::{counted, nanoseconds, seconds};
+use super::words::{nanoseconds, seconds};
 use super::{FindingSeverity, NamespacePlan, mode};
 use crate::document::{Tile, Tone, Verdict};
 use crate::value::format;
@@ -20,14 +20,14 @@ pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
         (None, Some(namespace)) => {
             let high = plan.findings.iter().filter(|one| one.severity == FindingSeverity::High);
             let high = high.count() as u64;
-            let links = counted(namespace.links.len() as u64, "link");
+            let links = format::counted(namespace.links.len() as u64, "link");
             Verdict {
                 tone: if high > 0 { Tone::Bad } else { Tone::Good },
                 sentence: match high {
                     0 => format!("The namespace has {links}, and nothing serious is wrong"),
                     _ => format!(
                         "The namespace has {links}, and {}",
-                        counted(high, "serious finding")
+                        format::counted(high, "serious finding")
                     ),
                 },
                 reasons: Vec::new(),
@@ -68,7 +68,7 @@ fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
             true => format!(
                 "Go for stage {stage}: {} of {} are ready",
                 gate.ready,
-                counted(gate.judged, "client")
+                format::counted(gate.judged, "client")
             ),
             false => format!(
                 "No-go for stage {stage}: {}",
@@ -110,7 +110,7 @@ fn of_move(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
     }
     reasons.push(format!(
         "{} join, {} leave, {} stay.",
-        counted(moved.new_servers.len() as u64, "server"),
+        format::counted(moved.new_servers.len() as u64, "server"),
         moved.old_servers.len(),
         moved.kept_servers.len()
     ));

@@ -73,12 +73,6 @@ pub(super) fn reason(reason: &Reason) -> String {
     format!("{what}: {} ({}{more})", reason.servers.join(", "), reason.entry)
 }
 
-/// `1 client`, `3 clients`.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {what}{s}", crate::value::format::count(count))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

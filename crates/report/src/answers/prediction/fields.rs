@@ -1,9 +1,9 @@
 //! The fields of the report's part on what a change would bring, object by object, as
 //! [`summary`](crate::answers::recording::fields) has the others. It is data.
 
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::Rows;
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::Rows;
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[

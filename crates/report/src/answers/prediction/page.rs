@@ -11,7 +11,6 @@ use crate::answers::prediction::{Forecast, ForecastRow};
 use crate::document::{
     Block, Cell, Column, Document, Fact, Facts, Heading, Section, Table, Tile, Tone, Verdict,
 };
-use crate::value::clock::Clock;
 use crate::value::format;
 
 /// The page of a prediction from recordings.
@@ -28,12 +27,10 @@ pub(crate) fn recorded(recorded: &RecordedForecast, inputs: &[String], version: 
         },
         verdict: verdict(&all),
         tiles: tiles(&all),
-        notices: Vec::new(),
         sections,
-        clock: Clock::default(),
         inputs: inputs.to_vec(),
         version: version.to_owned(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
@@ -58,10 +55,6 @@ fn longer(before_ns: i64, after_ns: i64) -> (Tone, String) {
         ..0.995 => (Tone::Good, format!("{} shorter", format::share(1.0 - times))),
         _ => (Tone::Watch, "as long as today".to_owned()),
     }
-}
-
-fn duration(ns: Option<i64>) -> String {
-    ns.map_or_else(|| "–".to_owned(), format::duration)
 }
 
 fn verdict(all: &Forecast) -> Verdict {
@@ -90,12 +83,7 @@ fn verdict(all: &Forecast) -> Verdict {
         format::duration(all.waiting_before_ns)
     )];
     reasons.push(format!("With: {}.", names.join("; ").trim_end_matches('.')));
-    Verdict { tone, sentence: format!("{} would be {longer}", upper(what)), reasons }
-}
-
-fn upper(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+    Verdict { tone, sentence: format!("{} would be {longer}", format::capitalized(what)), reasons }
 }
 
 fn tiles(all: &Forecast) -> Vec<Tile> {
@@ -107,12 +95,12 @@ fn tiles(all: &Forecast) -> Vec<Tile> {
     vec![
         Tile::new(
             format!("Mean of {what} today"),
-            duration(row.before_ns),
+            format::known_duration(row.before_ns),
             error(row.before_error_ns),
         ),
         Tile::new(
             format!("Mean of {what}, predicted"),
-            duration(row.after_ns),
+            format::known_duration(row.after_ns),
             error(row.after_error_ns),
         ),
         Tile::new(
@@ -122,13 +110,13 @@ fn tiles(all: &Forecast) -> Vec<Tile> {
         ),
         Tile::new(
             "Mean of operations, predicted",
-            duration(all.operations.after_ns),
-            format!("today {}", duration(all.operations.before_ns)),
+            format::known_duration(all.operations.after_ns),
+            format!("today {}", format::known_duration(all.operations.before_ns)),
         ),
         Tile::new(
             "Round trip, predicted",
-            duration(all.rtt_after_ns),
-            format!("today {}", duration(all.rtt_before_ns)),
+            format::known_duration(all.rtt_after_ns),
+            format!("today {}", format::known_duration(all.rtt_before_ns)),
         ),
         Tile::new("Operations replayed", format::count(all.timed), ""),
     ]
@@ -212,23 +200,15 @@ pub(crate) fn profile(profile: &ProfileForecast, version: &str) -> Document {
         span: "from the means of a profile".to_owned(),
         verdict: Verdict { tone, sentence, reasons },
         tiles,
-        notices: Vec::new(),
         sections: vec![section],
-        clock: Clock::default(),
         inputs: Vec::new(),
         version: version.to_owned(),
-        schema: smbscope_tables::SCHEMA_VERSION,
+        ..Document::default()
     }
 }
 
 fn table(rows: &[ProfileRow]) -> Table {
-    let heading = |title: &str, numeric| Heading {
-        title: title.to_owned(),
-        group: None,
-        help: "",
-        numeric,
-        rank: 0,
-    };
+    let heading = |title: &str, numeric| Heading::new(title, numeric, 0);
     let number = |value: f64, decimals| Cell::Measure(value, format::fixed(value, decimals));
     let mut columns = vec![
         Column::new(heading("Scenario", false), |row: &ProfileRow| {

@@ -5,8 +5,10 @@ use std::fmt::{self, Write};
 
 use crate::answers::prediction::{ForecastRow, title};
 use crate::document::{Drawing, TextOptions};
-use crate::render::html::{escape, open};
-use crate::render::text::wrapped;
+use crate::render::{
+    html::{escape, open},
+    text::wrapped,
+};
 use crate::value::format;
 
 /// Several steps below this share of the largest one are joined.

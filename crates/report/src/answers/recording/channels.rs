@@ -67,7 +67,7 @@ fn cause(found: &ChannelFinding, is_open: bool) -> FindingCard {
         title: found.trouble.title(),
         share: None,
         cost: found.recording.clone(),
-        what: sentence(&found.what),
+        what: format::capitalized(&found.what),
         rows: vec![
             ("Do", remedies.collect()),
             ("Figures", found.figures.iter().map(figure).collect()),
@@ -77,12 +77,6 @@ fn cause(found: &ChannelFinding, is_open: bool) -> FindingCard {
         text: None,
         is_open,
     }
-}
-
-/// With a capital letter.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn rate(bytes_per_second: Option<f64>) -> Cell {

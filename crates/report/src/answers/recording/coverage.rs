@@ -317,7 +317,7 @@ fn lost(row: &Coverage) -> Block {
             continue;
         }
         let cell = match field("coverage", name).format {
-            crate::value::fields::Format::Bytes => Cell::Bytes(value),
+            crate::value::Format::Bytes => Cell::Bytes(value),
             _ => Cell::Count(value),
         };
         let fact = fact("coverage", name, cell);

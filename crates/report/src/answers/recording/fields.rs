@@ -10,9 +10,9 @@ use smbscope_tables::tables::{Connection, Coverage, NetRoundTrip, NetTest};
 
 use crate::answers::{load, prediction};
 use crate::document::by_field;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, table, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, table, values_of};
 
 /// The objects of a report.
 pub static FIELDS: Fields = Fields::new("report", objects, closed);

@@ -5,8 +5,7 @@ use smbscope_analysis::summary::{BusySplit, Command, Load, Report, Slow, Status,
 use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::answers::recording::portions;
 use crate::document::{Block, Cell, Facts, Histograms, Section, Stacked, Table};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 pub(crate) fn overview(report: &Report) -> Section {
     let totals = &report.totals;

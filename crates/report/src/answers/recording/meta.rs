@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use smbscope_analysis::explain::Diagnosis;
 
 use crate::answers::prediction::Forecast;
-use crate::value::clock::Clock;
-use crate::value::format::count;
+use crate::value::{Clock, format::count};
 
 /// What a report has in addition to the summary.
 #[derive(Clone, Debug, Default)]

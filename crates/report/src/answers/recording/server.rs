@@ -11,8 +11,7 @@ use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{
     Block, Cell, Column, Facts, Join, Lines, Piece, Section, Stacked, Table, Timeline, TimelineRow,
 };
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 /// Commands with a bar.
 const BARS: usize = 16;

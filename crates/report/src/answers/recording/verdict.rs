@@ -39,10 +39,6 @@ pub(crate) fn verdict(report: &Report, meta: &Meta) -> Verdict {
     }
 }
 
-fn duration(ns: Option<i64>) -> String {
-    ns.map_or_else(|| "–".to_owned(), format::duration)
-}
-
 /// What the path carries, without SMB.
 fn of_net(net: &Net) -> Verdict {
     let mut sentences = net.tests.iter().map(|test| {
@@ -71,7 +67,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         return Verdict {
             tone: Tone::Unknown,
             sentence: format!("{} ({times})", logged.title),
-            reasons: vec![format!("{}: {}.", upper(logged.side), logged.remedy)],
+            reasons: vec![format!("{}: {}.", format::capitalized(logged.side), logged.remedy)],
         };
     }
     if let (0, Some(net)) = (tally.operations, &report.net) {
@@ -89,7 +85,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         None => "no operation has a time".to_owned(),
     };
     let Some(diagnosis) = diagnosis else {
-        let sentence = upper(&speed);
+        let sentence = format::capitalized(&speed);
         return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
     };
     // Rather the largest that is not chance.
@@ -104,7 +100,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             let mut reasons: Vec<_> = Some(more)
                 .filter(|more| !more.is_empty())
                 .into_iter()
-                .map(|more| format!("{}.", upper(more)))
+                .map(|more| format!("{}.", format::capitalized(more)))
                 .collect();
             reasons.push(format!(
                 "Without it, clients would save {} of {}; {speed}.",
@@ -274,8 +270,8 @@ fn of_load(
         let (median, p95) = response(load, row);
         format!(
             "95 of 100 scenarios end within {}, half of them within {}",
-            duration(p95),
-            duration(median)
+            format::known_duration(p95),
+            format::known_duration(median)
         )
     };
     // One user who moves data has no share of scenarios that end in time.
@@ -382,11 +378,6 @@ fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
 fn lower(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
-}
-
-fn upper(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

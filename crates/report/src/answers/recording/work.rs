@@ -6,8 +6,7 @@ use crate::answers::load;
 use crate::answers::load::counters;
 use crate::answers::recording::fields::{column, distribution, fact, field};
 use crate::document::{Block, Cell, Facts, Join, Lines, Section, Stacked, Table};
-use crate::value::fields::Format;
-use crate::value::format;
+use crate::value::{Format, format};
 
 /// Charts of counters that are not folded.
 const COUNTERS: usize = 4;

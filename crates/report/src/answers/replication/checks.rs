@@ -4,8 +4,8 @@ use smbscope_plan::replication::TEST_SR_TOPOLOGY;
 use smbscope_plan::replication::checks::{Check, Outcome};
 use smbscope_plan::replication::html::HtmlRow;
 
-use super::{ReplicationPlan, heading, name};
-use crate::document::{Block, Cell, Column, Section, Table};
+use super::{ReplicationPlan, name};
+use crate::document::{Block, Cell, Column, Heading, Section, Table};
 use crate::value::format;
 
 /// The checks of the plan, and the tables of a report of Test-SRTopology.
@@ -51,7 +51,7 @@ pub(super) fn checks(plan: &ReplicationPlan) -> Section {
         for table in &report.tables {
             let width = table.rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
             let columns = (0..width).map(|place| {
-                Column::new(heading("", None, false, 0), move |row: &HtmlRow| {
+                Column::new(Heading::new("", false, 0), move |row: &HtmlRow| {
                     row.cells.get(place).map_or(Cell::Empty, |cell| Cell::Text(cell.clone()))
                 })
             });

@@ -1,9 +1,9 @@
 //! The fields of the plan of a second server. It is data.
 
 use crate::document::by_field;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all};
 
 /// The objects of the plan of a second server.
 pub static FIELDS: Fields = Fields::new("replication", objects, closed);

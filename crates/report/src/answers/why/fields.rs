@@ -3,9 +3,9 @@
 use smbscope_analysis::explain::why::{Blocking, Reason, StepKind};
 
 use crate::answers::diagnosis;
-use crate::value::fields::Format::*;
-use crate::value::fields::Presence::*;
-use crate::value::fields::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::Format::*;
+use crate::value::Presence::*;
+use crate::value::{Closed, Fields, Object, Rows, all, values_of};
 
 /// The objects of the explanation of one operation.
 pub static FIELDS: Fields = Fields::new("why", objects, closed);

@@ -6,8 +6,7 @@ use smbscope_analysis::explain::why::{
 };
 use smbscope_tables::slice::Kind;
 
-use crate::value::format;
-use crate::value::format::{bytes, count, duration, number};
+use crate::value::format::{self, bytes, count, duration, number};
 
 /// Below this, an operation is not called slow even if others are much faster, ns.
 const SLOW_LEAST_NS: i64 = 1_000_000;

@@ -7,11 +7,7 @@ use serde_json::{Value, json};
 use super::charts::{legend, open};
 use super::plot::{Frame, HEIGHT, WIDTH, rounded, top};
 use crate::document::{Areas, Join, joined};
-use crate::value::clock::Clock;
-use crate::value::fields::Format;
-use crate::value::fields::show;
-use crate::value::format;
-use crate::value::ticks;
+use crate::value::{Clock, Format, format, show, ticks};
 
 /// Steps of an area; more cannot be distinguished.
 const BINS: usize = 300;

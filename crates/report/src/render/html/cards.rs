@@ -6,8 +6,7 @@ use smbscope_plan::cores::findings::Severity;
 
 use super::{escape, write_chart};
 use crate::document::{ChecklistItem, FindingCard, FindingLine};
-use crate::value::clock::Clock;
-use crate::value::format;
+use crate::value::{Clock, format};
 
 /// A finding with its evidence and remedies.
 pub(super) fn card(out: &mut String, card: &FindingCard, clock: &Clock) {

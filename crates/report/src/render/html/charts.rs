@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use super::escape;
 use crate::document::{Changes, Piece, Portions, Stacked, Timeline};
-use crate::value::fields::show;
-use crate::value::format;
+use crate::value::{format, show};
 
 pub(crate) fn open(out: &mut String, caption: &str, unit: &str, help: &str) {
     let unit = match unit {

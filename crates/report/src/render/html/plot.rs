@@ -9,11 +9,7 @@ use serde_json::{Value, json};
 use super::charts::{legend, open};
 use super::escape;
 use crate::document::{Curve, Lines, Point, joined};
-use crate::value::clock::Clock;
-use crate::value::fields::Format;
-use crate::value::fields::show;
-use crate::value::format;
-use crate::value::ticks;
+use crate::value::{Clock, Format, format, show, ticks};
 
 /// Coordinates of a drawing.
 pub(super) const WIDTH: f64 = 1000.0;

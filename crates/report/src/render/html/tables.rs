@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use super::{escape, histograms};
 use crate::document::{Cell, Document, Facts, Heading, Table};
-use crate::value::clock::Clock;
-use crate::value::format;
+use crate::value::{Clock, format};
 
 /// Characters of a text cell; of longer ones the middle is left out.
 const CELL_MAX: usize = 52;

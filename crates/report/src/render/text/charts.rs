@@ -4,10 +4,11 @@ use std::fmt::{self, Write};
 
 use super::wrapped;
 use crate::document::{Areas, Curve, Join, Lines, Portions, Stacked, Timeline, joined};
-use crate::value::fields::Format;
-use crate::value::fields::show;
-use crate::value::format;
-use crate::value::format::{harmless, shortened, sparkline};
+use crate::value::{
+    Format,
+    format::{self, harmless, shortened, sparkline},
+    show,
+};
 
 pub fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result {
     writeln!(out, "{}", bars.caption)?;

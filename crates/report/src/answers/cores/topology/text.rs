@@ -6,7 +6,7 @@ use smbscope_plan::cores::layout::CpuId;
 
 use crate::answers::cores::Lines;
 use crate::answers::cores::topology::{Adapter, Core, Thread, TopologyDrawing};
-use crate::answers::cores::words::{counted, cpu};
+use crate::answers::cores::words::cpu;
 use crate::value::format;
 
 /// Cores in one row of the drawing.
@@ -41,7 +41,7 @@ pub(crate) fn machine(text: &mut Lines, board: &TopologyDrawing) {
         let threads = cores.iter().map(|core| core.threads.len()).max().unwrap_or(0);
         let head = format!(
             "node {number} ({sockets}, {}{})",
-            counted(cores.len(), "core"),
+            format::counted(cores.len(), "core"),
             if threads > 1 { format!(", {threads} threads each") } else { String::new() }
         );
         let width = cores.len().clamp(5, CORES_IN_ROW);
@@ -54,7 +54,10 @@ pub(crate) fn machine(text: &mut Lines, board: &TopologyDrawing) {
         }
     }
     if board.undrawn > 0 {
-        text.line(2, &format!("{} more are not drawn.", counted(board.undrawn, "processor")));
+        text.line(
+            2,
+            &format!("{} more are not drawn.", format::counted(board.undrawn, "processor")),
+        );
     }
     legend(text, board);
 }
@@ -191,7 +194,7 @@ pub(crate) fn queues(queues: &[Queue]) -> String {
     } else if cpus.len() > CPUS_LISTED {
         names.push_str(&format!(" and {} more", format::count((cpus.len() - CPUS_LISTED) as u64)));
     }
-    let queues = counted(queues.len(), "queue");
+    let queues = format::counted(queues.len(), "queue");
     match (cpus.is_empty(), unknown) {
         (true, 0) => "not known".to_owned(),
         (true, _) => format!("{queues}, on processors that are not known"),

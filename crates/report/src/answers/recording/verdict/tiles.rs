@@ -3,7 +3,7 @@
 use smbscope_analysis::channels::{ChannelTimeline, CpuCost, SessionTimeline};
 use smbscope_analysis::summary::{Load, Report, StepRow};
 
-use super::{answer_step, bound, duration, is_migration, response};
+use super::{answer_step, bound, is_migration, response};
 use crate::document::Tile;
 use crate::value::format;
 
@@ -31,7 +31,7 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
         false => String::new(),
     };
     let n = format!("n {}", format::count(tally.elapsed.n));
-    let most = format!("at most {}", duration(tally.elapsed.max_ns));
+    let most = format!("at most {}", format::known_duration(tally.elapsed.max_ns));
     let bytes = tally.read_bytes.saturating_add(tally.written_bytes);
     let both = format!(
         "{} read, {} written",
@@ -44,11 +44,11 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
     };
     vec![
         Tile::new("Operations", format::count(tally.operations), rate),
-        Tile::new("Median of operations", duration(tally.elapsed.p50_ns), n),
-        Tile::new("p95 of operations", duration(tally.elapsed.p95_ns), most),
+        Tile::new("Median of operations", format::known_duration(tally.elapsed.p50_ns), n),
+        Tile::new("p95 of operations", format::known_duration(tally.elapsed.p95_ns), most),
         Tile::new(
             "p95 at the server",
-            duration(tally.server.p95_ns),
+            format::known_duration(tally.server.p95_ns),
             match tally.server.n {
                 0 => "not known".to_owned(),
                 n => format!("n {}", format::count(n)),
@@ -85,7 +85,7 @@ fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> V
         Tile::new(
             "Moved",
             format::bytes(bytes),
-            format!("in {}", duration(Some(step.duration_ns))),
+            format!("in {}", format::known_duration(Some(step.duration_ns))),
         ),
         Tile::new(
             "Plateau",
@@ -95,8 +95,11 @@ fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> V
         Tile::new("Channels", format::count(bound(session)), notes.join(", ")),
         Tile::new(
             "First byte",
-            duration(session.first_byte_after_ns),
-            format!("90 % of the plateau after {}", duration(session.plateau_after_ns)),
+            format::known_duration(session.first_byte_after_ns),
+            format!(
+                "90 % of the plateau after {}",
+                format::known_duration(session.plateau_after_ns)
+            ),
         ),
     ];
     // A machine's own row has no process.
@@ -142,10 +145,10 @@ fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
         ),
     };
     let (median, p95) = response(load, step);
-    let median = format!("median {}, {at}", duration(median));
+    let median = format!("median {}, {at}", format::known_duration(median));
     let mut tiles = vec![
         users,
-        Tile::new("p95 of scenarios", duration(p95), median),
+        Tile::new("p95 of scenarios", format::known_duration(p95), median),
         Tile::new(
             "Scenarios per second",
             format::number(step.throughput),
@@ -163,8 +166,8 @@ fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
         tiles.push(Tile::new("Server's processors", format::share(cpu), disk.unwrap_or_default()));
     }
     if tiles.len() < 5 {
-        let late = format!("at most {}", duration(step.late.max_ns));
-        tiles.push(Tile::new("p95 of lateness", duration(step.late.p95_ns), late));
+        let late = format!("at most {}", format::known_duration(step.late.max_ns));
+        tiles.push(Tile::new("p95 of lateness", format::known_duration(step.late.p95_ns), late));
     }
     tiles.push(Tile::new(
         "Failed scenarios",
