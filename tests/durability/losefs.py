@@ -5,7 +5,8 @@
 
 A line on standard input pulls the plug: everything that is not on the disk of the model is undone. Then LOG has what was
 undone, one line each: `lost ROUND LANE FILE BLOCK SEQUENCE SECTORS`, a Write (of crates/load/src/durability/block.rs: they
-describe themselves) with the number of its sectors, and `rename LANE VERSION`; and standard output gets a line.
+describe themselves) with the number of its sectors, `rename LANE VERSION`, and `named LANE VERSION`, the version that has
+the name afterwards; and standard output gets a line.
 
 What is on the disk: data that was synced (fsync, fdatasync, or a file opened with O_SYNC), or that is older than `back`
 seconds, as a kernel writes back (without `back` never). Creating, renaming and removing a name is on the disk with the
@@ -60,6 +61,7 @@ class Losing(fuse.Operations):
         self.lies = []  # when the disk writes what it acknowledged: the file, and up to when
         self.descriptors = {}  # by inode: undoing needs one, and the inode's number is not used again meanwhile
         self.sync_opened = set()
+        self.named = {}  # by path: the version that was renamed to it
         threading.Thread(target=self.obey, daemon=True).start()
 
     def obey(self):
@@ -137,6 +139,9 @@ class Losing(fuse.Operations):
                     print("lost", *write, sectors, file=file)
                 for rename in renames:
                     print("rename", *rename, file=file)
+                for version in filter(None, self.named.values()):
+                    print("named", *version, file=file)
+            self.named = {}
             for descriptor in self.descriptors.values():
                 os.close(descriptor)
             self.descriptors = {}
@@ -226,17 +231,19 @@ class Losing(fuse.Operations):
                     before = os.path.join(self.folder, f".replaced-{time.monotonic_ns()}")
                     os.link(target, before)
             os.rename(source, target)
+            name = os.path.basename(old).removesuffix(".dat")
+            lane, _, version = name.lstrip("w").partition("-")
+            version = (int(lane), int(version)) if lane.isdigit() and version.isdigit() else None
+            named, self.named[target] = self.named.get(target), version
 
             def undo():
                 os.rename(target, source)
                 if before:
                     os.rename(before, target)
+                self.named[target] = named
 
             if self.mode != "rename":
-                name = os.path.basename(old).removesuffix(".dat")
-                lane, _, version = name.lstrip("w").partition("-")
-                version = (int(lane), int(version)) if lane.isdigit() and version.isdigit() else (-1, -1)
-                self.waiting.append(Undo(inode, undo, rename=version, replaced=before))
+                self.waiting.append(Undo(inode, undo, rename=version or (-1, -1), replaced=before))
 
     def unlink(self, path):
         # At once: nothing of the test depends on it.

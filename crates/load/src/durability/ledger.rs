@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::journal::{Kind, Record};
-use super::plan::Plan;
+use super::plan::{Lane, Plan, Way};
 
 /// An acknowledged Write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,21 @@ impl Ledger {
     }
 }
 
+impl LaneLedger {
+    /// The newest version that may have the name: the last one whose rename was acknowledged, or the one after it if its
+    /// rename may have been in flight. A writer sends it when all blocks, and their Flushes, have been acknowledged.
+    pub fn newest_rename(&self, lane: &Lane) -> u32 {
+        let renamed = self.renames.keys().next_back().copied().unwrap_or(0);
+        let next = renamed.saturating_add(1);
+        let is_sent = self.files.get(&next).is_some_and(|file| {
+            let must_flush = matches!(lane.way, Way::FlushEach | Way::FlushClose);
+            let is_ready = |write: &Write| !must_flush || write.promised_ns.is_some();
+            file.writes.len() as u64 >= u64::from(lane.blocks) && file.writes.iter().all(is_ready)
+        });
+        if is_sent { next } else { renamed }
+    }
+}
+
 impl FileLedger {
     /// A Flush was acknowledged: it covers what was acknowledged before it was sent.
     fn flush(&mut self, flush: &Record) {
@@ -161,7 +176,7 @@ impl FileLedger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::durability::plan::{Lane, Pattern, Way};
+    use crate::durability::plan::Pattern;
 
     fn plan(way: Way) -> Plan {
         let pattern = Pattern::Append;
@@ -210,6 +225,29 @@ mod tests {
         for way in Way::ALL {
             let expected = way.promises_at_write().then_some(20);
             assert_eq!(promised(way, &[write]), [expected], "{way:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_may_have_the_name_when_its_rename_may_have_been_sent() {
+        let newest = |way: Way, blocks: u64, is_flushed: bool| {
+            let mut plan = plan(way);
+            plan.lanes[0].pattern = Pattern::Rename;
+            let mut ledger = Ledger::new(&plan, 0);
+            ledger.add(&plan, &Record { file: 4, ..record(Kind::Rename, 0, 1, 2) });
+            for sequence in 1..=blocks {
+                ledger.add(&plan, &Record { file: 5, ..record(Kind::Write, sequence, 3, 4) });
+            }
+            if is_flushed {
+                ledger.add(&plan, &Record { file: 5, ..record(Kind::Flush, 0, 5, 6) });
+            }
+            ledger.lanes[0].newest_rename(&plan.lanes[0])
+        };
+        for way in Way::ALL {
+            assert_eq!(newest(way, 7, true), 4, "{way:?}: a block is not acknowledged");
+            assert_eq!(newest(way, 8, true), 5, "{way:?}");
+            let must_flush = matches!(way, Way::FlushEach | Way::FlushClose);
+            assert_eq!(newest(way, 8, false), if must_flush { 4 } else { 5 }, "{way:?}");
         }
     }
 

@@ -117,15 +117,18 @@ impl Check<'_> {
         lane: &Lane,
         of: &LaneLedger,
     ) -> Result<bool, ClientError> {
-        let Some(newest) = of.files.keys().next_back().copied() else { return Ok(false) };
+        if of.files.is_empty() {
+            return Ok(false);
+        }
         let target = self.open(&self.plan.renamed(self.round, number)).await?;
         let mut any = target.is_some();
         let version = match &target {
             None => 0,
             Some(open) => match self.version(number, lane, open).await? {
                 Some(version) => version,
-                // It has the name but no data: it is the newest version that does not have its own name.
-                None => self.version_by_name(number, newest).await?,
+                // It has the name but no data: it is the newest version that may have been renamed and does not have its own
+                // name. That may have been lost instead, with its data; the version before it then counts as replaced.
+                None => self.version_by_name(number, of.newest_rename(lane)).await?,
             },
         };
         // The first version whose data is checked, and the newest rename that is not undone.
@@ -172,10 +175,10 @@ impl Check<'_> {
     ) -> Result<(u32, u32), ClientError> {
         let Some(renamed) = of.renames.keys().next_back().copied() else { return Ok((0, 0)) };
         let kept = renamed.saturating_sub(1);
-        let next = of.files.iter().next_back().filter(|(version, ledger)| {
-            **version > renamed && ledger.writes.len() as u64 >= u64::from(lane.blocks)
-        });
-        let Some((&next, _)) = next else { return Ok((renamed, kept)) };
+        let next = of.newest_rename(lane);
+        if next == renamed {
+            return Ok((renamed, kept));
+        }
         for version in [renamed, next] {
             let path = self.plan.file(self.round, number, version);
             if let Some(open) = self.open(&path).await? {
