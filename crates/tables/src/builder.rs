@@ -9,10 +9,10 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+pub use crate::operation::values::BLOCK;
+use crate::operation::values::{Build, GROUP, Zeros, nulls, transpose};
 use crate::operation::{Column, Operation, schema};
 use crate::pool::Pool;
-pub use crate::values::BLOCK;
-use crate::values::{Build, GROUP, Zeros, nulls, transpose};
 
 /// The texts that rows of one batch refer to by number.
 #[derive(Clone, Default)]
@@ -184,7 +184,7 @@ impl OperationBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code;
+    use crate::operation::code;
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::{Int32Type, UInt64Type};
 

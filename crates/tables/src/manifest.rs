@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::SCHEMA_VERSION;
 use crate::anonymize::Tokenizer;
 use crate::column::Sensitivity;
 use crate::description::RunDescription;
 use crate::tables::Coverage;
+use crate::version::SCHEMA_VERSION;
 
 /// The manifest's file name in the run folder.
 pub const FILE_NAME: &str = "manifest.json";

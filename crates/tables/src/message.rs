@@ -19,8 +19,8 @@ use smbscope_wire::smb2::session::SessionSetupRequest;
 use smbscope_wire::smb2::write::{WriteFlags, WriteRequest};
 use smbscope_wire::smb2::{Command, FileId};
 
-use crate::code::{self, Detail};
 use crate::operation::Operation;
+use crate::operation::code::{self, Detail};
 
 /// Fills the row from a request as far as its bytes are present; they begin with the SMB2 header.
 /// Returns the snapshot that a Create opens (100 ns since 1601), which belongs to its path.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::code;
+use crate::operation::code;
 use crate::operation::{Column, Operation};
 use crate::tables::Handle;
 

@@ -3,15 +3,19 @@
 //! [`Operation`] is the row before it becomes Arrow: plain integers and a bit per column that says
 //! whether the value is known, so that a row takes a few hundred bytes and no allocation. Text is
 //! a number in the batch's [`Pool`](crate::pool::Pool)s or a code that
-//! [`code`](crate::code) names. [`OperationBuilder`](crate::builder::OperationBuilder) turns rows
+//! [`code`] names. [`OperationBuilder`](crate::builder::OperationBuilder) turns rows
 //! into Arrow. The columns are listed once, below; names follow MS-SMB2, Wireshark and Zeek.
+
+pub mod code;
+pub(crate) mod values;
 
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
+use values::{Bits, Codes, GROUP, Uniform, Values};
+
 use crate::column::{ColumnSpec, Sensitivity, Unit, text_type};
-use crate::values::{Bits, Codes, GROUP, Uniform, Values};
 
 macro_rules! storage {
     (name) => {

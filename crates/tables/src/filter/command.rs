@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::code::command_names;
 use crate::command_class::CommandClass;
+use crate::operation::code::command_names;
 
 /// A command or a class of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{Endpoint, Filter, traces};
 use crate::named_columns::{Numbers, Text};
+use crate::registry::{Part, Table};
 use crate::tables::{Channel, Connection, Handle, Interface, Scenario, Session, Tree};
-use crate::{Part, Table};
 
 /// Most rows of other tables that are held; more are judged by what is known by then.
 const HELD_MAX: usize = 1 << 18;

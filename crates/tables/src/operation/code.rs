@@ -11,7 +11,7 @@ use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType, info_class_name};
 use smbscope_wire::smb2::tree::ShareType;
 use smbscope_wire::{smb1, smb2, status};
 
-use crate::operation::Column;
+use super::Column;
 
 /// The command of either protocol, as kept in the `command` column.
 #[inline]

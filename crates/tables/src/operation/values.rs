@@ -18,8 +18,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
-use crate::code;
-use crate::operation::{Column, Operation};
+use super::{Column, Operation, code};
 use crate::pool::Pool;
 
 /// Rows of a group: the bits of a column for a group are one word.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::builder::OperationBuilder;
-use crate::code;
 use crate::operation::Operation;
+use crate::operation::code;
 use crate::tables::Counter;
 
 const ALL: [Table; Table::ALL.len()] = Table::ALL;
