@@ -24,6 +24,7 @@
 # make verify-cpu   a recording of processors against the kernel's counters and bpftrace (needs root; a minute)
 # make verify-writes      ways of writing to a private Samba against tshark (needs root; a minute)
 # make verify-rss   hash and processor of each connection against a virtio adapter with RSS, in QEMU (needs root; a minute)
+# make flaky   tests with processes, time, FUSE or the network FLAKY_ROUNDS times (50) with busy CPUs (needs root; hours)
 # make test-kernel  the probe on Debian 12's own kernel, in QEMU (needs root; a few minutes)
 # make test-servers ksmbd, the kernel's SMB client, and Samba that loses its power, in QEMU (ten minutes; a part is in `make test`)
 
@@ -36,10 +37,11 @@ DEMO := $(CURDIR)/smbscope-demo.html
 DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
 FUZZ_SECONDS ?= 3
+FLAKY_ROUNDS ?= 50
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist check test test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo dist check test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -75,6 +77,10 @@ check:
 test:
 	scripts/setup.sh test
 	scripts/test.sh $(FUZZ_SECONDS)
+
+flaky:
+	scripts/setup.sh test
+	scripts/flaky.py --rounds $(FLAKY_ROUNDS) -- $$(scripts/features.sh)
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $$(scripts/features.sh)
