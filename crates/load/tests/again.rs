@@ -9,18 +9,13 @@ mod engine;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Asked, Shown};
-use smbscope_client::Session;
-use smbscope_load::fileset::Scale;
-use smbscope_load::prepare;
-use smbscope_load::run::Pace;
-use smbscope_load::run::users::{Shard, home};
-use smbscope_load::workload::{Planner, Workload};
+use smbscope_load::workload::Planner;
 use smbscope_tables::run::DONE;
-use smbscope_testing::samba::{LOGON, Samba, samba};
+use smbscope_testing::run::{prepare_user, runtime};
+use smbscope_testing::samba::{Samba, samba};
 
 const USERS: u64 = 3;
 /// Each user deletes two files per second, and creates two.
@@ -63,46 +58,20 @@ steps = [
 "#;
 
 fn planner() -> Planner {
-    let workload = Workload::parse("again.toml", "again", WORKLOAD).unwrap();
-    Planner::new(Arc::new(workload), 5, Scale::FULL)
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    smbscope_testing::run::planner(WORKLOAD, 5)
 }
 
 /// Creates the files of all users except for the last.
 fn prepare_most(lab: &Samba) {
-    runtime().block_on(async {
-        for user in 1..USERS {
-            let host = Arc::new(lab.host().await);
-            let connected = Session::connect(LOGON, host, &lab.users().of(user), 0, None).await;
-            let mut session = connected.map_err(|failed| failed.error).unwrap();
-            let planner = planner();
-            let files = planner.files();
-            prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await.unwrap();
-            session.close().await;
-        }
-    });
+    (1..USERS).for_each(|user| prepare_user(lab, &planner(), user).unwrap());
 }
 
 /// A new engine, as in another process.
 fn run(lab: &Samba, users: u64, seconds: u64) -> Shown {
     runtime().block_on(async {
-        let settings = Asked {
-            host: lab.host().await,
-            planner: planner(),
-            credentials: lab.users(),
-            users,
-            shard: Shard::ALL,
-            ramp: Duration::from_millis(200),
-            warm_up: Duration::from_secs(1),
-            window: Duration::from_secs(seconds),
-            closed: false,
-            grace: Pace::GRACE,
-            timeout: Duration::from_secs(10),
-        };
-        engine::run(settings, |_| ()).await
+        let window = Duration::from_secs(seconds);
+        let asked = Asked::new(lab.host().await, planner(), lab.users(), users, window);
+        engine::run(asked, |_| ()).await
     })
 }
 

@@ -7,30 +7,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_client::clock::Clock;
-use smbscope_client::{Ask, Config, Credential, Host, Session, Target};
+use smbscope_client::{Ask, Config, Session};
 use smbscope_load::execute::Performer;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Planner, UserPlans, Workload, counts};
-use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
+use smbscope_testing::run::runtime;
+use smbscope_testing::samba::{samba, samba_4_22};
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
 use smbscope_wire::smb2::encode::{self, OpenWish};
 use smbscope_wire::status::Status;
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-async fn connect(lab: &Samba, user: &str) -> Session {
-    let target = Target::parse(&lab.target).unwrap();
-    let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
-    let credential = Credential::new(user, &lab.password);
-    let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-    connected.map_err(|failed| failed.error).unwrap()
-}
 
 /// Executes every scenario once; returns the operations beyond or below the expectation for the mode.
 async fn round(
@@ -73,7 +61,7 @@ async fn prepared(session: &mut Session) -> (Arc<Workload>, UserPlans) {
 fn collapse_saves_as_much_as_the_published_option() {
     let Some(lab) = samba(|_| {}) else { return };
     runtime().block_on(async {
-        let mut session = connect(&lab, "user00001").await;
+        let mut session = lab.connect(Config::default(), "user00001").await;
         let (workload, mut plans) = prepared(&mut session).await;
         let cache = ClientCache::Collapse;
         let mut performer = Performer::new(cache);
@@ -93,7 +81,7 @@ fn directory_leases_are_held_and_broken() {
     });
     let lab = lab.unwrap();
     runtime().block_on(async {
-        let mut session = connect(&lab, "user00001").await;
+        let mut session = lab.connect(Config::default(), "user00001").await;
         assert!(session.directory_leases(), "{:?}", session.negotiated());
         let (workload, mut plans) = prepared(&mut session).await;
         let cache = ClientCache::DirLease;
@@ -113,7 +101,7 @@ fn directory_leases_are_held_and_broken() {
         let folders = session.leases.directories().map(|held| held.path.clone());
         let folder = folders.max_by_key(|path| path.len()).unwrap();
         let name = format!("{folder}\\somebody else's.txt");
-        let mut other = connect(&lab, "user00002").await;
+        let mut other = lab.connect(Config::default(), "user00002").await;
         let body = encode::Create {
             name: &name,
             desired_access: AccessMask(0x0012_019f),

@@ -4,16 +4,15 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use smbscope_client::clock::Clock;
 use smbscope_client::row::Row;
-use smbscope_client::{Ask, Config, Credential, Encryption, Host, Session, Signing, Target};
+use smbscope_client::{Ask, Config, Credential, Encryption, Session, Signing};
 use smbscope_lab as lab;
 use smbscope_load::prepare;
 use smbscope_tables::code;
-use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
+use smbscope_testing::run::runtime;
+use smbscope_testing::samba::{Samba, connect_to, samba, samba_4_22};
 use smbscope_wire::smb2::access::{AccessMask, FileAttributes, ShareAccess};
 use smbscope_wire::smb2::close::CloseFlags;
 use smbscope_wire::smb2::create::{CreateDisposition, CreateOptions, OplockLevel};
@@ -31,16 +30,10 @@ const D300: Dialect = Dialect::SMB_3_0;
 const D302: Dialect = Dialect::SMB_3_0_2;
 const D311: Dialect = Dialect::SMB_3_1_1;
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-async fn connect(lab: &Samba, config: Config, user: &str) -> Session {
-    let target = Target::parse(&lab.target).unwrap();
-    let host = Host::find(target, config, Clock::start(), true).await.unwrap();
-    let credential = Credential::new(user, &lab.password);
-    let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-    connected.map_err(|failed| failed.error).unwrap()
+/// Why a user cannot log on.
+async fn refused(lab: &Samba, config: Config) -> String {
+    let credential = Credential::new("user00001", &lab.password);
+    lab.try_to_connect(config, &credential).await.err().unwrap().error.to_string()
 }
 
 async fn open(session: &mut Session, name: &str, wish: OpenWish) -> smbscope_client::Open {
@@ -119,7 +112,7 @@ fn every_case(lab: &Samba, encrypted: bool) {
         config.ciphers = cipher.map_or(config.ciphers, |one| vec![one]);
         let case = format!("{dialect:?} {signing:?} {algorithm:?} {encryption:?} {cipher:?}");
         runtime().block_on(async {
-            let mut session = connect(lab, config, "user00001").await;
+            let mut session = lab.connect(config, "user00001").await;
             let negotiated = *session.negotiated();
             assert_eq!(negotiated.dialect, dialect, "{case}");
             if let Some(algorithm) = algorithm {
@@ -178,23 +171,19 @@ fn samba_4_22_too() {
 fn a_wrong_password_and_a_wrong_share_say_so() {
     let Some(lab) = samba(|_| {}) else { return };
     runtime().block_on(async {
-        let mut target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
         let credential = Credential::new("user00001", "wrong");
-        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
-        let failed = failed.err().unwrap();
+        let failed = lab.try_to_connect(Config::default(), &credential).await.err().unwrap();
         assert_eq!(failed.error.to_string(), "SessionSetup: STATUS_LOGON_FAILURE");
         assert!(!failed.left.rows.is_empty() && failed.left.connections.len() == 1);
-        target.share = "nowhere".into();
-        let host = Host::find(target.clone(), Config::default(), Clock::start(), true).await;
         let credential = Credential::new("user00001", &lab.password);
-        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
-        let error = failed.err().unwrap().error.to_string();
-        assert!(error.starts_with(r"\\127.0.0.1\nowhere: there is no such share"), "{error}");
-        target.port = 1;
-        let host = Host::find(target, Config::default(), Clock::start(), true).await;
-        let failed = Session::connect(LOGON, Arc::new(host.unwrap()), &credential, 0, None).await;
-        assert!(failed.err().unwrap().error.to_string().contains("cannot connect"));
+        let server = lab.target.strip_suffix("home").unwrap();
+        for (target, wanted) in [
+            (format!("{server}nowhere"), r"\\127.0.0.1\nowhere: there is no such share"),
+            ("//127.0.0.1:1/home".to_owned(), "cannot connect"),
+        ] {
+            let failed = connect_to(&target, Config::default(), &credential).await.err().unwrap();
+            assert!(failed.error.to_string().contains(wanted), "{}", failed.error);
+        }
     });
 }
 
@@ -207,11 +196,7 @@ fn features_beyond_an_old_dialect_are_refused() {
     runtime().block_on(async {
         for (config, what) in [(encrypted, "encryption needs"), (several, "further channels need")]
         {
-            let target = Target::parse(&lab.target).unwrap();
-            let host = Host::find(target, config, Clock::start(), true).await.unwrap();
-            let credential = Credential::new("user00001", &lab.password);
-            let failed = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-            let error = failed.err().unwrap().error.to_string();
+            let error = refused(&lab, config).await;
             let wanted = format!("{what} dialect 3.0 or later, but 2.1 was negotiated");
             assert!(error.contains(&wanted), "{error}");
         }
@@ -257,10 +242,8 @@ fn a_channel_that_cannot_be_bound_leaves_its_rows() {
     let at = lab.target.replace(server, &passes_on(server.to_owned(), 320).to_string());
     runtime().block_on(async {
         let config = Config { channels: 2, ..Config::default() };
-        let host =
-            Host::find(Target::parse(&at).unwrap(), config, Clock::start(), true).await.unwrap();
         let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
+        let connected = connect_to(&at, config, &credential).await;
         let Err(failed) = connected else { panic!("it was bound") };
         let left = failed.left;
         assert_eq!(left.connections.len(), 2, "{}", failed.error);
@@ -281,12 +264,8 @@ fn encryption_over_several_channels_is_refused() {
     };
     runtime().block_on(async {
         let config = Config { channels: 2, ..Config::default() };
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, config, Clock::start(), false).await.unwrap();
-        let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-        let Err(failed) = connected else { panic!("it was bound") };
-        assert!(failed.error.to_string().contains("--channels 1"), "{}", failed.error);
+        let error = refused(&lab, config).await;
+        assert!(error.contains("--channels 1"), "{error}");
     });
 }
 
@@ -309,7 +288,7 @@ fn several_channels_carry_one_session() {
         runtime().block_on(async {
             let config =
                 Config { dialects: vec![dialect], encryption, channels: 3, ..Config::default() };
-            let mut session = connect(lab, config, "user00001").await;
+            let mut session = lab.connect(config, "user00001").await;
             assert_eq!(session.channels().len(), 3);
             let file_id = open(&mut session, "wide.bin", OpenWish::default()).await.file_id;
             let data = vec![7; 65_536];
@@ -343,8 +322,8 @@ fn leases_are_granted_and_broken() {
     for dialect in [D210, D300, D311] {
         runtime().block_on(async {
             let config = || Config { dialects: vec![dialect], ..Config::default() };
-            let mut one = connect(&lab, config(), "user00001").await;
-            let mut two = connect(&lab, config(), "user00002").await;
+            let mut one = lab.connect(config(), "user00001").await;
+            let mut two = lab.connect(config(), "user00002").await;
             let v2 = dialect >= D300;
             let lease = one.leases.wish(one.client_guid(), "leased", LeaseState(7), v2);
             let wish = OpenWish { lease: Some(lease), ..OpenWish::default() };

@@ -11,16 +11,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kdc::{Kdc, REALM, free_port};
-use smbscope_client::clock::Clock;
 use smbscope_client::kerberos::kdc::{KdcAddress, REPLY_TIMEOUT};
 use smbscope_client::kerberos::keytab::Keytab;
 use smbscope_client::kerberos::krb5_conf::Krb5Conf;
-use smbscope_client::{
-    Ask, Config, Credential, Encryption, Host, Kerberos, Session, Signing, Target,
-};
+use smbscope_client::{Ask, Config, Credential, Encryption, Kerberos, Session, Signing};
 use smbscope_lab as lab;
 use smbscope_load::prepare;
-use smbscope_testing::samba::{LOGON, Samba, samba, samba_4_22};
+use smbscope_testing::run::runtime;
+use smbscope_testing::samba::{Samba, samba, samba_4_22};
 use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode;
 use smbscope_wire::smb2::negotiate_context::CipherId;
@@ -69,10 +67,6 @@ fn with_keytab(kdc: &Kdc) -> Kerberos {
     Kerberos { keytab: Some(Arc::new(keytab)), ..with_password(kdc) }
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
 async fn try_to_connect(
     lab: &Samba,
     kerberos: Kerberos,
@@ -80,10 +74,7 @@ async fn try_to_connect(
     config: Config,
 ) -> Result<Session, String> {
     let config = Config { kerberos: Some(Arc::new(kerberos)), ..config };
-    let target = Target::parse(&lab.target).unwrap();
-    let host = Host::find(target, config, Clock::start(), true).await.unwrap();
-    let connected = Session::connect(LOGON, Arc::new(host), credential, 0, None).await;
-    connected.map_err(|failed| failed.error.to_string())
+    lab.try_to_connect(config, credential).await.map_err(|failed| failed.error.to_string())
 }
 
 async fn connect(lab: &Samba, kerberos: Kerberos, config: Config) -> Session {
@@ -248,11 +239,7 @@ fn ntlm_works_next_to_tickets() {
     let Some(kdc) = realm() else { return };
     let Some(lab) = server(&kdc, |_| {}) else { return };
     runtime().block_on(async {
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, Config::default(), Clock::start(), true).await.unwrap();
-        let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-        connected.map_err(|failed| failed.error).unwrap().close().await;
+        lab.connect(Config::default(), "user00001").await.close().await;
     });
     assert!(!kdc.log().contains("cifs/127.0.0.1"));
 }

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smbscope_client::clock::Clock;
 use smbscope_client::row::Row;
-use smbscope_client::{Config, Credential, Host, Scene, Session, Target};
+use smbscope_client::{Config, Scene};
 use smbscope_load::execute::Performer;
 use smbscope_load::fileset::Scale;
 use smbscope_load::prepare;
 use smbscope_load::workload::{ClientCache, Planner, Workload, counts};
-use smbscope_testing::samba::{LOGON, samba};
+use smbscope_testing::run::runtime;
+use smbscope_testing::samba::samba;
 
 /// Operations by command, and how many of them are members of a compound other than its first.
 fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {
@@ -31,14 +31,8 @@ fn sent(rows: &[Box<Row>]) -> BTreeMap<u16, (u64, u64)> {
 #[test]
 fn every_scenario_matches_the_table() {
     let Some(lab) = samba(|_| {}) else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let wrong = runtime.block_on(async {
-        let clock = Clock::start();
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, Config::default(), clock, true).await.unwrap();
-        let credential = Credential::new("user00001", &lab.password);
-        let connected = Session::connect(LOGON, host.into(), &credential, 0, None).await;
-        let mut session = connected.map_err(|failed| failed.error).unwrap();
+    let wrong = runtime().block_on(async {
+        let mut session = lab.connect(Config::default(), "user00001").await;
         let workload = Arc::new(Workload::built_in("homefolder").unwrap());
         let planner = Planner::new(workload.clone(), 1, Scale::FULL);
         let mut written = 0;

@@ -20,10 +20,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use engine::Asked;
 use fake::Fake;
-use smbscope_load::fileset::Scale;
-use smbscope_load::run::Pace;
 use smbscope_load::run::users::{Credentials, Shard};
-use smbscope_load::workload::{Planner, Workload};
 use smbscope_tables::run::DONE;
 use tokio::time::Instant;
 
@@ -83,23 +80,14 @@ struct Done {
 }
 
 async fn run(shard: Shard, done: &mut Done) {
-    let workload = Workload::parse("three.toml", "three", WORKLOAD).unwrap();
     let start = Instant::now();
     let host = Arc::new(Fake::new(Duration::from_millis(2), 4096)).host();
     let start_ns = host.clock.at(start);
-    let settings = Asked {
-        host,
-        planner: Planner::new(Arc::new(workload), 11, Scale::FULL),
-        credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
-        users: USERS,
-        shard,
-        ramp: Duration::from_secs(1),
-        warm_up: Duration::from_secs(1),
-        window: Duration::from_secs(60),
-        closed: false,
-        grace: Pace::GRACE,
-        timeout: Duration::from_secs(5),
-    };
+    let planner = smbscope_testing::run::planner(WORKLOAD, 11);
+    let credentials = Credentials::pattern("user{:05}", "secret").unwrap();
+    let asked = Asked::new(host, planner, credentials, USERS, Duration::from_secs(60));
+    let settings =
+        Asked { shard, ramp: Duration::from_secs(1), timeout: Duration::from_secs(5), ..asked };
     let shown = engine::run(settings, |_| ()).await;
     assert_eq!(shown.unexpected, []);
     for row in shown.scenarios {

@@ -18,10 +18,9 @@ use std::time::Duration;
 
 use engine::Asked;
 use fake::{Fake, Fault};
-use smbscope_load::fileset::Scale;
 use smbscope_load::run::Pace;
-use smbscope_load::run::users::{Credentials, Shard};
-use smbscope_load::workload::{Planner, Workload};
+use smbscope_load::run::users::Credentials;
+use smbscope_load::workload::Planner;
 use smbscope_tables::run::{
     DONE, FAILED, MEASURED, NOT_STARTED, Scenario, WARM_UP as WARM_UP_PHASE,
 };
@@ -69,8 +68,7 @@ steps = [
 "#;
 
 fn planner() -> Planner {
-    let workload = Workload::parse("small.toml", "small", WORKLOAD).unwrap();
-    Planner::new(Arc::new(workload), 3, Scale::FULL)
+    smbscope_testing::run::planner(WORKLOAD, 3)
 }
 
 /// The result of a run.
@@ -119,19 +117,10 @@ async fn run_with_grace(
     let server = Arc::new(server);
     let host = server.host();
     let start_ns = host.clock.at(start);
-    let settings = Asked {
-        host,
-        planner: planner(),
-        credentials: Credentials::pattern("user{:05}", "secret").unwrap(),
-        users,
-        shard: Shard::ALL,
-        ramp: RAMP,
-        warm_up: WARM_UP,
-        window: WINDOW,
-        closed,
-        grace,
-        timeout: Duration::from_secs(5),
-    };
+    let credentials = Credentials::pattern("user{:05}", "secret").unwrap();
+    let timeout = Duration::from_secs(5);
+    let asked = Asked::new(host, planner(), credentials, users, WINDOW);
+    let settings = Asked { ramp: RAMP, warm_up: WARM_UP, closed, grace, timeout, ..asked };
     let run = engine::run_until(settings, end, |_| ()).await;
     Shown { run, start_ns, dialled: server.connections.load(Ordering::Relaxed) }
 }

@@ -13,19 +13,16 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Asked, Shown};
-use smbscope_client::Session;
-use smbscope_load::fileset::Scale;
-use smbscope_load::prepare::{self, PrepareError};
-use smbscope_load::run::Pace;
+use smbscope_load::prepare::PrepareError;
 use smbscope_load::run::Progress;
-use smbscope_load::run::users::{Credentials, Shard, home};
-use smbscope_load::workload::{Planner, Workload};
+use smbscope_load::run::users::Credentials;
+use smbscope_load::workload::Planner;
 use smbscope_tables::run::{DONE, FAILED, MEASURED, NOT_STARTED, Scenario};
-use smbscope_testing::samba::{LOGON, Samba, samba};
+use smbscope_testing::run::{prepare_user, runtime};
+use smbscope_testing::samba::{Samba, samba};
 
 const USERS: u64 = 4;
 /// A user begins four executions per second: two of them look at a file, two save one.
@@ -68,27 +65,12 @@ steps = [
 "#;
 
 fn planner() -> Planner {
-    let workload = Workload::parse("trouble.toml", "trouble", WORKLOAD).unwrap();
-    Planner::new(Arc::new(workload), 5, Scale::FULL)
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    smbscope_testing::run::planner(WORKLOAD, 5)
 }
 
 /// Creates one user's files.
 fn prepare(lab: &Samba, user: u64) -> Result<(), PrepareError> {
-    runtime().block_on(async {
-        let credential = lab.users().of(user);
-        let connected =
-            Session::connect(LOGON, Arc::new(lab.host().await), &credential, 0, None).await;
-        let mut session = connected.map_err(|failed| failed.error)?;
-        let planner = planner();
-        let files = planner.files();
-        prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await?;
-        session.close().await;
-        Ok(())
-    })
+    prepare_user(lab, &planner(), user)
 }
 
 /// Runs [`USERS`] users, for a second and then the given number of seconds.
@@ -99,20 +81,9 @@ fn run(
     progress: impl FnMut(&Progress),
 ) -> Shown {
     let shown = runtime().block_on(async {
-        let settings = Asked {
-            host: lab.host().await,
-            planner: planner(),
-            credentials,
-            users: USERS,
-            shard: Shard::ALL,
-            ramp: Duration::from_millis(200),
-            warm_up: Duration::from_secs(1),
-            window: Duration::from_secs(seconds),
-            closed: false,
-            grace: Pace::GRACE,
-            timeout: Duration::from_secs(10),
-        };
-        engine::run(settings, progress).await
+        let window = Duration::from_secs(seconds);
+        engine::run(Asked::new(lab.host().await, planner(), credentials, USERS, window), progress)
+            .await
     });
     assert_whole(&shown);
     shown

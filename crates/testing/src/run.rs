@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use smbscope_client::clock::Clock;
-use smbscope_client::{Config, Host, Session, Target};
+use smbscope_client::Config;
 use smbscope_load::capacity::{Purpose, Step, StepResult};
-use smbscope_load::prepare;
+use smbscope_load::fileset::Scale;
+use smbscope_load::prepare::{self, PrepareError};
 use smbscope_load::recorder::Recorder;
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
@@ -21,7 +21,7 @@ use smbscope_load::workload::{ClientCache, Planner, Workload};
 use smbscope_tables::Part;
 use tokio::sync::watch;
 
-use crate::samba::{LOGON, Samba};
+use crate::samba::{Samba, host};
 
 /// Commands whose headers name no tree.
 const TREELESS: [&str; 4] = ["Cancel", "Logoff", "Negotiate", "SessionSetup"];
@@ -42,20 +42,27 @@ pub fn workload() -> Arc<Workload> {
     Arc::new(workload)
 }
 
+/// Plans of a workload that is written in a test.
+pub fn planner(toml: &str, seed: u64) -> Planner {
+    let workload = Workload::parse("test.toml", "test", toml).unwrap();
+    Planner::new(Arc::new(workload), seed, Scale::FULL)
+}
+
 /// Writes the files of all users.
 pub fn prepare(lab: &Samba, planner: &Planner) {
+    (1..=USERS).for_each(|user| prepare_user(lab, planner, user).unwrap());
+}
+
+/// Writes the files of one user.
+pub fn prepare_user(lab: &Samba, planner: &Planner, user: u64) -> Result<(), PrepareError> {
     runtime().block_on(async {
-        for user in 1..=USERS {
-            let target = Target::parse(&lab.target).unwrap();
-            let host = Host::find(target, Config::default(), Clock::start(), false).await.unwrap();
-            let credential = Credentials::pattern("user{:05}", &lab.password).unwrap().of(user);
-            let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
-            let mut session = connected.map_err(|failed| failed.error).unwrap();
-            let files = planner.files();
-            prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await.unwrap();
-            session.close().await;
-        }
-    });
+        let connected = lab.try_to_connect(Config::default(), &lab.users().of(user)).await;
+        let mut session = connected.map_err(|failed| failed.error)?;
+        let files = planner.files();
+        prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await?;
+        session.close().await;
+        Ok(())
+    })
 }
 
 /// All users, a step of the given number of seconds, and the sender that would interrupt it.
@@ -66,8 +73,7 @@ pub async fn engine(
     seconds: i64,
     parts: SyncSender<Part>,
 ) -> (Engine, Step, watch::Sender<bool>) {
-    let target = Target::parse(&lab.target).unwrap();
-    let host = Host::find(target, config, Clock::start(), true).await.unwrap();
+    let host = host(&lab.target, config).await;
     let (interrupt, interrupted) = watch::channel(false);
     let engine = Engine::new(Parts {
         run: "run".into(),

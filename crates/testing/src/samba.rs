@@ -2,10 +2,11 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use smbscope_client::clock::Clock;
-use smbscope_client::{Config, Host, Target};
+use smbscope_client::session::Failed;
+use smbscope_client::{Config, Credential, Host, Session, Target};
 use smbscope_lab::{Guard, Lab, Options};
 use smbscope_load::run::users::Credentials;
 
@@ -60,11 +61,41 @@ pub fn samba_4_22() -> Option<std::path::PathBuf> {
     None
 }
 
+/// The server of a target, `//HOST:PORT/SHARE`, with these settings of clients.
+pub async fn host(target: &str, config: Config) -> Host {
+    let target = Target::parse(target).unwrap();
+    Host::find(target, config, Clock::start(), true).await.unwrap()
+}
+
+/// A session on any target.
+pub async fn connect_to(
+    target: &str,
+    config: Config,
+    credential: &Credential,
+) -> Result<Session, Failed> {
+    let host = Arc::new(host(target, config).await);
+    Session::connect(LOGON, host, credential, 0, None).await
+}
+
 impl Samba {
     /// The server with the default settings of clients.
     pub async fn host(&self) -> Host {
-        let target = Target::parse(&self.target).unwrap();
-        Host::find(target, Config::default(), Clock::start(), true).await.unwrap()
+        host(&self.target, Config::default()).await
+    }
+
+    /// A session of a user with the lab's password.
+    pub async fn connect(&self, config: Config, user: &str) -> Session {
+        let connected = self.try_to_connect(config, &Credential::new(user, &self.password)).await;
+        connected.map_err(|failed| failed.error).unwrap()
+    }
+
+    /// Likewise with any credential, and perhaps refused.
+    pub async fn try_to_connect(
+        &self,
+        config: Config,
+        credential: &Credential,
+    ) -> Result<Session, Failed> {
+        connect_to(&self.target, config, credential).await
     }
 
     /// Its users, by number.

@@ -36,6 +36,31 @@ pub struct Asked {
     pub timeout: Duration,
 }
 
+impl Asked {
+    /// Users who all run on this machine, in an open loop, after a second of warm-up.
+    pub fn new(
+        host: Host,
+        planner: Planner,
+        credentials: Credentials,
+        users: u64,
+        window: Duration,
+    ) -> Asked {
+        Asked {
+            host,
+            planner,
+            credentials,
+            users,
+            shard: Shard::ALL,
+            ramp: Duration::from_millis(200),
+            warm_up: Duration::from_secs(1),
+            window,
+            closed: false,
+            grace: Pace::GRACE,
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
 /// The result of a run.
 pub struct Shown {
     pub result: StepResult,
