@@ -7,8 +7,8 @@
 //! ([`Request`]) nor which interfaces are used ([`policy`]). Once the last connection is lost, so is the session:
 //! durable opens are not reconnected here.
 
+mod channel_task;
 mod data;
-mod lane;
 pub mod policy;
 pub mod routes;
 
@@ -30,8 +30,8 @@ use crate::negotiate::Negotiated;
 use crate::reply::Reply;
 use crate::row::Row;
 use crate::session::{Binder, Ended, Parts, Session};
+use channel_task::{Job, Report};
 pub use data::{ChannelState, Choice, Event, Settings};
-use lane::{Job, Report};
 
 /// Pause before a request is repeated that the server refused because an older copy of it is still at work.
 const REPEAT_PAUSE: Duration = Duration::from_millis(20);
@@ -439,7 +439,7 @@ impl Multichannel {
         channel.scene = self.settings.scene;
         let socket = channel.socket().cloned();
         let (jobs, received) = unbounded_channel();
-        let lane = lane::Lane {
+        let task = channel_task::ChannelTask {
             index: self.lanes.len(),
             ids: self.parts.ids(),
             jobs: received,
@@ -447,7 +447,7 @@ impl Multichannel {
             sequence: self.sequence.clone(),
             timeout: self.settings.timeout,
         };
-        let task = Some(tokio::spawn(lane.run(channel)));
+        let task = Some(tokio::spawn(task.run(channel)));
         let jobs = Some(jobs);
         self.lanes.push(Lane { state, jobs, task, socket, in_flight: 0, chosen: 0 });
     }

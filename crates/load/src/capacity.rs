@@ -8,11 +8,11 @@
 //! users.
 
 pub mod answer;
-pub mod book;
 pub mod early_stop;
 pub mod interval;
 pub mod limit;
 pub mod overload;
+pub mod schedule_log;
 pub mod search;
 #[cfg(test)]
 mod simulation;
@@ -20,11 +20,11 @@ pub mod step;
 pub mod table;
 
 pub use answer::{Answer, StopReason};
-pub use book::Book;
 pub use early_stop::{Certain, Early};
 pub use interval::Interval;
 pub use limit::{Exceeded, Limit};
 pub use overload::{Judgement, Rule, Snapshot};
+pub use schedule_log::ScheduleLog;
 pub use search::Search;
 pub use step::{Cause, Purpose, Settings, Step, StepResult};
 pub use table::Table;

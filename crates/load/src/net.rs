@@ -6,9 +6,9 @@
 //! writes nothing is between the measurement and the kernel. docs/method/net.md describes what is
 //! measured and how the limit of a rate is determined.
 
+mod accept;
 mod control;
 mod cpu;
-mod door;
 mod error;
 mod handshake;
 pub mod iperf3;

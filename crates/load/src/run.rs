@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Book, Judgement, Rule, Snapshot, Step, StepResult};
+use crate::capacity::{Judgement, Rule, ScheduleLog, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::{Failure, Tally};
@@ -129,7 +129,7 @@ impl Engine {
         let interval_ns = nanoseconds(workload.mean_interval());
         let scenarios = workload.scenarios.len();
         let rule = Rule::new(interval_ns);
-        let idle = Running::new(0, Book::new(interval_ns, []), (0, 0));
+        let idle = Running::new(0, ScheduleLog::new(interval_ns, []), (0, 0));
         let folder = parts.host.target.folder.clone();
         let shared = Shared {
             clock: parts.host.clock.clone(),
@@ -239,9 +239,9 @@ impl Engine {
             .collect();
         let clock = &self.shared.clock;
         let dues = users.iter().map(|user| clock.at(user.begin + user.plans.due()));
-        let book = Book::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
+        let log = ScheduleLog::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
         let measured = (clock.at(timeline.window), clock.at(timeline.window_end()));
-        let running = Arc::new(Running::new(step.step, book, measured));
+        let running = Arc::new(Running::new(step.step, log, measured));
         *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
         self.shared.take_tally();
         let begins = users.iter().map(|user| user.begin).collect();
@@ -331,7 +331,7 @@ impl Engine {
             if !self.plans.contains_key(&number) {
                 let mut plans = self.planner.user(number, &home(&self.folder, number));
                 let run = users.runs.get(place).unwrap_or(&0);
-                plans.skip_to(run + users.running.book.begun(place));
+                plans.skip_to(run + users.running.log.begun(place));
                 self.plans.insert(number, plans);
                 self.files.insert(number, Files::Dirty);
             }

@@ -8,8 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::book::Book;
 use super::overload::{Judgement, Rule, Snapshot};
+use super::schedule_log::ScheduleLog;
 
 /// A small generator of random numbers (splitmix64, S. Vigna).
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// When a user's scenario is due, from when the one before it was: it follows from the seed,
-    /// the user and the number, so that the book can ask for it as well.
+    /// the user and the number, so that the log can ask for it as well.
     fn due_ns(&self, seed: u64, user: usize, number: u64, before_ns: i64) -> i64 {
         let draw = |number: u64| {
             let mut random = Random(seed ^ (user as u64) << 40 ^ number << 8);
@@ -100,7 +100,7 @@ struct User {
 pub struct World {
     server: Server,
     rule: Rule,
-    book: Book,
+    log: ScheduleLog,
     users: Vec<User>,
     events: BinaryHeap<Reverse<(i64, Event)>>,
     queue: VecDeque<usize>,
@@ -118,7 +118,7 @@ impl World {
         World {
             server: *server,
             rule: Rule::new(INTERVAL_NS),
-            book: Book::new(INTERVAL_NS, first.iter().copied()),
+            log: ScheduleLog::new(INTERVAL_NS, first.iter().copied()),
             users: first.iter().map(|&due_ns| User { due_ns, left: 0 }).collect(),
             events: first.iter().enumerate().map(|(u, &t)| Reverse((t, Event::Due(u)))).collect(),
             queue: VecDeque::new(),
@@ -138,7 +138,7 @@ impl World {
             self.event(now, event);
         }
         let (seed, server) = (self.seed, self.server);
-        self.book.snapshot(until_ns, |user, number, due_ns| {
+        self.log.snapshot(until_ns, |user, number, due_ns| {
             Some(server.due_ns(seed, user, number + 1, due_ns))
         })
     }
@@ -183,7 +183,7 @@ impl World {
                 if self.users[user].left > 0 {
                     self.at(now + self.server.rtt_ns / 2, Event::Arrival(user));
                 } else {
-                    self.book.end(user);
+                    self.log.end(user);
                     if self.users[user].due_ns <= now {
                         self.late += 1;
                         self.begin(now, user);
@@ -195,15 +195,15 @@ impl World {
 
     fn begin(&mut self, now: i64, user: usize) {
         let number = {
-            // The number of the scenario that begins: the book counts them as well.
+            // The number of the scenario that begins: the log counts them as well.
             let state = &mut self.users[user];
             state.left = OPERATIONS;
-            self.book.begun(user)
+            self.log.begun(user)
         };
         let before_ns = self.users[user].due_ns;
         let next_due_ns = self.server.due_ns(self.seed, user, number + 1, before_ns);
         self.users[user].due_ns = next_due_ns;
-        self.book.begin(user, now, Some(next_due_ns));
+        self.log.begin(user, now, Some(next_due_ns));
         self.at(next_due_ns.max(now), Event::Due(user));
         self.at(now + self.server.rtt_ns / 2, Event::Arrival(user));
     }

@@ -4,7 +4,7 @@
 //! Only what the server acknowledged goes to the journal; what is in flight when the plug is pulled may be on
 //! disk or not.
 
-mod lane;
+mod writer_task;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::files;
 use super::journal::{Kind, Record, Sender};
 use super::plan::Plan;
 use super::server::Identity;
-use lane::LaneWriter;
+use writer_task::WriterTask;
 
 /// What all writers are to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ pub async fn write(round: Round, started: Started, phase: watch::Sender<Phase>) 
         let number = u16::try_from(number).unwrap_or(u16::MAX);
         tasks.push(tokio::spawn(async move {
             let receiver = phase.subscribe();
-            let end = LaneWriter::new(round.clone(), session, lane, number, receiver).run().await;
+            let end = WriterTask::new(round.clone(), session, lane, number, receiver).run().await;
             let (kind, value) = match &end {
                 End::Lost(_) => {
                     phase.send_if_modified(|phase| {

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use super::NetError;
+use super::accept::Acceptor;
 use super::control::Control;
-use super::door::Door;
 use super::handshake::{Purpose, Side};
 use super::message::{Message, SideReport, VERSION};
 use super::phase::{self, Ends, Stream};
@@ -81,17 +81,21 @@ impl Listener {
         stopped: &dyn Fn() -> bool,
         counted: &mut dyn FnMut(u64, u64),
     ) -> Result<Served, NetError> {
-        let mut door = Door::new(self.listener, self.token)?;
-        let served = serve(&mut door, wait, stopped);
-        counted(door.refused, door.strangers);
+        let mut acceptor = Acceptor::new(self.listener, self.token)?;
+        let served = serve(&mut acceptor, wait, stopped);
+        counted(acceptor.refused, acceptor.strangers);
         served
     }
 }
 
-fn serve(door: &mut Door, wait: Duration, stopped: &dyn Fn() -> bool) -> Result<Served, NetError> {
-    let (stream, address, key) = door.sender(wait, stopped)?;
+fn serve(
+    acceptor: &mut Acceptor,
+    wait: Duration,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Served, NetError> {
+    let (stream, address, key) = acceptor.sender(wait, stopped)?;
     let mut control = Control::new(stream, address.to_string(), key, Side::Listener);
-    let served = converse(door, &mut control, stopped);
+    let served = converse(acceptor, &mut control, stopped);
     if let Err(error) = &served {
         control.abort(error);
     }
@@ -99,13 +103,13 @@ fn serve(door: &mut Door, wait: Duration, stopped: &dyn Fn() -> bool) -> Result<
     Ok(Served {
         sender: address.to_string(),
         phases,
-        refused: door.refused,
-        strangers: door.strangers,
+        refused: acceptor.refused,
+        strangers: acceptor.strangers,
     })
 }
 
 fn converse(
-    door: &mut Door,
+    acceptor: &mut Acceptor,
     control: &mut Control,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Vec<ServedPhase>, NetError> {
@@ -124,13 +128,13 @@ fn converse(
     let mut phases = Vec::new();
     loop {
         match control.wait(PATIENCE, stopped)? {
-            Message::RoundTrips => answer(door, control, stopped)?,
+            Message::RoundTrips => answer(acceptor, control, stopped)?,
             Message::Phase { phase } => {
                 let all = spec.phases();
                 let Some(directions) = all.get(phase as usize) else {
                     return Err(control.unexpected(&Message::Phase { phase }));
                 };
-                let report = one(door, control, &spec, directions, stopped)?;
+                let report = one(acceptor, control, &spec, directions, stopped)?;
                 phases.extend(directions.iter().map(|direction| summary(*direction, &report)));
                 control.send(&Message::PhaseEnd { report })?;
             }
@@ -141,10 +145,14 @@ fn converse(
 }
 
 /// Answers round trips until the sender ends their connection.
-fn answer(door: &mut Door, control: &Control, stopped: &dyn Fn() -> bool) -> Result<(), NetError> {
+fn answer(
+    acceptor: &mut Acceptor,
+    control: &Control,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), NetError> {
     let limit = round_trips::TIMEOUT.as_secs();
     let failed = |error| NetError::of_connection(control.peer(), error, limit);
-    match door.next(PATIENCE, stopped)? {
+    match acceptor.next(PATIENCE, stopped)? {
         Some((mut stream, Purpose::RoundTrips)) => round_trips::serve(&mut stream).map_err(failed),
         _ => Err(missing(control)),
     }
@@ -156,7 +164,7 @@ fn missing(control: &Control) -> NetError {
 
 /// One phase: its streams come, data flows, this side's part is known.
 fn one(
-    door: &mut Door,
+    acceptor: &mut Acceptor,
     control: &mut Control,
     spec: &Spec,
     directions: &[Direction],
@@ -164,7 +172,7 @@ fn one(
 ) -> Result<SideReport, NetError> {
     let mut streams: Vec<Stream> = Vec::new();
     while streams.len() < directions.len() * spec.streams as usize {
-        let Some((stream, Purpose::Stream(number))) = door.next(PATIENCE, stopped)? else {
+        let Some((stream, Purpose::Stream(number))) = acceptor.next(PATIENCE, stopped)? else {
             return Err(missing(control));
         };
         // Streams of the second direction continue the numbers of the first.

@@ -10,7 +10,7 @@ use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
 use super::user;
 use super::users::Credentials;
-use crate::capacity::Book;
+use crate::capacity::ScheduleLog;
 use crate::execute::Trouble;
 use crate::recorder::Recorder;
 use crate::stats::{Failure, Failures, OperationEnd, Tally};
@@ -89,7 +89,7 @@ pub struct Running {
     /// Its number.
     pub number: u64,
     /// Every user's schedule.
-    pub book: Book,
+    pub log: ScheduleLog,
     /// Begin of the measured window.
     window: i64,
     /// Its end: earlier than planned if the step ends early.
@@ -101,9 +101,9 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn new(number: u64, book: Book, window: (i64, i64)) -> Running {
+    pub(super) fn new(number: u64, log: ScheduleLog, window: (i64, i64)) -> Running {
         let (window_end, stopped) = (AtomicI64::new(window.1), AtomicI64::new(i64::MAX));
-        Running { number, book, window: window.0, window_end, stopped, measured: AtomicU64::new(0) }
+        Running { number, log, window: window.0, window_end, stopped, measured: AtomicU64::new(0) }
     }
 
     /// The measured window ends now, if it has not ended before.

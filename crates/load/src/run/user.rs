@@ -40,7 +40,7 @@ pub struct User {
     pub shared: Arc<Shared>,
     /// The user's number, from 1.
     pub number: u64,
-    /// The user's index in the step's book.
+    /// The user's index in the log of the step.
     pub place: usize,
     /// The executions; continued from step to step.
     pub plans: UserPlans,
@@ -116,7 +116,7 @@ impl User {
             self.plans.next_into(&mut plan);
             let begin = Instant::now();
             let begun_ns = self.shared.clock.at(begin);
-            self.shared.step().book.begin(self.place, begun_ns, self.next_due());
+            self.shared.step().log.begin(self.place, begun_ns, self.next_due());
             let tried = self.attempt(&mut session, &mut performer, &plan, due).await;
             let (dirty, lost) = match &tried {
                 Attempt::Done(Outcome { trouble, .. }) => {
@@ -133,7 +133,7 @@ impl User {
                 self.record_lost(&mut session, false);
             }
         }
-        self.shared.step().book.leave(self.place);
+        self.shared.step().log.leave(self.place);
         self.record_not_started(&mut plan);
         if let Some(session) = session.take() {
             self.shared.recorder.ended(self.number, session.close().await, false);
@@ -437,7 +437,7 @@ impl User {
             }
             None => Vec::new(),
         };
-        step.book.end(self.place);
+        step.log.end(self.place);
         shared.tally(self.number, |tally| tally.scenario(&scenario_end));
         shared.count(self.number, &rows);
         shared.recorder.scenario(row, rows);

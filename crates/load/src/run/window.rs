@@ -192,7 +192,7 @@ impl<'a> Window<'a> {
 /// How far users are behind their schedules.
 fn snapshot(engine: &Engine, users: &Users, time: Instant) -> Snapshot {
     let clock = &engine.shared.clock;
-    users.running.book.snapshot(clock.at(time), |user, number, _| {
+    users.running.log.snapshot(clock.at(time), |user, number, _| {
         let begin = *users.begins.get(user)?;
         let run = users.runs.get(user)? + number + 1;
         Some(clock.at(begin + engine.planner.schedule(*users.numbers.get(user)?, run)))

@@ -1,4 +1,4 @@
-//! The way in: accepts connections of the one test and refuses all others.
+//! Accepts connections of the one test and refuses all others.
 //!
 //! One thread follows all handshakes with buffers of fixed size, so a connection that says nothing
 //! does not delay another one. At most [`PENDING_MAX`] handshakes are open: one more replaces the oldest of the
@@ -38,7 +38,7 @@ enum Step {
     Ended,
 }
 
-pub(super) struct Door {
+pub(super) struct Acceptor {
     listener: TcpListener,
     token: Token,
     /// The test's key, once its sender came.
@@ -50,14 +50,14 @@ pub(super) struct Door {
     pub(super) strangers: u64,
 }
 
-impl Door {
-    pub(super) fn new(listener: TcpListener, token: Token) -> Result<Door, NetError> {
+impl Acceptor {
+    pub(super) fn new(listener: TcpListener, token: Token) -> Result<Acceptor, NetError> {
         let nonblocking = listener.set_nonblocking(true);
         nonblocking.map_err(|error| NetError::System("socket", error))?;
-        Ok(Door { listener, token, key: None, pending: Vec::new(), refused: 0, strangers: 0 })
+        Ok(Acceptor { listener, token, key: None, pending: Vec::new(), refused: 0, strangers: 0 })
     }
 
-    /// Waits for the sender of the test; its key opens the door from then on.
+    /// Waits for the sender of the test; its key is needed for other connections after that.
     pub(super) fn sender(
         &mut self,
         wait: Duration,

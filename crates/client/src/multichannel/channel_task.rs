@@ -47,7 +47,7 @@ pub(super) enum Report {
 }
 
 /// What the task has in addition to its connection.
-pub(super) struct Lane {
+pub(super) struct ChannelTask {
     pub index: usize,
     pub ids: (u64, u32),
     pub jobs: UnboundedReceiver<Job>,
@@ -67,7 +67,7 @@ struct Work {
     echoes: u32,
 }
 
-impl Lane {
+impl ChannelTask {
     /// Works until the connection is lost (reported, `None`), or until no more requests can come and all are
     /// answered.
     pub async fn run(mut self, mut channel: Channel) -> Option<Channel> {

@@ -46,7 +46,7 @@ struct Opened {
 }
 
 /// A writer and its state.
-pub(super) struct LaneWriter {
+pub(super) struct WriterTask {
     round: Round,
     session: Session,
     lane: Lane,
@@ -61,17 +61,17 @@ pub(super) struct LaneWriter {
     next_at: Instant,
 }
 
-impl LaneWriter {
+impl WriterTask {
     pub(super) fn new(
         round: Round,
         session: Session,
         lane: Lane,
         number: u16,
         phase: watch::Receiver<Phase>,
-    ) -> LaneWriter {
+    ) -> WriterTask {
         let run = round.plan.run_bytes().unwrap_or_default();
         let blocks = lane.files as usize * lane.blocks as usize;
-        LaneWriter {
+        WriterTask {
             run,
             session,
             lane,

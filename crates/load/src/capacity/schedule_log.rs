@@ -1,4 +1,4 @@
-//! The book of every user's schedule: what was due, begun and ended, at any moment.
+//! The log of every user's schedule: what was due, begun and ended, at any moment.
 //!
 //! Owns the count, not the schedule (the workload plans it) nor the users. Every user writes down
 //! when its next scenario is due; a snapshot shows the state of the step.
@@ -23,21 +23,21 @@ struct Line {
     next_due_ns: Option<i64>,
 }
 
-/// The book of some users, which any thread may write.
+/// The log of some users, which any thread may write.
 #[derive(Debug)]
-pub struct Book {
+pub struct ScheduleLog {
     interval_ns: i64,
     // One lock a user: users never wait for each other, and a line is never seen half written.
     lines: Box<[Mutex<Line>]>,
 }
 
-impl Book {
-    /// For users whose first scenarios are due then (by place in the book), with the schedule's
+impl ScheduleLog {
+    /// For users whose first scenarios are due then (by place in the log), with the schedule's
     /// mean interval.
-    pub fn new(interval_ns: i64, first_due_ns: impl IntoIterator<Item = i64>) -> Book {
+    pub fn new(interval_ns: i64, first_due_ns: impl IntoIterator<Item = i64>) -> ScheduleLog {
         let line =
             |due_ns| Mutex::new(Line { begun: 0, on_time: 0, ended: 0, next_due_ns: Some(due_ns) });
-        Book { interval_ns, lines: first_due_ns.into_iter().map(line).collect() }
+        ScheduleLog { interval_ns, lines: first_due_ns.into_iter().map(line).collect() }
     }
 
     /// A user begins the scenario that is due; the one after it is due at `next_due_ns`.
@@ -113,12 +113,12 @@ mod tests {
     #[test]
     fn what_nobody_began_is_due_all_the_same() {
         // Three users with a scenario every 10: one keeps up, one is busy since 0, one is gone.
-        let book = Book::new(10, [0, 0, 5]);
+        let log = ScheduleLog::new(10, [0, 0, 5]);
         let every = |_, _, due: i64| Some(due + 10);
-        book.begin(0, 0, Some(10));
-        book.begin(1, 0, Some(10));
-        book.end(0);
-        let at = |time_ns| book.snapshot(time_ns, every);
+        log.begin(0, 0, Some(10));
+        log.begin(1, 0, Some(10));
+        log.end(0);
+        let at = |time_ns| log.snapshot(time_ns, every);
         assert_eq!(
             at(4),
             Snapshot {
@@ -132,26 +132,26 @@ mod tests {
             }
         );
         assert_eq!(at(5).due, 3);
-        book.leave(2);
-        book.begin(0, 12, Some(20));
-        book.end(0);
+        log.leave(2);
+        log.begin(0, 12, Some(20));
+        log.end(0);
         // At 20 the second user has not begun what was due at 10: exactly one interval.
         assert_eq!((at(19).users_behind, at(20).users_behind, at(21).users_behind), (0, 0, 1));
         assert_eq!((at(20).due, at(20).open()), (3 + 3, 3 + 1));
         // The second user begins at 25 what was due at 10 when the next was due at 20: too late.
-        book.end(1);
-        book.begin(1, 25, Some(20));
+        log.end(1);
+        log.begin(1, 25, Some(20));
         assert_eq!((at(25).begun, at(25).on_time), (4, 3));
-        // Users that the book does not have change nothing.
-        book.begin(3, 0, None);
-        book.end(3);
+        // Users that the log does not have change nothing.
+        log.begin(3, 0, None);
+        log.end(3);
         assert_eq!(at(25).begun, 4);
     }
 
     #[test]
     fn counting_ahead_ends() {
-        let book = Book::new(1, [0]);
-        assert_eq!(book.snapshot(i64::MAX, |_, _, due| Some(due)).due, AHEAD_MAX);
-        assert_eq!(book.snapshot(5, |_, number, due| (number < 2).then_some(due)).due, 3);
+        let log = ScheduleLog::new(1, [0]);
+        assert_eq!(log.snapshot(i64::MAX, |_, _, due| Some(due)).due, AHEAD_MAX);
+        assert_eq!(log.snapshot(5, |_, number, due| (number < 2).then_some(due)).due, 3);
     }
 }
