@@ -18,7 +18,7 @@ use crate::clock::Clock;
 /// What one credit lets a server send (MS-SMB2 section 3.1.5.2), plus room for headers.
 const CREDIT_BYTES: usize = (64 << 10) + 1024;
 /// A server may grant more credits than were requested: at least this much may be in transit.
-const ON_THE_WAY_BYTES_LEAST: usize = 64 << 20;
+const ON_THE_WAY_BYTES_MIN: usize = 64 << 20;
 const READ_BYTES: usize = 64 << 10;
 
 /// See the module.
@@ -40,7 +40,7 @@ impl<T: AsyncRead + Unpin> Delayed<T> {
     /// Delays what `inner` delivers by `delay`, on a connection with the given number of credits.
     pub fn new(inner: T, delay: Duration, credits: u16, clock: Clock) -> Delayed<T> {
         let queue = VecDeque::new();
-        let queued_bytes_max = (usize::from(credits) * CREDIT_BYTES).max(ON_THE_WAY_BYTES_LEAST);
+        let queued_bytes_max = (usize::from(credits) * CREDIT_BYTES).max(ON_THE_WAY_BYTES_MIN);
         let (queued_bytes, ended, wait) = (0, false, None);
         Delayed { inner, delay, queue, queued_bytes, queued_bytes_max, ended, clock, wait }
     }

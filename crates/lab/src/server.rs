@@ -40,7 +40,7 @@ pub use conf::parse_setting;
 pub use error::LabError;
 pub use line::NAMESPACES;
 pub use options::{
-    Cipher, Dialect, Encryption, Line, Options, Signing, SigningAlgorithm, USERS_MOST,
+    Cipher, Dialect, Encryption, Line, Options, Signing, SigningAlgorithm, USERS_MAX,
 };
 pub use paths::default_dir;
 pub use process::Process;

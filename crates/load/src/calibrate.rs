@@ -36,7 +36,7 @@ use smbscope_lab::Running;
 /// Time for a logon.
 const LOGON: Duration = Duration::from_secs(30);
 /// Rounds that are always made, however long they take.
-const ROUNDS_LEAST: usize = 3;
+const ROUNDS_MIN: usize = 3;
 /// Rights: read and write data and attributes.
 const READ_WRITE: AccessMask = AccessMask(0x0012_019f);
 /// Bytes of a message other than the data: header and fixed part (MS-SMB2 sections 2.2.19 to 2.2.22, 2.2.37).
@@ -171,7 +171,7 @@ pub async fn measure(
     let (mut rounds, mut took) = (0, Vec::<Way>::new());
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let begin = Instant::now();
-    while rounds < ROUNDS_LEAST || begin.elapsed() < lasts {
+    while rounds < ROUNDS_MIN || begin.elapsed() < lasts {
         let mut users = Vec::new();
         for protection in ways {
             match User::connect(lab, credential, protection).await {
@@ -192,7 +192,7 @@ pub async fn measure(
             user.session.close().await;
         }
         let by_time = begin.elapsed().as_secs_f64() / lasts.as_secs_f64().max(1e-3);
-        let by_rounds = rounds as f64 / ROUNDS_LEAST as f64;
+        let by_rounds = rounds as f64 / ROUNDS_MIN as f64;
         if !progress(by_time.min(by_rounds).min(1.0)) {
             break;
         }

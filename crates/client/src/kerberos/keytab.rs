@@ -14,7 +14,7 @@ use sspi::Secret;
 /// Largest file, in bytes: a hundred thousand users with four keys each need less.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Number of principals that an error lists.
-const LISTED_MOST: usize = 5;
+const LISTED_MAX: usize = 5;
 /// Encryption types that `sspi` supports, the strongest first: aes256-cts-hmac-sha1-96,
 /// aes128-cts-hmac-sha1-96 (RFC 3962 section 7), with the length of their keys in bytes.
 const USABLE: [(u16, usize); 2] = [(18, 32), (17, 16)];
@@ -152,10 +152,10 @@ impl Keytab {
     fn holds(&self) -> String {
         let count = self.principals.len();
         let names: Vec<&str> = self.principals.keys().map(String::as_str).collect();
-        match names.get(..LISTED_MOST) {
+        match names.get(..LISTED_MAX) {
             _ if count == 0 => "it holds no key at all".to_owned(),
-            Some(some) if count > LISTED_MOST => {
-                format!("it holds {} and {} more", some.join(", "), count - LISTED_MOST)
+            Some(some) if count > LISTED_MAX => {
+                format!("it holds {} and {} more", some.join(", "), count - LISTED_MAX)
             }
             _ => format!("it holds {}", names.join(", ")),
         }

@@ -12,7 +12,7 @@ use super::error::LabError;
 use crate::wan;
 
 /// The most users of a lab: the numbers fill the five digits of `user00001`.
-pub const USERS_MOST: u32 = 99_999;
+pub const USERS_MAX: u32 = 99_999;
 
 /// The workgroup, which clients see as the users' domain.
 pub(super) const WORKGROUP: &str = "LAB";
@@ -147,8 +147,8 @@ impl Options {
     /// Checks everything that can be checked without the machine. `release` is Samba's (major, minor).
     pub(super) fn check(&self, release: (u32, u32)) -> Result<(), LabError> {
         let wrong = |text: String| Err(LabError::Option(text));
-        if self.users == 0 || self.users > USERS_MOST {
-            return wrong(format!("{} users: 1 to {USERS_MOST} are possible", self.users));
+        if self.users == 0 || self.users > USERS_MAX {
+            return wrong(format!("{} users: 1 to {USERS_MAX} are possible", self.users));
         }
         check_share(&self.share)?;
         if self.dialect_min > self.dialect_max {

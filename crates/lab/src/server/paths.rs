@@ -14,7 +14,7 @@ use nix::unistd::{User, geteuid};
 use super::error::{At as _, LabError};
 
 /// Longest path: smbd's sockets (`ncalrpc/np/initshutdown` is the deepest) must fit sockaddr_un (107 bytes).
-const DIR_BYTES_MOST: usize = 80;
+const DIR_BYTES_MAX: usize = 80;
 
 /// Everything that a lab creates in its folder: `down` removes these and nothing else. The record is
 /// removed last, so that the rest of a half-removed lab can still be removed.
@@ -248,9 +248,9 @@ fn check_name(dir: &Path) -> Result<(), LabError> {
         let why = format!("smb.conf cannot hold {bad:?} in a path: name another with --dir");
         return Err(LabError::folder(dir, why));
     }
-    if text.len() > DIR_BYTES_MOST {
+    if text.len() > DIR_BYTES_MAX {
         let why = format!(
-            "the path has {} bytes, and with more than {DIR_BYTES_MOST} smbd's unix sockets in it \
+            "the path has {} bytes, and with more than {DIR_BYTES_MAX} smbd's unix sockets in it \
              cannot be reached: name a folder less deep with --dir",
             text.len()
         );

@@ -17,7 +17,7 @@ use super::process::{self, Process};
 
 const FORMAT: u32 = 1;
 /// Largest record: one has about a kilobyte.
-const BYTES_MOST: u64 = 1 << 20;
+const BYTES_MAX: u64 = 1 << 20;
 
 /// The description of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +110,7 @@ impl Record {
             Err(error) => return Err(error).at(&path, "cannot be read"),
         };
         let mut text = String::new();
-        file.take(BYTES_MOST).read_to_string(&mut text).at(&path, "cannot be read")?;
+        file.take(BYTES_MAX).read_to_string(&mut text).at(&path, "cannot be read")?;
         let broken = |why: String| LabError::folder(&paths.dir, format!("lab.json {why}"));
         let record: Record = serde_json::from_str(&text)
             .map_err(|error| broken(format!("is broken ({error}): remove the folder by hand")))?;

@@ -18,8 +18,8 @@
 use super::overload::{Rule, Snapshot};
 
 /// Neither rule speaks before this share of the window, 10 s at least.
-const LEAST_SHARE: f64 = 0.1;
-const LEAST_NS: i64 = 10_000_000_000;
+const WINDOW_SHARE_MIN: f64 = 0.1;
+const WINDOW_NS_MIN: i64 = 10_000_000_000;
 /// Standard errors for "overloaded".
 const Z_OVERLOADED: f64 = 3.0;
 /// Blocks of the straight line.
@@ -67,7 +67,7 @@ impl Early {
             return None;
         }
         self.open.push((elapsed_ns, now.open() as f64));
-        let least_ns = ((self.window_ns as f64 * LEAST_SHARE) as i64).max(LEAST_NS);
+        let least_ns = ((self.window_ns as f64 * WINDOW_SHARE_MIN) as i64).max(WINDOW_NS_MIN);
         if elapsed_ns < least_ns || elapsed_ns >= self.window_ns {
             return None;
         }

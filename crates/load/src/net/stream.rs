@@ -270,7 +270,7 @@ impl LowWater {
     const PART: usize = 40;
     /// More would make the reader late on fast paths: with half of a read a stream was 9 % slower than iperf3's, with this
     /// it is 2 to 8 % faster (docs/measurements/net.md).
-    const MOST: usize = READ_BYTES / 4;
+    const BYTES_MAX: usize = READ_BYTES / 4;
 
     fn new() -> LowWater {
         LowWater { since: Instant::now(), bytes: 0, set: 1 }
@@ -281,7 +281,7 @@ impl LowWater {
         if self.since.elapsed() < Self::EVERY {
             return;
         }
-        let wanted = (self.bytes / Self::PART).clamp(1, Self::MOST);
+        let wanted = (self.bytes / Self::PART).clamp(1, Self::BYTES_MAX);
         // Not for every small change of the rate.
         if wanted.abs_diff(self.set) > self.set / 4 {
             super::socket_option::set_low_water(stream, wanted);

@@ -65,10 +65,10 @@ impl Silence {
     /// connection that was in flight when the server closed it.
     const FAILURES: u32 = 3;
     /// The least time that they cover: a server that restarts faster is not gone.
-    const LEAST_NS: i64 = 5_000_000_000;
+    const DURATION_NS_MIN: i64 = 5_000_000_000;
 
     fn is_gone(&self, now: i64) -> bool {
-        self.failures >= Silence::FAILURES && now - self.since >= Silence::LEAST_NS
+        self.failures >= Silence::FAILURES && now - self.since >= Silence::DURATION_NS_MIN
     }
 }
 

@@ -21,8 +21,8 @@ use smbscope_client::clock::nanoseconds;
 use smbscope_client::{ClientError, Previous, Scene, Session};
 
 /// Pauses between attempts to connect.
-const BACKOFF_LEAST: Duration = Duration::from_millis(100);
-const BACKOFF_MOST: Duration = Duration::from_secs(5);
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Connections over which a user's files may be restored.
 const RESTORES_MAX: u32 = 3;
 /// Further sessions over which one execution may continue.
@@ -307,7 +307,7 @@ impl User {
         if session.is_some() {
             return session;
         }
-        let mut pause = BACKOFF_LEAST;
+        let mut pause = BACKOFF_MIN;
         loop {
             if self.stop.borrow().is_some() {
                 return None;
@@ -342,7 +342,7 @@ impl User {
                 () = tokio::time::sleep(pause) => {}
                 _ = self.stop.changed() => return None,
             }
-            pause = (pause * 2).min(BACKOFF_MOST);
+            pause = (pause * 2).min(BACKOFF_MAX);
         }
     }
 

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use smbscope_lab::wan;
 use smbscope_lab::{
-    Cipher, Dialect, Encryption, Line, NAMESPACES, Options, Signing, SigningAlgorithm, USERS_MOST,
+    Cipher, Dialect, Encryption, Line, NAMESPACES, Options, Signing, SigningAlgorithm, USERS_MAX,
     default_dir, parse_setting,
 };
 
@@ -119,7 +119,7 @@ pub struct Up {
 pub struct Users {
     /// Number of users. Each user adds 0.7 µs to the logons of the users after it.
     #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(USERS_MOST)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(USERS_MAX)))]
     pub users: u32,
     /// System user whose rights the users get (root only) [default: `nobody` for root, else
     /// yourself].
