@@ -57,12 +57,12 @@ impl Clock {
     /// Now, in nanoseconds since 1970-01-01 00:00 UTC.
     #[inline]
     pub fn now(&self) -> i64 {
-        self.at(Instant::now())
+        self.ns_at(Instant::now())
     }
 
     /// An instant as nanoseconds since 1970.
     #[inline]
-    pub fn at(&self, instant: Instant) -> i64 {
+    pub fn ns_at(&self, instant: Instant) -> i64 {
         match instant.checked_duration_since(self.base) {
             Some(after) => self.wall_ns.saturating_add(nanoseconds(after)),
             None => self.wall_ns.saturating_sub(nanoseconds(self.base - instant)),
@@ -90,8 +90,8 @@ mod tests {
         let begin = clock.now();
         tokio::time::advance(Duration::from_millis(5)).await;
         assert_eq!(clock.now() - begin, 5_000_000);
-        assert_eq!(clock.at(clock.instant(begin + 77)), begin + 77);
-        assert_eq!(clock.at(clock.instant(begin - 77)), begin);
+        assert_eq!(clock.ns_at(clock.instant(begin + 77)), begin + 77);
+        assert_eq!(clock.ns_at(clock.instant(begin - 77)), begin);
     }
 
     /// Wake-up times of tasks that wait for times within two milliseconds, started in reverse order.

@@ -65,7 +65,7 @@ impl Host {
     }
 
     /// The same server, reached at this address only.
-    pub fn at(mut self, address: SocketAddr) -> Host {
+    pub fn at_address(mut self, address: SocketAddr) -> Host {
         self.addresses = vec![address];
         self.round_trips = vec![Arc::new(RoundTrip::new())];
         self
@@ -143,7 +143,7 @@ impl Host {
             let mut endpoints = self.endpoints(channel, ports, (Some(took), round_trip), texts);
             if let Some(limit) = self.config.path_timeout {
                 end_when_silent(&stream, limit).map_err(failed)?;
-                endpoints.socket = Socket::of(&stream).map(Arc::new);
+                endpoints.socket = Socket::of_stream(&stream).map(Arc::new);
             }
             let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
                 true => Box::new(stream),

@@ -45,13 +45,14 @@ pub fn key_of(client_guid: &[u8; 16], path: &str) -> [u8; 16] {
 
 impl Leases {
     /// The lease on a path, while it allows anything.
-    pub fn on(&self, path: &str) -> Option<&Held> {
+    pub fn held_on(&self, path: &str) -> Option<&Held> {
         self.held.iter().find(|held| held.state != LeaseState::NONE && same(&held.path, path))
     }
 
     /// Whether a directory's contents may be answered from the client's cache.
     pub fn caches_directory(&self, path: &str) -> bool {
-        self.on(path).is_some_and(|held| held.directory && held.state.contains(LeaseState::READ))
+        self.held_on(path)
+            .is_some_and(|held| held.directory && held.state.contains(LeaseState::READ))
     }
 
     /// The directories whose contents may be answered from the client's cache.
@@ -71,7 +72,7 @@ impl Leases {
         let key = key_of(guid, path);
         let epoch = self.held.iter().find(|held| held.key == key).map_or(0, |held| held.epoch);
         let parent = path.rsplit_once('\\').map_or("", |(parent, _)| parent);
-        let parent = self.on(parent).filter(|held| v2 && held.directory && !path.is_empty());
+        let parent = self.held_on(parent).filter(|held| v2 && held.directory && !path.is_empty());
         Lease {
             key,
             state,

@@ -330,7 +330,7 @@ impl Multichannel {
                     }
                     (bound, slot) => {
                         let state = slot.map(|mut connection| {
-                            let state = Box::new(ChannelState::of(channel, &connection));
+                            let state = Box::new(ChannelState::new(channel, &connection));
                             let (rows, table) = connection.end("reset");
                             self.rows.extend(rows);
                             self.refused.connections.push(table);
@@ -434,7 +434,7 @@ impl Multichannel {
 
     /// Starts the task of a connection that is ready.
     fn begin(&mut self, number: u32, mut channel: Channel) {
-        let state = ChannelState::of(number, &channel);
+        let state = ChannelState::new(number, &channel);
         self.rows.extend(channel.take_rows());
         channel.scene = self.settings.scene;
         let socket = channel.socket().cloned();

@@ -92,8 +92,15 @@ impl Session {
     ) -> Result<Session, Failed> {
         let (stream, endpoints) = host.connect(0, None).await?;
         // Boxed, so that a waiting user does not carry the memory that a logon takes.
-        let opening =
-            Session::over(limit, host, stream, endpoints, credential, handles_from, previous);
+        let opening = Session::over_transport(
+            limit,
+            host,
+            stream,
+            endpoints,
+            credential,
+            handles_from,
+            previous,
+        );
         let mut session = Box::pin(opening).await?;
         for channel in 1..session.host.config.channels {
             let binding = Box::pin(session.bind(u32::from(channel), credential));
@@ -105,7 +112,7 @@ impl Session {
     }
 
     /// Likewise over the given transport, with one connection.
-    async fn over(
+    async fn over_transport(
         limit: Duration,
         host: Arc<Host>,
         stream: Box<dyn Transport>,
@@ -144,7 +151,7 @@ impl Session {
         .await;
         let (negotiated, logon) = match logged_on {
             Ok(pair) => pair,
-            Err(error) => return Err(Failed::of(error, channel)),
+            Err(error) => return Err(Failed::from_channel(error, channel)),
         };
         let mut session = Session {
             host,

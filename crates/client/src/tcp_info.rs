@@ -35,7 +35,7 @@ pub struct TcpInfo {
 
 impl TcpInfo {
     /// That of a socket; `None` if the kernel does not answer.
-    pub fn of(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
+    pub fn read(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
         TcpInfo::parse(&value(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()?)
     }
 

@@ -40,14 +40,14 @@ pub struct Socket {
 impl Socket {
     /// The socket of a stream; `None` where it cannot be read.
     #[cfg(target_os = "linux")]
-    pub fn of(stream: &TcpStream) -> Option<Socket> {
+    pub fn of_stream(stream: &TcpStream) -> Option<Socket> {
         use std::os::fd::AsFd as _;
         Some(Socket { descriptor: stream.as_fd().try_clone_to_owned().ok()? })
     }
 
     /// The socket of a stream; `None` where it cannot be read.
     #[cfg(not(target_os = "linux"))]
-    pub fn of(_: &TcpStream) -> Option<Socket> {
+    pub fn of_stream(_: &TcpStream) -> Option<Socket> {
         None
     }
 
@@ -55,7 +55,7 @@ impl Socket {
     #[cfg(target_os = "linux")]
     pub fn state(&self) -> Option<TcpState> {
         use std::os::fd::AsFd as _;
-        crate::tcp_info::TcpInfo::of(self.descriptor.as_fd()).map(TcpState::from)
+        crate::tcp_info::TcpInfo::read(self.descriptor.as_fd()).map(TcpState::from)
     }
 
     /// Its state now.
@@ -121,7 +121,7 @@ mod tests {
         let (mut near, far) =
             tokio::join!(async { TcpStream::connect(address).await.unwrap() }, listener.accept());
         let mut far = far.unwrap().0;
-        let socket = Socket::of(&near).unwrap();
+        let socket = Socket::of_stream(&near).unwrap();
         end_when_silent(&near, Duration::from_secs(5)).unwrap();
         near.write_all(&[7; 1000]).await.unwrap();
         let mut bytes = [0; 1000];

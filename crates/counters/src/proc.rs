@@ -35,7 +35,7 @@ impl Proc {
     /// The machine that the server runs on, and its processes.
     pub fn server(processes: Vec<Processes>) -> Proc {
         let disks = Path::new("/sys/block");
-        let all = Proc::at("server", Path::new("/proc"), disks, true, processes);
+        let all = Proc::in_folders("server", Path::new("/proc"), disks, true, processes);
         all.with_sys(Path::new("/sys"))
     }
 
@@ -45,12 +45,12 @@ impl Proc {
         let pid = std::process::id();
         let own = vec![Processes::Tree(pid, format!("pid {pid}"))];
         let disks = Path::new("/sys/block");
-        let all = Proc::at("client", Path::new("/proc"), disks, machine, own);
+        let all = Proc::in_folders("client", Path::new("/proc"), disks, machine, own);
         all.with_sys(Path::new("/sys"))
     }
 
     /// Likewise with other folders.
-    pub fn at(
+    pub fn in_folders(
         source: &'static str,
         root: &Path,
         disks: &Path,
@@ -65,7 +65,7 @@ impl Proc {
 
     /// Reads idle states, frequencies and RDMA below a folder like `/sys`, too.
     pub fn with_sys(self, root: &Path) -> Proc {
-        Proc { sys: self.machine.then(|| Sys::at(root)), ..self }
+        Proc { sys: self.machine.then(|| Sys::find(root)), ..self }
     }
 
     fn machine(&self, out: &mut Vec<Reading>) {
@@ -163,7 +163,7 @@ mod tests {
         }
         fs::create_dir_all(disks.join("sda")).unwrap();
         let smbd = vec![Processes::Named("smbd".to_owned())];
-        let mut source = Proc::at("server", &root, &disks, true, smbd);
+        let mut source = Proc::in_folders("server", &root, &disks, true, smbd);
         source.read().unwrap();
         fs::write(root.join("77/schedstat"), "2000000 45000000 9\n").unwrap();
         let readings = source.read().unwrap();
@@ -177,7 +177,7 @@ mod tests {
         let disks: Vec<_> = readings.iter().filter(|r| r.name == "disk_busy_percent").collect();
         assert_eq!(disks.len(), 1);
         assert_eq!(disks[0].instance.as_deref(), Some("sda"));
-        let mut nothing = Proc::at("server", &root.join("no"), &root, true, Vec::new());
+        let mut nothing = Proc::in_folders("server", &root.join("no"), &root, true, Vec::new());
         assert!(nothing.read().unwrap_err().contains("--metrics URL"));
     }
 

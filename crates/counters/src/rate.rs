@@ -70,7 +70,7 @@ impl Reading {
     }
 
     /// Sets the instance.
-    pub fn of(self, instance: &str) -> Reading {
+    pub fn of_instance(self, instance: &str) -> Reading {
         Reading { instance: Some(instance.to_owned()), ..self }
     }
 }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_reset_gives_no_row_and_is_counted() {
         let mut rates = Rates::default();
-        let rate = |value| vec![Reading::rate("x", "1/s", value).of("eth0")];
+        let rate = |value| vec![Reading::rate("x", "1/s", value).of_instance("eth0")];
         for (second, total, row) in
             [(0, 100.0, None), (1, 110.0, Some(10.0)), (2, 3.0, None), (3, 5.0, Some(2.0))]
         {
@@ -231,7 +231,7 @@ mod tests {
         let mut rates = Rates::default();
         for round in 0..4 {
             let readings = (0..READINGS_MAX + 5)
-                .map(|i| Reading::rate("x", "1/s", 1.0).of(&format!("{round} {i}")))
+                .map(|i| Reading::rate("x", "1/s", 1.0).of_instance(&format!("{round} {i}")))
                 .collect();
             rates.rows("run", "server", round, readings);
         }

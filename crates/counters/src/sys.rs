@@ -43,7 +43,7 @@ pub(crate) struct Sys {
 
 impl Sys {
     /// Looks for processors and ports below a folder like `/sys`.
-    pub(crate) fn at(root: &Path) -> Sys {
+    pub(crate) fn find(root: &Path) -> Sys {
         let cpus = cpus(&root.join("devices/system/cpu"));
         let states = cpus.first().map_or_else(Vec::new, |cpu| states(&cpu.join("cpuidle")));
         Sys {
@@ -75,10 +75,16 @@ impl Sys {
             let Some((us, cpus)) = sum("time") else { continue };
             // Of one processor, as per cent of the time.
             let percent = us / cpus as f64 / 1e4;
-            out.push(Reading::rate("cpu_idle_state_percent", "percent", percent).of(&state.name));
+            out.push(
+                Reading::rate("cpu_idle_state_percent", "percent", percent)
+                    .of_instance(&state.name),
+            );
             if let Some((entries, cpus)) = sum("usage") {
                 let all = entries * self.cpus.len() as f64 / cpus as f64;
-                out.push(Reading::rate("cpu_idle_entries_per_second", "1/s", all).of(&state.name));
+                out.push(
+                    Reading::rate("cpu_idle_entries_per_second", "1/s", all)
+                        .of_instance(&state.name),
+                );
             }
             if state.is_deep {
                 *deep_us.get_or_insert(0.0) += percent;
@@ -103,7 +109,7 @@ impl Sys {
             [("cpu_governor", governor), ("cpu_pstate_status", Some(self.pstate.join("status")))];
         for (name, path) in words {
             if let Some(word) = path.and_then(|path| word(&path)) {
-                out.push(Reading::level(name, "", 1.0).of(&word));
+                out.push(Reading::level(name, "", 1.0).of_instance(&word));
             }
         }
         if let Some(off) = number(&self.pstate.join("no_turbo")) {
@@ -161,7 +167,7 @@ fn rdma(port: &Path, instance: &str, out: &mut Vec<Reading>) {
     ];
     for (file, name, unit, times) in known {
         if let Some(value) = number(&port.join("counters").join(file)) {
-            out.push(Reading::rate(name, unit, value * times).of(instance));
+            out.push(Reading::rate(name, unit, value * times).of_instance(instance));
         }
     }
     let folder = port.join("hw_counters");
@@ -174,7 +180,7 @@ fn rdma(port: &Path, instance: &str, out: &mut Vec<Reading>) {
         }
         if let Some(value) = number(&folder.join(&file)) {
             let name = format!("rdma_hw_{}_per_second", file.to_ascii_lowercase());
-            let reading = Reading::rate("", "1/s", value).of(instance);
+            let reading = Reading::rate("", "1/s", value).of_instance(instance);
             out.push(Reading { name: name.into(), sparse: true, ..reading });
         }
     }
@@ -258,7 +264,7 @@ mod tests {
                 (&format!("{port}/hw_counters/np_cnp_sent"), "not a number\n"),
             ],
         );
-        let sys = Sys::at(root);
+        let sys = Sys::find(root);
         let mut rates = Rates::default();
         let mut rows = |second: i64| {
             let mut out = Vec::new();
@@ -300,7 +306,7 @@ mod tests {
     fn a_machine_without_them_has_no_rows() {
         let folder = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
-        Sys::at(folder.path()).read(&mut out);
+        Sys::find(folder.path()).read(&mut out);
         assert_eq!(out, []);
     }
 
@@ -312,7 +318,7 @@ mod tests {
             fs::create_dir_all(root.join(format!("cpu{number}"))).unwrap();
         }
         fs::create_dir_all(root.join("cpufreq")).unwrap();
-        let cpus = Sys::at(folder.path()).cpus;
+        let cpus = Sys::find(folder.path()).cpus;
         assert_eq!(cpus.len(), 50);
         assert!(cpus.last().unwrap().ends_with("cpu196"));
     }

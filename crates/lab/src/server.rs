@@ -47,7 +47,7 @@ pub use process::Process;
 pub use record::{LineRecord, Record};
 
 use conf::Accounts;
-use error::At as _;
+use error::AtPath as _;
 use paths::Paths;
 use samba::Samba;
 
@@ -147,7 +147,7 @@ impl Lab {
     pub fn configuration(dir: &Path) -> Result<String, LabError> {
         let paths = Paths::new(dir)?;
         Record::read(&paths)?;
-        fs::read_to_string(paths.conf()).at(&paths.conf(), "cannot be read")
+        fs::read_to_string(paths.conf()).at_path(&paths.conf(), "cannot be read")
     }
 }
 
@@ -161,7 +161,7 @@ impl Running {
     /// The users' password.
     pub fn password(&self) -> Result<String, LabError> {
         let path = self.password_file();
-        let text = fs::read_to_string(&path).at(&path, "cannot be read")?;
+        let text = fs::read_to_string(&path).at_path(&path, "cannot be read")?;
         Ok(text.trim_end_matches('\n').to_owned())
     }
 
@@ -189,7 +189,7 @@ impl Running {
     pub fn free_bytes(&self) -> Result<u64, LabError> {
         let path = self.share_dir();
         let found = nix::sys::statvfs::statvfs(&path).map_err(io::Error::from);
-        let found = found.at(&path, "cannot be looked at")?;
+        let found = found.at_path(&path, "cannot be looked at")?;
         Ok(found.blocks_available().saturating_mul(found.fragment_size()))
     }
 
@@ -319,7 +319,7 @@ fn furnish(
     paths.make_folders()?;
     let password = match &options.password {
         Some(password) => password.clone(),
-        None => accounts::random_password().at(&paths.dir, "no random password")?,
+        None => accounts::random_password().at_path(&paths.dir, "no random password")?,
     };
     let conf = conf::text(options, paths, port, accounts, samba.wants_helpers());
     let uid = owner.uid.as_raw();
@@ -337,7 +337,7 @@ fn furnish(
     let share = paths.share();
     if owner.uid != geteuid() {
         std::os::unix::fs::chown(&share, Some(uid), Some(owner.gid.as_raw()))
-            .at(&share, "cannot be given to the users' system user")?;
+            .at_path(&share, "cannot be given to the users' system user")?;
     }
     Ok(())
 }
@@ -357,7 +357,7 @@ fn remove(paths: &Paths, record: &Record) -> Result<Removed, LabError> {
         };
         match result {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).at(&path, "cannot be removed");
+                return Err(error).at_path(&path, "cannot be removed");
             }
             _ => {}
         }

@@ -138,7 +138,7 @@ impl Protection {
     fn log_on(&mut self, frame: &mut Frame, request: &Header, message: &[u8]) {
         frame.clear();
         self.preauth.update(message);
-        let mut head = of(request);
+        let mut head = reply_head(request);
         if request.command == Command::NEGOTIATE {
             frame.member(
                 &head,
@@ -221,7 +221,7 @@ fn challenge() -> Vec<u8> {
     message
 }
 
-fn of(request: &Header) -> Head {
+fn reply_head(request: &Header) -> Head {
     Head {
         credit_charge: request.credit_charge,
         credits: request.credits.max(1),
@@ -242,7 +242,7 @@ fn read_reply(
     signer: Option<&Signer>,
 ) -> io::Result<()> {
     let mut frame = Frame::new();
-    frame.member(&of(request), &ReadReply { data: &[] });
+    frame.member(&reply_head(request), &ReadReply { data: &[] });
     let mut bytes = frame.plain().to_vec();
     bytes.resize(READ_HEAD_BYTES, 0);
     let length = (READ_HEAD_BYTES - 4 + data.len()) as u32;
@@ -260,7 +260,7 @@ fn read_reply(
 }
 
 fn answer(frame: &mut Frame, request: &Header, message: &[u8]) {
-    let mut head = of(request);
+    let mut head = reply_head(request);
     frame.clear();
     match request.command {
         Command::NEGOTIATE => frame.member(

@@ -248,7 +248,7 @@ impl FileSet {
 
     /// The state that a run needs restored.
     pub fn restore(&self, user: u64) -> Restore {
-        Restore::of(self, user)
+        Restore::new(self, user)
     }
 
     /// All files that exist before a run, without their paths.

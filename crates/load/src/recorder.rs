@@ -75,13 +75,13 @@ impl Recorder {
 
     /// Takes rows of a user.
     pub fn rows(&self, user: u64, rows: Vec<Box<Row>>) {
-        self.with(user, |shard| shard.rows.extend(rows));
+        self.with_shard(user, |shard| shard.rows.extend(rows));
     }
 
     /// Takes a scenario that a user ended, with its rows.
     pub fn scenario(&self, mut scenario: Scenario, rows: Vec<Box<Row>>) {
         scenario.recording = self.recording.to_string();
-        self.with(scenario.user_number, |shard| {
+        self.with_shard(scenario.user_number, |shard| {
             shard.rows.extend(rows);
             shard.scenarios.push(scenario);
         });
@@ -100,7 +100,7 @@ impl Recorder {
         if let Some(tree) = &mut left.tree {
             tree.recording = self.recording.to_string();
         }
-        self.with(user, |shard| {
+        self.with_shard(user, |shard| {
             shard.rows.extend(left.rows);
             if !opens_live_on {
                 shard.ended.extend(left.connections.iter().map(|link| (link.connection, link.end)));
@@ -135,7 +135,7 @@ impl Recorder {
         }
     }
 
-    fn with(&self, user: u64, take: impl FnOnce(&mut Shard)) {
+    fn with_shard(&self, user: u64, take: impl FnOnce(&mut Shard)) {
         let place = (user % self.shards.len() as u64) as usize;
         let Some(shard) = self.shards.get(place) else { return };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);

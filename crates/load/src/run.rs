@@ -216,7 +216,7 @@ impl Engine {
         let window = Window::new(self, &users, step, timeline, cut_short).run(&mut report).await;
         self_check.abort();
         let stopped_at = Instant::now();
-        let now = self.shared.clock.at(stopped_at);
+        let now = self.shared.clock.ns_at(stopped_at);
         users.running.end_window(now);
         users.running.stop(now);
         self.close(&mut users, &stop, stopped_at).await;
@@ -238,9 +238,9 @@ impl Engine {
             .map(|(place, &number)| self.user(place, number, step.users, timeline, stopped.clone()))
             .collect();
         let clock = &self.shared.clock;
-        let dues = users.iter().map(|user| clock.at(user.begin + user.plans.due()));
+        let dues = users.iter().map(|user| clock.ns_at(user.begin + user.plans.due()));
         let log = ScheduleLog::new(self.rule.interval_ns, dues.collect::<Vec<i64>>());
-        let measured = (clock.at(timeline.window), clock.at(timeline.window_end()));
+        let measured = (clock.ns_at(timeline.window), clock.ns_at(timeline.window_end()));
         let running = Arc::new(Running::new(step.step, log, measured));
         *self.shared.step.write().unwrap_or_else(PoisonError::into_inner) = running.clone();
         self.shared.take_tally();
@@ -408,8 +408,8 @@ impl Engine {
                 users: step.users,
                 users_here: users.numbers.len() as u64,
                 rate,
-                start: clock.at(start),
-                end: clock.at(end_at),
+                start: clock.ns_at(start),
+                end: clock.ns_at(end_at),
                 scheduled: users.running.measured(),
                 started: end.begun - begun.begun.min(end.begun),
                 on_time: end.on_time - begun.on_time.min(end.on_time),
@@ -436,7 +436,7 @@ impl Engine {
             failed: tally.failed(),
             limited_by_client: client.limited(),
             gone_since: server_gone
-                .then(|| gone.map_or(self.shared.clock.at(start), |silence| silence.since)),
+                .then(|| gone.map_or(self.shared.clock.ns_at(start), |silence| silence.since)),
             ended_early,
             row,
         }

@@ -194,7 +194,7 @@ impl Bench {
             let ends = writing.await.unwrap();
             assert!(ends.iter().any(|end| matches!(end, writer::End::Lost(_))), "{ends:?}");
             let session = writer::connect(&round).await.unwrap();
-            let after = Identity::of(&session);
+            let after = Identity::of_server(&session);
             let now = self.host.clock.now();
             round.journal.add(Record::event(Kind::Back, number, after.start_time, now)).await;
             session.close().await;

@@ -122,7 +122,7 @@ async fn goes_on(lab: &Samba, dialect: Dialect) {
     let small =
         Overrides { block_bytes: Some(65_536), depth: Some(2), size_bytes: Some(4 * 65_536 + 7) };
 
-    let planner = Planner::new(Arc::new(workload.with(&small).unwrap()), 1, Scale::FULL);
+    let planner = Planner::new(Arc::new(workload.with_overrides(&small).unwrap()), 1, Scale::FULL);
     let mut session = connect(&host, &lab.password, None).await;
     let home = "user00001";
     prepare::prepare(&mut session, planner.files(), 1, home, |_| ()).await.unwrap();

@@ -350,7 +350,7 @@ fn leases_are_granted_and_broken() {
             };
             let both = async { tokio::join!(other, answering) };
             tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
-            let left = one.leases.on("leased").map_or(LeaseState::NONE, |held| held.state);
+            let left = one.leases.held_on("leased").map_or(LeaseState::NONE, |held| held.state);
             assert!(!left.contains(LeaseState::WRITE), "{left:?}");
             close(&mut one, opened.file_id).await;
             one.close().await;

@@ -87,7 +87,7 @@ struct Shown {
 fn migrate(lab: &Samba, case: Case<'_>) -> Shown {
     let (name, text) = MIGRATIONS[0];
     let migration = Migration::parse(name, name, text).unwrap().unwrap();
-    let migration = migration.with(&case.changes).unwrap();
+    let migration = migration.with_changes(&case.changes).unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (sender, parts) = sync_channel(10_000);
@@ -97,7 +97,7 @@ fn migrate(lab: &Samba, case: Case<'_>) -> Shown {
         let target = Target::parse(&case.target).unwrap();
         let host = Host::find(target, case.config, Clock::start(), true).await.unwrap();
         let host = match &case.paths {
-            Paths::Listed(list) => host.at(list[0].0),
+            Paths::Listed(list) => host.at_address(list[0].0),
             _ => host,
         };
         let plan = MigrationPlan {

@@ -82,7 +82,7 @@ struct Done {
 async fn run(shard: Shard, done: &mut Done) {
     let start = Instant::now();
     let host = Arc::new(Fake::new(Duration::from_millis(2), 4096)).host();
-    let start_ns = host.clock.at(start);
+    let start_ns = host.clock.ns_at(start);
     let planner = smbscope_testing::run::planner(WORKLOAD, 11);
     let credentials = Credentials::pattern("user{:05}", "secret").unwrap();
     let asked = Asked::new(host, planner, credentials, USERS, Duration::from_secs(60));

@@ -116,7 +116,7 @@ async fn run_with_grace(
     change(&mut server, start);
     let server = Arc::new(server);
     let host = server.host();
-    let start_ns = host.clock.at(start);
+    let start_ns = host.clock.ns_at(start);
     let credentials = Credentials::pattern("user{:05}", "secret").unwrap();
     let timeout = Duration::from_secs(5);
     let asked = Asked::new(host, planner(), credentials, users, WINDOW);

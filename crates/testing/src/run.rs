@@ -56,7 +56,7 @@ pub fn prepare(lab: &Samba, planner: &Planner) {
 /// Writes the files of one user.
 pub fn prepare_user(lab: &Samba, planner: &Planner, user: u64) -> Result<(), PrepareError> {
     runtime().block_on(async {
-        let connected = lab.try_to_connect(Config::default(), &lab.users().of(user)).await;
+        let connected = lab.try_to_connect(Config::default(), &lab.users().of_user(user)).await;
         let mut session = connected.map_err(|failed| failed.error)?;
         let files = planner.files();
         prepare::prepare(&mut session, files, user, &home("", user), |_| ()).await?;

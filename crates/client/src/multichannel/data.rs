@@ -105,7 +105,7 @@ pub struct ChannelState {
 
 impl ChannelState {
     /// Of a connection that has not carried anything.
-    pub(super) fn of(number: u32, channel: &Channel) -> ChannelState {
+    pub(super) fn new(number: u32, channel: &Channel) -> ChannelState {
         let (client_port, server_port) = channel.ports();
         let names = channel.names();
         ChannelState {

@@ -33,7 +33,7 @@ pub struct Failed {
 }
 
 impl Failed {
-    pub(super) fn of(error: ClientError, mut channel: Channel) -> Failed {
+    pub(super) fn from_channel(error: ClientError, mut channel: Channel) -> Failed {
         let (rows, table) = channel.end("reset");
         let left = Ended { rows, connections: vec![table], ..Ended::default() };
         Failed { error, left }

@@ -167,8 +167,8 @@ impl Devices {
         for (name, cpu) in &self.cpus {
             let label = format!("cpu{name}");
             let busy = percent("cpu_percent", cpu.busy(), cpu);
-            out.push(busy.of(&label));
-            out.push(percent("cpu_softirq_percent", cpu.softirq, cpu).of(&label));
+            out.push(busy.of_instance(&label));
+            out.push(percent("cpu_softirq_percent", cpu.softirq, cpu).of_instance(&label));
         }
         for (name, totals) in &self.disks {
             let [reads, writes, read_bytes, write_bytes, read_seconds, write_seconds, busy, queue] =

@@ -149,7 +149,7 @@ impl Map {
         let instance = label.and_then(|label| sample.label(label));
         self.out.push(match instance {
             // Interfaces and disks that were never used are noise.
-            Some(instance) => Reading { sparse: total, ..reading }.of(instance),
+            Some(instance) => Reading { sparse: total, ..reading }.of_instance(instance),
             None => reading,
         });
     }
@@ -203,7 +203,7 @@ impl Map {
                 Reading::rate("network_errors_per_second", "1/s", errors),
                 Reading::rate("network_drops_per_second", "1/s", drops),
             ];
-            let sparse = |rate: Reading| Reading { sparse: true, ..rate }.of(name);
+            let sparse = |rate: Reading| Reading { sparse: true, ..rate }.of_instance(name);
             self.out.extend(rates.map(sparse));
         }
         if let [Some(total), Some(available)] = self.memory {

@@ -52,7 +52,7 @@ fn processor(cpu: &str, ticks: &[f64], out: &mut Vec<Reading>) {
     let total: f64 = ticks.iter().sum();
     let mut push = |name, value: f64| {
         let reading = Reading::mean(name, "percent", 100.0 * value, total);
-        out.push(if cpu.is_empty() { reading } else { reading.of(&format!("cpu{cpu}")) });
+        out.push(if cpu.is_empty() { reading } else { reading.of_instance(&format!("cpu{cpu}")) });
     };
     push("cpu_percent", total - tick(3) - tick(4));
     push("cpu_softirq_percent", tick(6));
@@ -139,7 +139,7 @@ impl Disk<'_> {
             rate("disk_busy_percent", "percent", self.busy_seconds * 100.0),
             rate("disk_queue", "", self.queue_seconds),
         ];
-        out.extend(readings.map(|reading| reading.of(self.name)));
+        out.extend(readings.map(|reading| reading.of_instance(self.name)));
     }
 }
 
@@ -178,7 +178,7 @@ pub fn net_dev(text: &str, out: &mut Vec<Reading>) {
             rate("network_errors_per_second", "1/s", errors + sent_errors),
             rate("network_drops_per_second", "1/s", drops + sent_drops),
         ];
-        out.extend(readings.map(|reading| reading.of(name.trim())));
+        out.extend(readings.map(|reading| reading.of_instance(name.trim())));
     }
 }
 

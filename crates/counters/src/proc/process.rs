@@ -105,7 +105,7 @@ struct Used {
 }
 
 impl Used {
-    fn of(root: &Path, process: &Process) -> Used {
+    fn read(root: &Path, process: &Process) -> Used {
         let Process { user_ticks, system_ticks, .. } = *process;
         Used { user_ticks, system_ticks, waited_ns: waited_ns(root, process) }
     }
@@ -150,7 +150,7 @@ impl Tracker {
         let (mut threads, mut pages) = (0_u64, 0_u64);
         for process in &mine {
             let key = (process.pid, process.started);
-            let used = Used::of(root, process);
+            let used = Used::read(root, process);
             // Work before the first sample does not count; a process that began later counts completely.
             let before = match self.before.get(&key) {
                 Some(&before) => before,
@@ -182,11 +182,11 @@ impl Tracker {
                 percent(system_ticks),
             ),
         ];
-        out.extend(readings.map(|reading| reading.of(&label)));
+        out.extend(readings.map(|reading| reading.of_instance(&label)));
         if let Some(ns) = waited_ns {
             let waiting = ns as f64 / 1e9 * 100.0;
             let unit = "percent of one processor";
-            out.push(Reading::rate("process_waiting_percent", unit, waiting).of(&label));
+            out.push(Reading::rate("process_waiting_percent", unit, waiting).of_instance(&label));
         }
     }
 

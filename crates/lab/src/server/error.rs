@@ -107,13 +107,13 @@ impl LabError {
 }
 
 /// Converts errors of the operating system to [`LabError::Io`].
-pub(super) trait At<T> {
+pub(super) trait AtPath<T> {
     /// Adds the path and the attempt.
-    fn at(self, path: &Path, what: &'static str) -> Result<T, LabError>;
+    fn at_path(self, path: &Path, what: &'static str) -> Result<T, LabError>;
 }
 
-impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path, what: &'static str) -> Result<T, LabError> {
+impl<T> AtPath<T> for io::Result<T> {
+    fn at_path(self, path: &Path, what: &'static str) -> Result<T, LabError> {
         self.map_err(|error| LabError::Io { path: path.to_owned(), what, error })
     }
 }

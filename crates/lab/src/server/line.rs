@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::listen;
 use super::options::{Line, Options};
 use super::paths::Paths;
@@ -75,7 +75,7 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
         record.line = None;
     })?;
     let out = paths.wan_out();
-    let open = || fs::File::create(&out).at(&out, "cannot be written");
+    let open = || fs::File::create(&out).at_path(&out, "cannot be written");
     let (stdout, stderr) = (open()?, open()?);
     let mut words = line.forwarder.iter();
     let program = words.next().cloned().unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) fn start(line: &Line, paths: &Paths, record: &mut Record) -> Result<(
     command.process_group(0);
     // A process inherits the namespace of the thread that starts it.
     let spawned = netns::inside(&namespaces.line(), || command.spawn())?;
-    let child = spawned.at(program.as_ref(), "cannot be run")?;
+    let child = spawned.at_path(program.as_ref(), "cannot be run")?;
     let found = Process::find(FORWARDER, child.id().cast_signed());
     record.processes.push(found.ok_or_else(|| died(paths))?);
     record.write(paths)?;

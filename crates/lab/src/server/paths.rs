@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{User, geteuid};
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 
 /// Longest path: smbd's sockets (`ncalrpc/np/initshutdown` is the deepest) must fit sockaddr_un (107 bytes).
 const DIR_BYTES_MAX: usize = 80;
@@ -45,7 +45,7 @@ pub(super) struct Paths {
 impl Paths {
     /// The folder as an absolute path without symbolic links above it. It need not exist.
     pub fn new(dir: &Path) -> Result<Paths, LabError> {
-        let absolute = std::path::absolute(dir).at(dir, "is not a valid path")?;
+        let absolute = std::path::absolute(dir).at_path(dir, "is not a valid path")?;
         let name = match absolute.components().next_back() {
             Some(Component::Normal(name)) => name.to_owned(),
             _ => return Err(LabError::folder(dir, "name a folder for the lab alone")),
@@ -57,7 +57,7 @@ impl Paths {
                 let why = format!("the folder above, {}, does not exist", parent.display());
                 return Err(LabError::folder(dir, why));
             }
-            Err(error) => return Err(error).at(parent, "cannot be reached"),
+            Err(error) => return Err(error).at_path(parent, "cannot be reached"),
         };
         let dir = parent.join(name);
         check_name(&dir)?;
@@ -121,11 +121,11 @@ impl Paths {
         let made = match DirBuilder::new().mode(mode).create(&self.dir) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(error).at(&self.dir, "cannot be made"),
+            Err(error) => return Err(error).at_path(&self.dir, "cannot be made"),
         };
         self.check_ours()?;
         if !made {
-            let mut entries = fs::read_dir(&self.dir).at(&self.dir, "cannot be read")?;
+            let mut entries = fs::read_dir(&self.dir).at_path(&self.dir, "cannot be read")?;
             if entries.next().is_some() {
                 let why = "the folder is not empty: name a new or an empty one with --dir";
                 return Err(LabError::folder(&self.dir, why));
@@ -140,7 +140,7 @@ impl Paths {
     /// contents. /tmp is writable for everyone: without this check, another user could create the
     /// folder and would get the password.
     pub fn check_ours(&self) -> Result<(), LabError> {
-        let found = fs::symlink_metadata(&self.dir).at(&self.dir, "cannot be looked at")?;
+        let found = fs::symlink_metadata(&self.dir).at_path(&self.dir, "cannot be looked at")?;
         let why = if found.is_symlink() {
             "is a link to somewhere else"
         } else if !found.is_dir() {
@@ -162,7 +162,7 @@ impl Paths {
     pub fn make_folders(&self) -> Result<(), LabError> {
         for name in ["private", "lock", "state", "cache", "pid", "rpc", "log", "share", "ncalrpc"] {
             let path = self.dir.join(name);
-            DirBuilder::new().mode(0o700).create(&path).at(&path, "cannot be made")?;
+            DirBuilder::new().mode(0o700).create(&path).at_path(&path, "cannot be made")?;
         }
         self.set_mode(&self.dir.join("lock"), 0o755)?;
         self.set_mode(&self.dir.join("ncalrpc"), 0o755)
@@ -177,12 +177,13 @@ impl Paths {
             .mode(mode)
             .open(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .at(path, "cannot be written")
+            .at_path(path, "cannot be written")
     }
 
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), LabError> {
         use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).at(path, "mode cannot be set")
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+            .at_path(path, "mode cannot be set")
     }
 }
 
@@ -205,7 +206,7 @@ pub fn default_dir() -> PathBuf {
 pub(super) fn check_passable(dir: &Path, user: &User) -> Result<(), LabError> {
     let groups = groups_of(user);
     for folder in dir.ancestors().skip(1) {
-        let found = fs::metadata(folder).at(folder, "cannot be looked at")?;
+        let found = fs::metadata(folder).at_path(folder, "cannot be looked at")?;
         if !may_pass(&found, user.uid.as_raw(), &groups) {
             let why = format!(
                 "the system user {}, whose rights the lab's users get, may not pass {} (mode \

@@ -82,7 +82,8 @@ fn parse(text: &str) -> Option<Stat> {
 /// All processes of the lab that has this smb.conf and was started with these processes (an empty list
 /// after a reboot).
 pub(super) fn of_lab(conf: &Path, started: &[Process]) -> Vec<Process> {
-    let leaders: Vec<(&Process, Leader)> = started.iter().map(|it| (it, Leader::of(it))).collect();
+    let leaders: Vec<(&Process, Leader)> =
+        started.iter().map(|it| (it, Leader::find(it))).collect();
     let is_member = |stat: &Stat| {
         leaders.iter().any(|(process, leader)| {
             stat.session == process.pid
@@ -120,7 +121,7 @@ enum Leader {
 }
 
 impl Leader {
-    fn of(process: &Process) -> Leader {
+    fn find(process: &Process) -> Leader {
         match Stat::read(process.pid) {
             None => Leader::Gone,
             Some(now) if now.start != process.start_ticks => Leader::Another,
@@ -214,7 +215,7 @@ mod tests {
         assert!(me.runs());
         let earlier = Process { start_ticks: me.start_ticks - 1, ..me };
         assert!(!earlier.runs());
-        assert!(matches!(Leader::of(&earlier), Leader::Another));
+        assert!(matches!(Leader::find(&earlier), Leader::Another));
         assert_eq!(of_lab(Path::new("/nowhere/smb.conf"), &[earlier]), []);
     }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::accounts;
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::options::WORKGROUP;
 use super::paths::Paths;
 use super::process::{self, Process};
@@ -107,10 +107,10 @@ impl Record {
             {
                 return Err(LabError::NotALab { dir: paths.dir.clone() });
             }
-            Err(error) => return Err(error).at(&path, "cannot be read"),
+            Err(error) => return Err(error).at_path(&path, "cannot be read"),
         };
         let mut text = String::new();
-        file.take(BYTES_MAX).read_to_string(&mut text).at(&path, "cannot be read")?;
+        file.take(BYTES_MAX).read_to_string(&mut text).at_path(&path, "cannot be read")?;
         let broken = |why: String| LabError::folder(&paths.dir, format!("lab.json {why}"));
         let record: Record = serde_json::from_str(&text)
             .map_err(|error| broken(format!("is broken ({error}): remove the folder by hand")))?;
@@ -128,7 +128,7 @@ impl Record {
         let part = path.with_extension("json.part");
         let _ = fs::remove_file(&part);
         paths.write(&part, &(text + "\n"), false)?;
-        fs::rename(&part, &path).at(&path, "cannot be written")
+        fs::rename(&part, &path).at_path(&path, "cannot be written")
     }
 
     /// The running processes of the lab.

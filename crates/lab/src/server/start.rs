@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::error::{At as _, LabError};
+use super::error::{AtPath as _, LabError};
 use super::options::Options;
 use super::paths::Paths;
 use super::process::{self, Process};
@@ -81,7 +81,7 @@ fn launch(
             .create(true)
             .mode(0o600)
             .open(&out)
-            .at(&out, "cannot be written")
+            .at_path(&out, "cannot be written")
     };
     let mut words = options.enter.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or(program.as_os_str()));
@@ -102,7 +102,7 @@ fn launch(
         Some(line) => netns::inside(&line.server(), || command.status())?,
         None => command.status(),
     };
-    Ok(status.at(program, "cannot be run")?.success())
+    Ok(status.at_path(program, "cannot be run")?.success())
 }
 
 fn wait_for_smbd(paths: &Paths, record: &Record) -> Result<Process, LabError> {

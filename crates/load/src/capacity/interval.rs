@@ -30,7 +30,7 @@ pub struct Interval {
 
 impl Interval {
     /// From the steps' users and whether they were overloaded.
-    pub fn of(steps: &[(u64, bool)]) -> Interval {
+    pub fn from_steps(steps: &[(u64, bool)]) -> Interval {
         let any = |overloaded| steps.iter().any(|step| step.1 == overloaded);
         let (kept, over) = (any(false), any(true));
         let users = || steps.iter().map(|step| step.0.max(1) as f64);
@@ -80,7 +80,7 @@ mod tests {
         let steps = [(100, false), (200, true), (150, false), (175, true), (162, false)];
         let confirmed = [(168, true), (168, true), (162, false), (162, false)];
         let Interval { low: Some(low), high: Some(high) } =
-            Interval::of(&[&steps[..], &confirmed[..]].concat())
+            Interval::from_steps(&[&steps[..], &confirmed[..]].concat())
         else {
             panic!("both sides were seen")
         };
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn more_contradiction_means_a_wider_interval() {
         let width = |steps: &[(u64, bool)]| {
-            let interval = Interval::of(steps);
+            let interval = Interval::from_steps(steps);
             interval.high.unwrap() - interval.low.unwrap()
         };
         let clear = [(100, false), (100, false), (110, true), (110, true)];
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn a_side_that_was_not_seen_is_open() {
-        assert_eq!(Interval::of(&[]), Interval { low: None, high: None });
-        let kept = Interval::of(&[(100, false), (200, false), (200, false)]);
+        assert_eq!(Interval::from_steps(&[]), Interval { low: None, high: None });
+        let kept = Interval::from_steps(&[(100, false), (200, false), (200, false)]);
         assert!(kept.high.is_none() && kept.low.unwrap() > 100.0, "{kept:?}");
-        let over = Interval::of(&[(100, true), (50, true)]);
+        let over = Interval::from_steps(&[(100, true), (50, true)]);
         assert!(over.low.is_none() && over.high.unwrap() < 100.0, "{over:?}");
-        assert!(Interval::of(&[(0, true), (u64::MAX, false)]).low.is_some());
+        assert!(Interval::from_steps(&[(0, true), (u64::MAX, false)]).low.is_some());
     }
 }

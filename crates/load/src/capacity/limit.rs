@@ -44,7 +44,7 @@ impl Statistic {
     }
 
     /// Its value, ns.
-    pub fn of(self, summary: &Summary) -> i64 {
+    pub fn value(self, summary: &Summary) -> i64 {
         match self {
             Statistic::Mean => summary.mean_ns,
             Statistic::P50 => summary.p50_ns,
@@ -122,7 +122,7 @@ pub struct Exceeded {
 impl Limit {
     /// Whether the distribution keeps the limit; what was measured if it does not.
     pub fn check(&self, measured: Option<&Summary>) -> Option<Exceeded> {
-        let measured_ns = measured.map(|summary| self.statistic.of(summary));
+        let measured_ns = measured.map(|summary| self.statistic.value(summary));
         let kept = measured_ns.is_some_and(|ns| ns < self.below_ns);
         (!kept).then(|| Exceeded { limit: self.clone(), measured_ns })
     }

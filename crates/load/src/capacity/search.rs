@@ -153,7 +153,7 @@ impl Search {
             limits: Vec::new(),
             p95_ns: None,
             users: low.unwrap_or(0),
-            interval: Interval::of(&self.verdicts),
+            interval: Interval::from_steps(&self.verdicts),
             too_many: high,
             reason,
             steps: self.steps,

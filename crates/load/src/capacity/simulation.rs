@@ -150,13 +150,13 @@ impl World {
         self.rule.judge(&begin, &end)
     }
 
-    fn at(&mut self, time_ns: i64, event: Event) {
+    fn schedule(&mut self, time_ns: i64, event: Event) {
         self.events.push(Reverse((time_ns, event)));
     }
 
     fn serve(&mut self, now: i64, user: usize) {
         let service_ns = self.random.exponential(self.server.service_ns) as i64;
-        self.at(now + service_ns, Event::Served(user));
+        self.schedule(now + service_ns, Event::Served(user));
     }
 
     fn event(&mut self, now: i64, event: Event) {
@@ -176,12 +176,12 @@ impl World {
                     Some(next) => self.serve(now, next),
                     None => self.busy -= 1,
                 }
-                self.at(now + self.server.rtt_ns / 2, Event::Reply(user));
+                self.schedule(now + self.server.rtt_ns / 2, Event::Reply(user));
             }
             Event::Reply(user) => {
                 self.users[user].left -= 1;
                 if self.users[user].left > 0 {
-                    self.at(now + self.server.rtt_ns / 2, Event::Arrival(user));
+                    self.schedule(now + self.server.rtt_ns / 2, Event::Arrival(user));
                 } else {
                     self.log.end(user);
                     if self.users[user].due_ns <= now {
@@ -204,7 +204,7 @@ impl World {
         let next_due_ns = self.server.due_ns(self.seed, user, number + 1, before_ns);
         self.users[user].due_ns = next_due_ns;
         self.log.begin(user, now, Some(next_due_ns));
-        self.at(next_due_ns.max(now), Event::Due(user));
-        self.at(now + self.server.rtt_ns / 2, Event::Arrival(user));
+        self.schedule(next_due_ns.max(now), Event::Due(user));
+        self.schedule(now + self.server.rtt_ns / 2, Event::Arrival(user));
     }
 }

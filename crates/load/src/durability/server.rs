@@ -29,7 +29,7 @@ pub enum Return {
 
 impl Identity {
     /// Of the server of a session.
-    pub fn of(session: &Session) -> Identity {
+    pub fn of_server(session: &Session) -> Identity {
         let negotiated = session.negotiated();
         Identity { guid: negotiated.server_guid, start_time: negotiated.server_start_time }
     }

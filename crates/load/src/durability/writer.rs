@@ -102,7 +102,7 @@ pub async fn start(round: &Round) -> Result<Started, ClientError> {
     }
     let mut identity = None;
     if let Some(first) = sessions.first_mut() {
-        identity = Some(Identity::of(first));
+        identity = Some(Identity::of_server(first));
         let folder = round.plan.round_folder(round.number);
         if let Err(status) = files::make_folders(first, &folder).await? {
             return Err(ClientError::Protocol(format!(

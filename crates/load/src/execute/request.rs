@@ -122,7 +122,7 @@ impl Performer {
         let id = session.add(0, related, &body, ask);
         if let Some(handle) = self.handle_mut(slot) {
             // Related members of the compound refer to it before the reply arrives.
-            let claim = Claim::of(create, AccessMask(access), wish);
+            let claim = Claim::if_durable(create, AccessMask(access), wish);
             *handle = Handle::Open(Opened { file_id: FileId::ANY, path, number, claim });
         }
         id

@@ -29,7 +29,11 @@ pub struct Claim {
 
 impl Claim {
     /// For a Create that requests a durable open.
-    pub(super) fn of(create: &Create, access: AccessMask, wish: OpenWish) -> Option<Box<Claim>> {
+    pub(super) fn if_durable(
+        create: &Create,
+        access: AccessMask,
+        wish: OpenWish,
+    ) -> Option<Box<Claim>> {
         wish.durable.is_some().then(|| Box::new(Claim { create: *create, access, wish }))
     }
 

@@ -122,7 +122,7 @@ mod tests {
         let made = set(7, 0.25);
         let marker = made.marker();
         let size = Overrides { size_bytes: Some(1_000_000), ..Overrides::default() };
-        let other = Workload::built_in("bulk-copy").unwrap().with(&size).unwrap();
+        let other = Workload::built_in("bulk-copy").unwrap().with_overrides(&size).unwrap();
         let other = other.file_set(7, Scale::new(0.25).unwrap());
         assert!(otherwise(&other, &[&marker]).unwrap().contains("--size"));
         assert_eq!(otherwise(&other, &[&marker, &other.marker()]), None);

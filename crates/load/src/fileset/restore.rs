@@ -19,7 +19,7 @@ pub struct Restore {
 }
 
 impl Restore {
-    pub(super) fn of(files: &FileSet, user: u64) -> Restore {
+    pub(super) fn new(files: &FileSet, user: u64) -> Restore {
         let mut restore = Restore {
             volatile: Vec::new(),
             folders: BTreeSet::new(),

@@ -122,7 +122,7 @@ pub(super) async fn flush(
     channels: &mut Multichannel,
     opened: &Opened,
 ) -> Result<(), MigrateError> {
-    let flush = Control::of(opened, false, encode::Flush { file_id: opened.file_id });
+    let flush = Control::on_open(opened, false, encode::Flush { file_id: opened.file_id });
     match channels.call(flush).await?.status {
         Status::SUCCESS => Ok(()),
         status => Err(refused(&opened.path, "it cannot be flushed", status)),
@@ -135,7 +135,7 @@ pub(super) async fn close(
     opened: &Opened,
 ) -> Result<(), MigrateError> {
     let (file_id, flags) = (opened.file_id, CloseFlags(0));
-    channels.call(Control::of(opened, false, encode::Close { file_id, flags })).await?;
+    channels.call(Control::on_open(opened, false, encode::Close { file_id, flags })).await?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ impl Control {
     }
 
     /// A request about an open file.
-    pub fn of<B: encode::Body + Send + Sync + 'static>(
+    pub fn on_open<B: encode::Body + Send + Sync + 'static>(
         opened: &Opened,
         is_marked: bool,
         body: B,

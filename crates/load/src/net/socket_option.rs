@@ -9,7 +9,7 @@ use smbscope_client::tcp_info::TcpInfo;
 
 /// What TCP knows of a connection; `None` if the kernel does not answer.
 pub(super) fn tcp_info(stream: &TcpStream) -> Option<TcpInfo> {
-    TcpInfo::of(stream.as_fd())
+    TcpInfo::read(stream.as_fd())
 }
 
 /// Payload of a full segment.

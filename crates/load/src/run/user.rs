@@ -115,7 +115,7 @@ impl User {
             }
             self.plans.next_into(&mut plan);
             let begin = Instant::now();
-            let begun_ns = self.shared.clock.at(begin);
+            let begun_ns = self.shared.clock.ns_at(begin);
             self.shared.step().log.begin(self.place, begun_ns, self.next_due());
             let tried = self.attempt(&mut session, &mut performer, &plan, due).await;
             let (dirty, lost) = match &tried {
@@ -149,7 +149,7 @@ impl User {
         let stopped = self.shared.step().stopped();
         for _ in 0..NOT_STARTED_MAX {
             let due = self.begin + self.plans.due();
-            if self.shared.clock.at(due) >= stopped {
+            if self.shared.clock.ns_at(due) >= stopped {
                 break;
             }
             self.plans.pass_into(plan);
@@ -220,7 +220,7 @@ impl User {
         let limit = self.shared.timeout;
         let scene = Scene {
             scenario_run: Some(self.scenario_run(plan)),
-            scheduled_at: Some(self.shared.clock.at(due)),
+            scheduled_at: Some(self.shared.clock.ns_at(due)),
         };
         for attempt in 0.. {
             let Some(connected) = session.as_mut() else { break };
@@ -265,7 +265,7 @@ impl User {
 
     /// When the next execution is due, on the run's clock.
     fn next_due(&self) -> Option<i64> {
-        (!self.shared.closed).then(|| self.shared.clock.at(self.begin + self.plans.due()))
+        (!self.shared.closed).then(|| self.shared.clock.ns_at(self.begin + self.plans.due()))
     }
 
     /// Waits until an execution is due and acknowledges breaks meanwhile; false when the step is over.
@@ -312,12 +312,12 @@ impl User {
             if self.stop.borrow().is_some() {
                 return None;
             }
-            let credential = self.shared.credentials.of(self.number);
+            let credential = self.shared.credentials.of_user(self.number);
             let host = self.shared.host.clone();
             // Handle numbers are unique in a run.
             let handles = self.shared.next_session() << 24;
             let limit = self.shared.timeout;
-            let began = self.shared.clock.at(Instant::now());
+            let began = self.shared.clock.ns_at(Instant::now());
             let attempt = Session::connect(limit, host, &credential, handles, self.lost);
             let connected = tokio::select! {
                 biased;
@@ -326,7 +326,7 @@ impl User {
             };
             let error = match connected {
                 Ok(mut session) => {
-                    self.shared.answered(self.shared.clock.at(Instant::now()));
+                    self.shared.answered(self.shared.clock.ns_at(Instant::now()));
                     self.shared.recorder.rows(self.number, session.take_rows());
                     self.lost = None;
                     return Some(session);
@@ -370,12 +370,12 @@ impl User {
         let shared = &self.shared;
         let step = shared.step();
         let clock = &shared.clock;
-        let scheduled_at = clock.at(due);
+        let scheduled_at = clock.ns_at(due);
         let mut row = Scenario {
             scenario_run: self.scenario_run(plan),
             step: step.number,
             user_number: self.number,
-            user: Some(shared.credentials.of(self.number).name()),
+            user: Some(shared.credentials.of_user(self.number).name()),
             scenario: plan.scenario().name.clone(),
             phase: step.phase(scheduled_at).to_owned(),
             scheduled_at,
@@ -388,7 +388,7 @@ impl User {
             return;
         };
         let end = Instant::now();
-        let (started_at, ended_at) = (clock.at(begin), clock.at(end));
+        let (started_at, ended_at) = (clock.ns_at(begin), clock.ns_at(end));
         row.started_at = Some(started_at);
         row.ended_at = Some(ended_at);
         row.late_ns = Some(started_at - scheduled_at);

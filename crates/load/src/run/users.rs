@@ -150,7 +150,7 @@ impl Credentials {
     }
 
     /// The credential of user `number` (from 1).
-    pub fn of(&self, number: u64) -> Credential {
+    pub fn of_user(&self, number: u64) -> Credential {
         match self {
             Credentials::Pattern(pattern, common) => {
                 let name = Credential::new(&pattern.name(number), "");
@@ -234,14 +234,14 @@ mod tests {
             assert!(name(pattern).is_err(), "{pattern}");
         }
         let credentials = Credentials::pattern("LAB\\user{:05}", "secret").unwrap();
-        assert_eq!(credentials.of(12).name(), "LAB\\user00012");
+        assert_eq!(credentials.of_user(12).name(), "LAB\\user00012");
         assert!(!format!("{credentials:?}").contains("secret"));
-        assert_eq!(credentials.in_domain("X").of(1).name(), "LAB\\user00001");
+        assert_eq!(credentials.in_domain("X").of_user(1).name(), "LAB\\user00001");
         let credentials = Credentials::pattern("user{}", "secret").unwrap().in_domain("LAB.TEST");
-        assert_eq!(credentials.of(3).name(), "LAB.TEST\\user3");
+        assert_eq!(credentials.of_user(3).name(), "LAB.TEST\\user3");
         let credentials = Credentials::list("a:x\nb@B.TEST:y").unwrap().in_domain("A.TEST");
         assert_eq!(
-            (credentials.of(1).name(), credentials.of(2).name()),
+            (credentials.of_user(1).name(), credentials.of_user(2).name()),
             ("A.TEST\\a".into(), "B.TEST\\b".into())
         );
     }
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn lists_are_read() {
         let credentials = Credentials::list("# users\nalice:a:b\n\nLAB\\bob:x\r\n").unwrap();
-        assert_eq!(credentials.of(1).name(), "alice");
-        assert_eq!(credentials.of(2).name(), "LAB\\bob");
-        assert_eq!(credentials.of(3).name(), "alice");
+        assert_eq!(credentials.of_user(1).name(), "alice");
+        assert_eq!(credentials.of_user(2).name(), "LAB\\bob");
+        assert_eq!(credentials.of_user(3).name(), "alice");
         assert_eq!(Credentials::list("alice").unwrap_err(), CredentialsError::Line(1));
         assert_eq!(Credentials::list("\n").unwrap_err(), CredentialsError::Empty);
         assert_eq!(home("a\\b", 3), "a\\b\\user00003");

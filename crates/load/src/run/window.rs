@@ -129,7 +129,7 @@ impl<'a> Window<'a> {
             }
             let now_at = Instant::now();
             let now = snapshot(self.engine, self.users, now_at);
-            self.outcome.gone = self.engine.shared.gone(self.engine.shared.clock.at(now_at));
+            self.outcome.gone = self.engine.shared.gone(self.engine.shared.clock.ns_at(now_at));
             // Nothing that follows would be the server's.
             let interrupted = self.engine.interrupted() || self.outcome.gone.is_some();
             self.advance(now_at, now, interrupted);
@@ -164,7 +164,7 @@ impl<'a> Window<'a> {
                 let tally = engine.shared.take_tally();
                 let client = engine.self_check.load(&tally);
                 self.outcome.end = Some((tally, client, now, now_at));
-                self.users.running.end_window(engine.shared.clock.at(now_at));
+                self.users.running.end_window(engine.shared.clock.ns_at(now_at));
                 self.phase = Phase::CoolDown;
             }
         }
@@ -192,10 +192,10 @@ impl<'a> Window<'a> {
 /// How far users are behind their schedules.
 fn snapshot(engine: &Engine, users: &Users, time: Instant) -> Snapshot {
     let clock = &engine.shared.clock;
-    users.running.log.snapshot(clock.at(time), |user, number, _| {
+    users.running.log.snapshot(clock.ns_at(time), |user, number, _| {
         let begin = *users.begins.get(user)?;
         let run = users.runs.get(user)? + number + 1;
-        Some(clock.at(begin + engine.planner.schedule(*users.numbers.get(user)?, run)))
+        Some(clock.ns_at(begin + engine.planner.schedule(*users.numbers.get(user)?, run)))
     })
 }
 

@@ -54,7 +54,7 @@ pub enum BadChange {
 impl Workload {
     /// The workload with these changes. A smaller or larger block changes how many reads and writes
     /// an execution sends.
-    pub fn with(mut self, overrides: &Overrides) -> Result<Workload, BadChange> {
+    pub fn with_overrides(mut self, overrides: &Overrides) -> Result<Workload, BadChange> {
         if let Some(block) = overrides.block_bytes {
             range("block", block.into(), 1, 8 << 20, "from 1 byte to 8 MiB")?;
             self.each_transfer("block", |transfer| transfer.block_bytes = block)?;
@@ -158,7 +158,7 @@ mod tests {
     fn block_depth_and_size_are_changed() {
         let overrides =
             Overrides { block_bytes: Some(65_536), depth: Some(4), size_bytes: Some(1_000_000) };
-        let workload = Workload::built_in("bulk-copy").unwrap().with(&overrides).unwrap();
+        let workload = Workload::built_in("bulk-copy").unwrap().with_overrides(&overrides).unwrap();
         let files = workload.file_set(1, Scale::FULL);
         assert!(files.files(1).all(|file| file.bytes == 1_000_000));
         for (scenario, command) in [("Download", Command::READ), ("Upload", Command::WRITE)] {
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn impossible_changes_are_reported() {
         let metadata = || Workload::built_in("metadata").unwrap();
-        let with = |overrides| metadata().with(&overrides).unwrap_err().to_string();
+        let with = |overrides| metadata().with_overrides(&overrides).unwrap_err().to_string();
         let none = Overrides::default();
         assert_eq!(
             with(Overrides { depth: Some(2), ..none }),
@@ -180,7 +180,8 @@ mod tests {
         );
         assert!(with(Overrides { block_bytes: Some(9 << 20), ..none }).contains("8 MiB"));
         let homefolder = Workload::built_in("homefolder").unwrap();
-        let size = homefolder.with(&Overrides { size_bytes: Some(1), ..none }).unwrap_err();
+        let size =
+            homefolder.with_overrides(&Overrides { size_bytes: Some(1), ..none }).unwrap_err();
         assert!(size.to_string().contains("given in bytes"), "{size}");
         let only = metadata().only(&["Stats"]).unwrap_err().to_string();
         assert_eq!(only, "metadata has no scenario `Stats`: did you mean `Stat`?");

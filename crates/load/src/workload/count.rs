@@ -116,7 +116,7 @@ impl Counts {
     }
 
     /// The numbers of a scenario, given the number of requests of each transfer.
-    pub fn of(
+    pub fn of_scenario(
         scenario: &Scenario,
         cache: ClientCache,
         transfer: impl Fn(&Transfer) -> f64,
@@ -144,7 +144,7 @@ impl Counts {
 
 /// What this execution sends.
 pub fn counts(plan: &Plan, cache: ClientCache) -> Counts {
-    Counts::of(plan.scenario(), cache, |transfer| plan.amount(transfer).requests as f64)
+    Counts::of_scenario(plan.scenario(), cache, |transfer| plan.amount(transfer).requests as f64)
 }
 
 /// What executions of a scenario send on average over the file set.
@@ -161,8 +161,8 @@ impl<'a> Expectation<'a> {
 
     /// The average numbers of a scenario. For a scenario that deletes files, the average over the first
     /// pool that it deletes from.
-    pub fn of(&self, scenario: &Scenario, cache: ClientCache) -> Counts {
-        Counts::of(scenario, cache, |transfer| self.requests(scenario, transfer))
+    pub fn counts(&self, scenario: &Scenario, cache: ClientCache) -> Counts {
+        Counts::of_scenario(scenario, cache, |transfer| self.requests(scenario, transfer))
     }
 
     /// Average number of requests of a transfer.
@@ -173,7 +173,7 @@ impl<'a> Expectation<'a> {
             PickHow::Take { pools } => pools.first().copied(),
         });
         let Some(pool) = pool.and_then(|pool| self.files.pools().get(pool)) else { return 0.0 };
-        let requests = |bytes| Amount::of(transfer, bytes).requests as f64;
+        let requests = |bytes| Amount::of_file(transfer, bytes).requests as f64;
         let sum: f64 = match &pool.sizes {
             Sizes::Bytes(list) => list.iter().map(|&bytes| requests(bytes)).sum(),
             Sizes::Blocks(list) => list.iter().map(|&blocks| Self::filled(blocks, requests)).sum(),
@@ -194,7 +194,7 @@ impl<'a> Expectation<'a> {
     pub fn hour(&self, workload: &super::Workload, cache: ClientCache) -> Counts {
         let mut sum = Counts::default();
         for scenario in &workload.scenarios {
-            sum.add(&self.of(scenario, cache), scenario.runs_per_hour);
+            sum.add(&self.counts(scenario, cache), scenario.runs_per_hour);
         }
         sum
     }

@@ -153,7 +153,7 @@ impl Migration {
     ///
     /// # Errors
     /// A value is out of range.
-    pub fn with(mut self, changes: &MigrationChanges) -> Result<Migration, BadChange> {
+    pub fn with_changes(mut self, changes: &MigrationChanges) -> Result<Migration, BadChange> {
         if let Some(block) = changes.block_bytes {
             range("block", block.into(), 1, 8 << 20, "from 1 byte to 8 MiB")?;
             self.block_bytes = block;
@@ -219,7 +219,7 @@ mod tests {
             direction: Some(Direction::Both),
             ..MigrationChanges::default()
         };
-        let changed = migration.clone().with(&changes).unwrap();
+        let changed = migration.clone().with_changes(&changes).unwrap();
         let streams = changed.streams(1);
         let ways: Vec<bool> = streams.iter().map(|stream| stream.is_out).collect();
         assert_eq!((ways, changed.block_bytes), (vec![true, false], 65_536));
@@ -227,7 +227,7 @@ mod tests {
         assert_ne!(streams[0].file.key, streams[1].file.key);
         assert_ne!(streams[0].file.key, changed.streams(2)[0].file.key);
         let wrong = MigrationChanges { depth: Some(0), ..MigrationChanges::default() };
-        assert!(migration.with(&wrong).unwrap_err().to_string().contains("--depth"));
+        assert!(migration.with_changes(&wrong).unwrap_err().to_string().contains("--depth"));
     }
 
     #[test]

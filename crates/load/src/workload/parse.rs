@@ -96,7 +96,7 @@ fn pools(table: Option<Table<'_>>) -> Read<Vec<Pool>> {
     let Some(table) = table else { return Ok(Vec::new()) };
     let mut pools: Vec<Pool> = Vec::new();
     for (name, value) in table.entries() {
-        let entry = Table::of(table.source, value, "a set of files")?;
+        let entry = Table::from_value(table.source, value, "a set of files")?;
         let pool = pool(&entry, name.value)?;
         let twin = pools.iter().find(|other| {
             other.pattern.eq_ignore_ascii_case(&pool.pattern)
@@ -214,7 +214,7 @@ fn scenarios(table: &Table<'_>, pools: &[Pool], defaults: Defaults) -> Read<Vec<
     };
     let mut scenarios = Vec::new();
     for (name, value) in list.entries() {
-        let table = Table::of(list.source, value, "a scenario")?;
+        let table = Table::from_value(list.source, value, "a scenario")?;
         scenarios.push(scenario(&table, name.value, pools, defaults)?);
     }
     if scenarios.is_empty() || scenarios.len() > 1_000 {
@@ -271,7 +271,7 @@ fn scenario(table: &Table<'_>, name: &str, pools: &[Pool], defaults: Defaults) -
     };
     let mut steps = Vec::new();
     for value in list.value {
-        steps.push(step(&Table::of(table.source, value, "a step")?, &mut building)?);
+        steps.push(step(&Table::from_value(table.source, value, "a step")?, &mut building)?);
     }
     building.tracker.end(table.source)?;
     let Building { paths, tracker, leases, .. } = building;
@@ -340,7 +340,7 @@ fn picks(table: &Table<'_>, pools: &[Pool]) -> Read<Vec<Pick>> {
         }
         let how = match value.get_ref() {
             DeValue::Table(_) => {
-                let how = Table::of(source, value, "a file")?;
+                let how = Table::from_value(source, value, "a file")?;
                 let make = how.text("make")?;
                 let take = how.texts("take")?;
                 how.finish()?;
@@ -430,7 +430,7 @@ fn step(table: &Table<'_>, building: &mut Building<'_>) -> Read<Step> {
             table.finish()?;
             let mut requests = Vec::new();
             for value in &list.value {
-                let member = Table::of(source, value, "a request of a compound")?;
+                let member = Table::from_value(source, value, "a request of a compound")?;
                 requests.push(request(&member, building)?);
                 member.finish()?;
                 super::check::member(source, member.span.clone(), &requests, list.value.len())?;

@@ -33,7 +33,7 @@ const KINDS: [&str; 13] = [
 
 /// Reads a request and tracks its handle.
 pub(super) fn request(table: &Table<'_>, building: &mut Building<'_>) -> Read<Request> {
-    let mut present = KINDS.into_iter().filter(|kind| table.has(kind));
+    let mut present = KINDS.into_iter().filter(|kind| table.has_key(kind));
     let Some(kind) = present.next() else {
         let error = match table
             .entries()
@@ -58,7 +58,7 @@ pub(super) fn request(table: &Table<'_>, building: &mut Building<'_>) -> Read<Re
         "create" => create(table, building, &target, expect),
         "cancel" => {
             let notification = building.tracker.cancel(table.source, &target)?;
-            if table.has("expect") {
+            if table.has_key("expect") {
                 let error =
                     table.source.error(table.key_span("expect"), "a Cancel is not answered");
                 return Err(error.help("its notification is: give that STATUS_CANCELLED"));
@@ -240,7 +240,7 @@ fn query_directory(table: &Table<'_>, building: &mut Building<'_>) -> Read<Query
 fn query_info(table: &Table<'_>) -> Read<QueryInfo> {
     let source = table.source;
     let class = table.text("class")?;
-    let parts = table.has("security");
+    let parts = table.has_key("security");
     let security = SecurityInformation(bits(table, "security", words::SECURITY, 0)?);
     let (info_type, class, room) = match (class, parts) {
         (None, true) => (InfoType::SECURITY, 0, 65_536),

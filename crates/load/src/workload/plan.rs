@@ -367,7 +367,7 @@ impl Plan {
 
     /// Where a transfer is in the file and how many requests it takes.
     pub fn amount(&self, transfer: &Transfer) -> Amount {
-        Amount::of(transfer, self.file(transfer.file).bytes)
+        Amount::of_file(transfer, self.file(transfer.file).bytes)
     }
 
     fn resolve(&mut self, set: &FileSet, home: &str) {
@@ -394,7 +394,7 @@ impl Plan {
 
 impl Amount {
     /// A transfer of a file of the given size.
-    pub fn of(transfer: &Transfer, file_bytes: u64) -> Amount {
+    pub fn of_file(transfer: &Transfer, file_bytes: u64) -> Amount {
         let rest = file_bytes.saturating_sub(transfer.offset_bytes);
         let bytes = rest.min(transfer.limit_bytes.unwrap_or(u64::MAX));
         let requests = bytes.div_ceil(u64::from(transfer.block_bytes.max(1)));

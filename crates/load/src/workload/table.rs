@@ -42,7 +42,7 @@ impl<'a> Table<'a> {
     }
 
     /// A value that must be a table.
-    pub fn of(
+    pub fn from_value(
         source: Source<'a>,
         value: &'a Spanned<DeValue<'a>>,
         what: &'static str,
@@ -63,7 +63,7 @@ impl<'a> Table<'a> {
         self.entries.get(key)
     }
 
-    pub fn has(&self, key: &str) -> bool {
+    pub fn has_key(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
     }
 
     pub fn table(&self, key: &'static str, what: &'static str) -> Read<Option<Table<'a>>> {
-        self.raw(key).map(|value| Table::of(self.source, value, what)).transpose()
+        self.raw(key).map(|value| Table::from_value(self.source, value, what)).transpose()
     }
 
     pub fn missing(&self, key: &str) -> WorkloadError {

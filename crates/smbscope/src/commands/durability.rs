@@ -213,7 +213,7 @@ fn test(
         let host = Arc::new(Host::find(at, config, clock, false).await?);
         let job = pipeline::Job {
             host,
-            credential: credentials.of(1),
+            credential: credentials.of_user(1),
             plan: Arc::new(plan),
             journal,
             journal_bytes: args.journal_size,
@@ -281,7 +281,7 @@ fn verify(
         let config = Config { kerberos, ..Config::default() };
         let host = Arc::new(Host::find(at, config, Clock::start(), false).await?);
         let connecting =
-            Session::connect(args.plug.timeout, host, &credentials.of(1), 0, None).await;
+            Session::connect(args.plug.timeout, host, &credentials.of_user(1), 0, None).await;
         let mut session = connecting.map_err(|failed| failed.error)?;
         let mut screen = Screen { verbosity, shown: Duration::ZERO };
         let outcome =

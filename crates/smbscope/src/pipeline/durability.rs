@@ -123,7 +123,7 @@ async fn play(
     }
     let away = Instant::now();
     let mut session = come_back(job, &round, observer).await.map_err(left)?;
-    let after = Identity::of(&session);
+    let after = Identity::of_server(&session);
     let back = Record::event(Kind::Back, number, after.start_time, job.host.clock.now());
     round.journal.add(back).await;
     let (sentence, restarted) = returned(before.compare(&after));

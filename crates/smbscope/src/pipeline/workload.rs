@@ -50,10 +50,10 @@ fn pool(pool: &Pool) -> page::Pool {
 }
 
 fn scenario(scenario: &Scenario, expectation: &Expectation<'_>) -> page::Scenario {
-    let all = expectation.of(scenario, ClientCache::Published);
+    let all = expectation.counts(scenario, ClientCache::Published);
     let name = |command: smbscope_wire::smb2::Command| command.name().unwrap_or("?").to_owned();
     let saved = |cache: ClientCache| {
-        let left: Counts = expectation.of(scenario, cache);
+        let left: Counts = expectation.counts(scenario, cache);
         let saved = (all.total() - left.total(), all.packets() - left.packets());
         (saved.0 > 0.0).then(|| (cache.name().to_owned(), saved.0, saved.1))
     };

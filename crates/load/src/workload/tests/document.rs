@@ -50,7 +50,7 @@ fn counts() -> String {
     let mut out = format!("| scenario | an hour | {} | packets |\n", names.join(" | "));
     out += &format!("|---|---:|{}---:|\n", "---:|".repeat(COLUMNS.len()));
     for scenario in &workload.scenarios {
-        let counts = Expectation::new(&files).of(scenario, ClientCache::Published);
+        let counts = Expectation::new(&files).counts(scenario, ClientCache::Published);
         let _ = write!(out, "| {} | {} |", scenario.name, scenario.runs_per_hour);
         for command in COLUMNS {
             let members = counts.members(command);
@@ -70,9 +70,9 @@ fn caches() -> String {
     out += " dirlease: Create | Close | QueryDirectory | ChangeNotify | packets |\n";
     out += &format!("|---|{}\n", "---:|".repeat(8));
     for scenario in &workload.scenarios {
-        let all = expectation.of(scenario, ClientCache::Published);
-        let collapse = expectation.of(scenario, ClientCache::Collapse);
-        let lease = expectation.of(scenario, ClientCache::DirLease);
+        let all = expectation.counts(scenario, ClientCache::Published);
+        let collapse = expectation.counts(scenario, ClientCache::Collapse);
+        let lease = expectation.counts(scenario, ClientCache::DirLease);
         let saved =
             |left: &Counts, command| shown(all.operations(command) - left.operations(command));
         let _ = writeln!(
@@ -138,7 +138,7 @@ fn scales() -> String {
         let megabytes = files.user_bytes(0) as f64 / 1e6;
         let _ = write!(out, "| {scale} | {} | {megabytes:.1} |", files.user_files());
         for scenario in workload.scenarios.iter().filter(|scenario| has_transfers(scenario)) {
-            let counts = Expectation::new(&files).of(scenario, ClientCache::Published);
+            let counts = Expectation::new(&files).counts(scenario, ClientCache::Published);
             let _ = write!(
                 out,
                 " {:.2} |",

@@ -77,7 +77,7 @@ fn homefolder() -> Workload {
 }
 
 fn published(scenario: &Scenario, files: &FileSet) -> Counts {
-    Expectation::new(files).of(scenario, ClientCache::Published)
+    Expectation::new(files).counts(scenario, ClientCache::Published)
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_client_caches_save_the_published_operations() {
             let row =
                 rows.iter().find(|row| row["scenario"] == scenario.name && row["option"] == option);
             let all = published(scenario, &files);
-            let left = Expectation::new(&files).of(scenario, cache);
+            let left = Expectation::new(&files).counts(scenario, cache);
             for (command, column, _) in COLUMNS {
                 let ours = left.operations(command) - all.operations(command);
                 let theirs = row.map_or(0.0, |row| number(row, column));
@@ -166,14 +166,14 @@ fn the_client_caches_save_the_published_packets() {
     for (scenario, (name, saved)) in workload.scenarios.iter().zip(SAVED) {
         assert_eq!(scenario.name, name);
         let all = published(scenario, &files);
-        let lease = expectation.of(scenario, ClientCache::DirLease);
+        let lease = expectation.counts(scenario, ClientCache::DirLease);
         assert!(
             (all.packets() - lease.packets() - saved).abs() < 1e-9,
             "{name}: {} {}",
             all.packets(),
             lease.packets()
         );
-        let collapse = expectation.of(scenario, ClientCache::Collapse);
+        let collapse = expectation.counts(scenario, ClientCache::Collapse);
         assert_eq!(all.packets() - collapse.packets(), all.total() - collapse.total(), "{name}");
     }
 }

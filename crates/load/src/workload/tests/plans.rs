@@ -92,7 +92,7 @@ fn transfers_have_their_average() {
     let planner = planner(3);
     let expectation = Expectation::new(planner.files());
     for (index, scenario) in planner.workload().scenarios.iter().enumerate() {
-        let expected = expectation.of(scenario, ClientCache::Published);
+        let expected = expectation.counts(scenario, ClientCache::Published);
         let mut sum = 0.0;
         let mut squares = 0.0;
         let mut number = 0.0;

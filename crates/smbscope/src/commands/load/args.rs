@@ -338,7 +338,7 @@ impl What {
             depth: self.depth,
             size_bytes: self.size,
         };
-        workload = workload.with(&overrides).map_err(usage)?;
+        workload = workload.with_overrides(&overrides).map_err(usage)?;
         if !self.scenario.is_empty() {
             let names: Vec<&str> = self.scenario.iter().map(String::as_str).collect();
             workload = workload.only(&names).map_err(usage)?;

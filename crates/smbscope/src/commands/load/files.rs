@@ -197,7 +197,7 @@ async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
                     tokio::time::sleep(Duration::from_millis(200) * attempt).await;
                 }
                 Err(error) => {
-                    let name = job.credentials.of(user).name();
+                    let name = job.credentials.of_user(user).name();
                     return Err(anyhow::Error::from(error).context(format!("user {name}")));
                 }
             }
@@ -209,7 +209,7 @@ async fn worker(job: Arc<Job>) -> anyhow::Result<()> {
 
 /// Does one user's files over a connection of its own.
 async fn one(job: &Job, user: u64) -> Result<Done, PrepareError> {
-    let credential = job.credentials.of(user);
+    let credential = job.credentials.of_user(user);
     let host = job.host.clone();
     let connected = Session::connect(job.timeout, host, &credential, 0, None).await;
     let mut session = connected.map_err(|failed| failed.error)?;

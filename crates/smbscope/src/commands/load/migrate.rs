@@ -44,7 +44,7 @@ pub fn run(
     config.path_timeout = Some(args.bulk.path_timeout);
     config.leases = false;
     let plan = BulkPlan {
-        credential: credentials.of(1),
+        credential: credentials.of_user(1),
         config,
         migration: migration.clone(),
         workload_text,

@@ -119,7 +119,7 @@ impl Destination {
             return Ok(());
         }
         let (runtime, _) = runtime(1)?;
-        let credential = self.credentials.of(1);
+        let credential = self.credentials.of_user(1);
         let following = async { Ok(follow(limit, &self.target, config, &credential).await?) };
         let followed = runtime.block_on(unless_interrupted(following))?;
         if !followed.steps.is_empty() {

@@ -103,7 +103,7 @@ fn measured(
         bar.set_position((1000.0 * share) as u64);
         !interrupt::asked()
     };
-    let measured = runtime.block_on(measure(&lab, &credentials.of(1), lasts, report));
+    let measured = runtime.block_on(measure(&lab, &credentials.of_user(1), lasts, report));
     bar.finish_and_clear();
     // After an interruption there may be too few rounds; the guard stops the lab.
     interrupt::check()?;

@@ -81,7 +81,7 @@ pub fn run(
     if let Paths::Listed(list) = &plan.paths
         && let Some(&(first, _)) = list.first()
     {
-        host = host.at(first);
+        host = host.at_address(first);
     }
     let mut description = describe(&plan, &host);
     description.start_ns = clock.now();

@@ -22,7 +22,7 @@ struct Preflight<'a> {
 impl Preflight<'_> {
     /// A session of user `number`.
     async fn log_on(&self, number: u64) -> anyhow::Result<Session> {
-        let credential = self.credentials.of(number);
+        let credential = self.credentials.of_user(number);
         let connected =
             Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
         connected.map_err(|failed| {
@@ -160,7 +160,7 @@ pub async fn find_compounds(
     credentials: &Credentials,
     user: u64,
 ) -> anyhow::Result<(Compounds, Option<String>)> {
-    let credential = credentials.of(user);
+    let credential = credentials.of_user(user);
     // A user who cannot log on is reported by the checks that follow.
     let Ok(mut session) = Session::connect(timeout, host, &credential, 0, None).await else {
         return Ok((Compounds::All, None));

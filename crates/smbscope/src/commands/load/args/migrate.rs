@@ -152,7 +152,8 @@ pub fn migration(args: &Run) -> anyhow::Result<Option<(Migration, String)>> {
         streams: args.bulk.streams,
         direction: args.bulk.direction,
     };
-    let changed = migration.with(&changes).map_err(|error| Failure::usage(error.to_string()))?;
+    let changed =
+        migration.with_changes(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Some((changed, text)))
 }
 
