@@ -52,11 +52,10 @@ impl Logon {
         if !kerberos.established() {
             kerberos.step(token).await?;
         }
-        match kerberos.established() {
-            true => Ok(()),
-            false => {
-                Err(ClientError::Logon("Kerberos: the server did not prove its identity".into()))
-            }
+        if kerberos.established() {
+            Ok(())
+        } else {
+            Err(ClientError::Logon("Kerberos: the server did not prove its identity".into()))
         }
     }
 

@@ -145,12 +145,11 @@ impl Host {
                 end_when_silent(&stream, limit).map_err(failed)?;
                 endpoints.socket = Socket::of_stream(&stream).map(Arc::new);
             }
-            let stream: Box<dyn Transport> = match self.config.delay.is_zero() {
-                true => Box::new(stream),
-                false => {
-                    let (delay, credits) = (self.config.delay, self.config.credits);
-                    Box::new(Delayed::new(stream, delay, credits, self.clock.clone()))
-                }
+            let stream: Box<dyn Transport> = if self.config.delay.is_zero() {
+                Box::new(stream)
+            } else {
+                let (delay, credits) = (self.config.delay, self.config.credits);
+                Box::new(Delayed::new(stream, delay, credits, self.clock.clone()))
             };
             return Ok((stream, endpoints));
         }

@@ -68,12 +68,13 @@ impl Kerberos {
             [] => self.conf.kdcs(realm),
             given => given.to_vec(),
         };
-        match kdcs.is_empty() {
-            false => Ok(kdcs),
-            true => Err(ClientError::Logon(format!(
+        if !kdcs.is_empty() {
+            Ok(kdcs)
+        } else {
+            Err(ClientError::Logon(format!(
                 "no KDC of the realm {realm} is known: give --kdc HOST, or a kdc line in [realms] of {}",
                 self.conf.shown()
-            ))),
+            )))
         }
     }
 }
@@ -206,9 +207,10 @@ impl TicketLogon {
         let principal = &self.principal;
         ClientError::Logon(if said.starts_with("pre-authentication information was invalid") {
             // `sspi` tries a password with AES-256, whatever the KDC proposes.
-            let (secret, why) = match self.keytab {
-                true => ("key in the keytab", "the keytab is old"),
-                false => ("password", "it is wrong, or the account has no AES-256 key"),
+            let (secret, why) = if self.keytab {
+                ("key in the keytab", "the keytab is old")
+            } else {
+                ("password", "it is wrong, or the account has no AES-256 key")
             };
             format!("Kerberos: the KDC does not take the {secret} of {principal}: {why}")
         } else if said.starts_with("client not found") {

@@ -56,11 +56,12 @@ pub(super) fn check(reply: &Reply, negotiated: &Negotiated) -> Result<(), Client
             && info.security_mode == negotiated.security_mode
             && info.dialect == negotiated.dialect
     });
-    match same {
-        true => Ok(()),
-        false => Err(ClientError::Protocol(
+    if same {
+        Ok(())
+    } else {
+        Err(ClientError::Protocol(
             "Negotiate was modified in transit: the server negotiated other values".into(),
-        )),
+        ))
     }
 }
 

@@ -192,9 +192,10 @@ impl Engine {
 
     /// How much longer an execution in flight at the end of a step may take.
     fn grace(&self) -> Duration {
-        match self.interrupted() {
-            true => self.pace.grace.min(Pace::INTERRUPTED_GRACE),
-            false => self.pace.grace,
+        if self.interrupted() {
+            self.pace.grace.min(Pace::INTERRUPTED_GRACE)
+        } else {
+            self.pace.grace
         }
     }
 
@@ -371,19 +372,18 @@ impl Engine {
             || tally.failed() == tally.ended()
                 && tally.scenario_failures.ranked().iter().all(without_service)
                 && (tally.ended() > 0 || self.shared.troubles() > troubles);
-        let mut judgement = match self.pace.closed {
-            true => Judgement::default(),
-            false => self.rule.judge(&begun, &end),
-        };
+        let mut judgement =
+            if self.pace.closed { Judgement::default() } else { self.rule.judge(&begun, &end) };
         // Users fall behind on a server that is gone, but it is not overloaded.
         judgement.overloaded &= gone.is_none();
         let workload = self.planner.workload();
         let names: Vec<&str> =
             workload.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
         // A closed loop has no scheduled rate.
-        let rate = match self.pace.closed {
-            true => 0.0,
-            false => users.numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64,
+        let rate = if self.pace.closed {
+            0.0
+        } else {
+            users.numbers.len() as f64 * 1e9 / self.rule.interval_ns as f64
         };
         let row = TableRow {
             step: step.step,

@@ -135,10 +135,11 @@ impl Tokenizer {
     }
 
     fn extension(&self, text: &str) -> String {
-        match is_known(&KNOWN_EXTENSIONS, text) {
-            true => text.to_owned(),
+        if is_known(&KNOWN_EXTENSIONS, text) {
+            text.to_owned()
+        } else {
             // Lower case as in the column `extension`, so that it equals the path's.
-            false => self.token("ext", SHORT, &text.to_lowercase()),
+            self.token("ext", SHORT, &text.to_lowercase())
         }
     }
 
@@ -177,9 +178,10 @@ impl Tokenizer {
             } else if let Some(extension) = extension_of(part).filter(|_| place == 0) {
                 let stem = part.len().saturating_sub(extension.len() + 1);
                 let stem = part.get(..stem).unwrap_or_default();
-                match stem.chars().all(|c| "*?<>\"".contains(c)) {
-                    true => out.push_str(stem),
-                    false => out.push_str(&self.token("name", LONG, stem)),
+                if stem.chars().all(|c| "*?<>\"".contains(c)) {
+                    out.push_str(stem)
+                } else {
+                    out.push_str(&self.token("name", LONG, stem))
                 }
                 out.push('.');
                 out.push_str(&self.extension(extension));

@@ -161,13 +161,12 @@ impl OperationBuilder {
         let rows = std::mem::take(&mut self.len);
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (build, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            arrays.push(match build.is_empty() {
-                true => build.absent(field.data_type(), rows),
-                false => {
-                    build.catch_up(rows);
-                    let pool = self.names.pool(build.column);
-                    build.values.take(nulls(&mut build.known), pool, &mut self.zeros)?
-                }
+            arrays.push(if build.is_empty() {
+                build.absent(field.data_type(), rows)
+            } else {
+                build.catch_up(rows);
+                let pool = self.names.pool(build.column);
+                build.values.take(nulls(&mut build.known), pool, &mut self.zeros)?
             });
         }
         for column in Column::ALL {

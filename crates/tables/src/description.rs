@@ -291,9 +291,10 @@ fn argument(option: &str, value: &str, tokenizer: &Tokenizer) -> String {
     let quantity = QUANTITIES.contains(&option)
         && value.starts_with(|c: char| c.is_ascii_digit())
         && value.len() <= 32;
-    match quantity || ours(value) {
-        true => value.to_owned(),
-        false => tokenizer.text("argument", Sensitivity::Path, value),
+    if quantity || ours(value) {
+        value.to_owned()
+    } else {
+        tokenizer.text("argument", Sensitivity::Path, value)
     }
 }
 

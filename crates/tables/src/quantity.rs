@@ -208,9 +208,10 @@ impl Kind {
         let (unit, left) = rest.split_at(unit_end);
         let unit = unit.trim_end();
         if number.is_empty() {
-            let why = match rest.starts_with('-') {
-                true => "it is negative".to_owned(),
-                false => format!("it does not begin with a number; for example {}", self.examples),
+            let why = if rest.starts_with('-') {
+                "it is negative".to_owned()
+            } else {
+                format!("it does not begin with a number; for example {}", self.examples)
             };
             return Err(self.error(text, &why));
         }
@@ -223,9 +224,8 @@ impl Kind {
     }
 
     fn scale(&self, unit: &str) -> Result<u64, String> {
-        let same = |known: &str| match self.exact_case {
-            true => known == unit,
-            false => known.eq_ignore_ascii_case(unit),
+        let same = |known: &str| {
+            if self.exact_case { known == unit } else { known.eq_ignore_ascii_case(unit) }
         };
         if let Some((_, scale)) = self.units.iter().find(|(known, _)| same(known)) {
             return Ok(*scale);
@@ -235,9 +235,10 @@ impl Kind {
         }
         let names: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         let shown: String = unit.chars().take(20).flat_map(char::escape_debug).collect();
-        Err(match unit.is_empty() {
-            true => format!("its unit is missing; for example {}", self.examples),
-            false => format!("unknown unit `{shown}`; expected one of {}", names.join(", ")),
+        Err(if unit.is_empty() {
+            format!("its unit is missing; for example {}", self.examples)
+        } else {
+            format!("unknown unit `{shown}`; expected one of {}", names.join(", "))
         })
     }
 }

@@ -165,10 +165,8 @@ pub fn judge(
             }
             None if left == 0 => Verdict::Not(Reason::Limit(rules.most)),
             None => {
-                let wanted = match one.has_rss() {
-                    true => rules.per_rss_interface,
-                    false => rules.per_interface,
-                };
+                let wanted =
+                    if one.has_rss() { rules.per_rss_interface } else { rules.per_interface };
                 // A slower link carries the first connection alone.
                 let wanted = if speed < needed { 1 } else { wanted.max(1) };
                 let count = wanted.min(left);

@@ -57,9 +57,6 @@ impl Parts {
     /// Puts the connections that are left back, logs off and ends them.
     pub async fn close(mut self, channels: Vec<Channel>) -> Ended {
         self.0.channels = channels;
-        match self.0.channels.is_empty() {
-            true => self.0.end("reset"),
-            false => self.0.close().await,
-        }
+        if self.0.channels.is_empty() { self.0.end("reset") } else { self.0.close().await }
     }
 }

@@ -55,9 +55,10 @@ pub(super) fn smbpasswd(owner: &str, uid: u32, password: &str) -> String {
 pub(super) fn username_map(owner: &str, users: u32, tickets: bool) -> String {
     (1..=users).fold(String::new(), |mut text, number| {
         let name = user_name(number);
-        let _ = match tickets {
-            true => writeln!(text, "!{owner} = {name} {WORKGROUP}\\{name}"),
-            false => writeln!(text, "!{owner} = {name}"),
+        let _ = if tickets {
+            writeln!(text, "!{owner} = {name} {WORKGROUP}\\{name}")
+        } else {
+            writeln!(text, "!{owner} = {name}")
         };
         text
     })

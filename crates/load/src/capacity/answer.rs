@@ -134,10 +134,7 @@ impl Answer {
                 format!("The search was interrupted; until then the server carried {carried}")
             }
         };
-        let begins = match self.limits.is_empty() {
-            true => "overload begins",
-            false => "the limit lies",
-        };
+        let begins = if self.limits.is_empty() { "overload begins" } else { "the limit lies" };
         let second = match (self.interval.low, self.interval.high) {
             (Some(low), Some(high)) => format!(
                 " ({begins} between {low:.0} and {high:.0} users, 95 % interval, {} steps)",

@@ -75,10 +75,8 @@ pub(super) async fn open_file(
     path: &str,
     empties: bool,
 ) -> Result<(Opened, u64), MigrateError> {
-    let disposition = match empties {
-        true => CreateDisposition::OVERWRITE_IF,
-        false => CreateDisposition::OPEN_IF,
-    };
+    let disposition =
+        if empties { CreateDisposition::OVERWRITE_IF } else { CreateDisposition::OPEN_IF };
     let options = CreateOptions::NON_DIRECTORY_FILE;
     let wish = Wish { access: READ_WRITE_DELETE, disposition, options };
     let opened = open(channels, path, wish).await?;

@@ -169,9 +169,10 @@ impl Mover<'_> {
     /// Closes the files, and removes them unless they are to stay.
     async fn tidy(&mut self, open: &[Open]) -> Result<(), MigrateError> {
         for one in open {
-            match self.plan.keep {
-                true => files::close(&mut self.channels, &one.opened).await?,
-                false => files::remove(&mut self.channels, &one.opened).await?,
+            if self.plan.keep {
+                files::close(&mut self.channels, &one.opened).await?
+            } else {
+                files::remove(&mut self.channels, &one.opened).await?
             }
         }
         let folder = open.first().and_then(|one| one.stream.path.rsplit_once('\\'));

@@ -128,9 +128,8 @@ impl Running {
                 let shared = self.shared.clone();
                 let name = if sends { "send" } else { "receive" };
                 let thread = std::thread::Builder::new().name(format!("{name}-{place}"));
-                let thread = thread.spawn(move || match sends {
-                    true => send(group, &shared),
-                    false => receive(group, &shared),
+                let thread = thread.spawn(move || {
+                    if sends { send(group, &shared) } else { receive(group, &shared) }
                 })?;
                 self.threads.push((sends, thread));
             }

@@ -140,9 +140,10 @@ impl Spec {
 
     /// Directions of each phase.
     pub fn phases(&self) -> Vec<Vec<Direction>> {
-        match self.together {
-            true => vec![self.directions.clone()],
-            false => self.directions.iter().map(|direction| vec![*direction]).collect(),
+        if self.together {
+            vec![self.directions.clone()]
+        } else {
+            self.directions.iter().map(|direction| vec![*direction]).collect()
         }
     }
 

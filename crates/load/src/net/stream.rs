@@ -142,12 +142,12 @@ struct Open {
 impl Open {
     /// One that is alone in its thread sleeps in reads and writes; that costs less than to ask before each.
     fn new(one: Moving, is_alone: bool) -> Open {
-        let prepared = match is_alone {
-            false => one.stream.set_nonblocking(true),
-            true => one
-                .stream
+        let prepared = if !is_alone {
+            one.stream.set_nonblocking(true)
+        } else {
+            one.stream
                 .set_read_timeout(Some(LOOK))
-                .and_then(|()| one.stream.set_write_timeout(Some(LOOK))),
+                .and_then(|()| one.stream.set_write_timeout(Some(LOOK)))
         };
         let failed = prepared.err();
         Open {

@@ -178,9 +178,10 @@ impl User {
         let (files, home) = (self.plans.files(), self.plans.home());
         let whole = self.files == Files::Dirty;
         let restoring = Box::pin(async {
-            match whole {
-                true => prepare(connected, files, self.number, home, |_| ()).await,
-                false => restore(connected, files, self.number, home).await,
+            if whole {
+                prepare(connected, files, self.number, home, |_| ()).await
+            } else {
+                restore(connected, files, self.number, home).await
             }
         });
         let restored = tokio::select! {

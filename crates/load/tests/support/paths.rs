@@ -19,9 +19,10 @@ pub struct Paths {
 fn ip(arguments: &str) -> Result<(), String> {
     let output = Command::new("ip").args(arguments.split(' ')).stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr))),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 
@@ -90,19 +91,18 @@ impl Paths {
                 let segments = if direct { "" } else { " gso_max_segs 1" };
                 ip(&format!("-n {namespace} link set {end}{path}{segments} up"))?;
             }
-            let running = match direct {
-                true => None,
-                false => {
-                    let mut wan = Options::default();
-                    for option in options.split(',') {
-                        let (key, value) = option.split_once('=').ok_or("an option without =")?;
-                        wan.set(key, value).map_err(|error| error.to_string())?;
-                    }
-                    let (first, second) = (format!("c{path}"), format!("s{path}"));
-                    let forwarder = Forwarder::open(&first, &second, Some(&line), &wan);
-                    let running = forwarder.and_then(Forwarder::spawn);
-                    Some(running.map_err(|error| error.to_string())?)
+            let running = if direct {
+                None
+            } else {
+                let mut wan = Options::default();
+                for option in options.split(',') {
+                    let (key, value) = option.split_once('=').ok_or("an option without =")?;
+                    wan.set(key, value).map_err(|error| error.to_string())?;
                 }
+                let (first, second) = (format!("c{path}"), format!("s{path}"));
+                let forwarder = Forwarder::open(&first, &second, Some(&line), &wan);
+                let running = forwarder.and_then(Forwarder::spawn);
+                Some(running.map_err(|error| error.to_string())?)
             };
             self.forwarders.push(running);
         }

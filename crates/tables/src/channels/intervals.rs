@@ -117,10 +117,11 @@ impl Intervals {
         let mut before = 0;
         for number in first..=last {
             let passed = (i128::from(number) + 1) * i128::from(length) - i128::from(begin);
-            let until = match number == last {
-                true => amount,
+            let until = if number == last {
+                amount
+            } else {
                 // Less than the amount, because the interval ends before the transfer.
-                false => (i128::from(amount) * passed / duration) as u64,
+                (i128::from(amount) * passed / duration) as u64
             };
             if until > before {
                 add(self.at(number), until - before);

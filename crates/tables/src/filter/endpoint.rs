@@ -72,9 +72,10 @@ impl FromStr for Endpoint {
             let address: IpAddr = address.parse().map_err(|_| EndpointError::Network)?;
             let bits: u8 = bits.parse().map_err(|_| EndpointError::Network)?;
             let most = if address.is_ipv4() { 32 } else { 128 };
-            return match bits <= most {
-                true => Ok(Endpoint { host: Host::Network { address, bits }, port: None }),
-                false => Err(EndpointError::Network),
+            return if bits <= most {
+                Ok(Endpoint { host: Host::Network { address, bits }, port: None })
+            } else {
+                Err(EndpointError::Network)
             };
         }
         Ok(Endpoint { host: Host::Name(text.to_owned()), port: None })

@@ -465,9 +465,10 @@ impl<T> Default for Ids<T> {
 
 impl<T: Copy + Eq + Hash> Ids<T> {
     fn add(&mut self, id: T) {
-        match self.ids.len() >= IDS_MAX {
-            true => self.is_over = true,
-            false => drop(self.ids.insert(id)),
+        if self.ids.len() >= IDS_MAX {
+            self.is_over = true;
+        } else {
+            self.ids.insert(id);
         }
     }
 

@@ -187,12 +187,11 @@ impl<T: Copy + Default + Eq> Uniform<T> {
                 return;
             };
             self.only = Some(only);
-            let same = match known == mask {
-                true => !group.clone().fold(false, |differs, value| differs | (value != only)),
-                false => {
-                    let differs = |word, (row, value)| word | u64::from(value != only) << row;
-                    group.clone().enumerate().fold(0, differs) & known == 0
-                }
+            let same = if known == mask {
+                !group.clone().fold(false, |differs, value| differs | (value != only))
+            } else {
+                let differs = |word, (row, value)| word | u64::from(value != only) << row;
+                group.clone().enumerate().fold(0, differs) & known == 0
             };
             if same {
                 self.len += count;
@@ -222,9 +221,10 @@ impl<T: Copy + Default + Eq> Uniform<T> {
     fn take(&mut self) -> Taken<T> {
         let len = std::mem::take(&mut self.len);
         let only = self.only.take().unwrap_or_default();
-        match self.keys.is_empty() {
-            true => Taken::One(only, len),
-            false => Taken::Many(renewed(&mut self.keys)),
+        if self.keys.is_empty() {
+            Taken::One(only, len)
+        } else {
+            Taken::Many(renewed(&mut self.keys))
         }
     }
 }

@@ -376,12 +376,13 @@ impl WriterTask {
 
     async fn record(&self, record: Record) -> Result<(), End> {
         let journal = &self.round.journal;
-        match journal.add(record).await {
-            true => Ok(()),
-            false => Err(match journal.failed() {
+        if journal.add(record).await {
+            Ok(())
+        } else {
+            Err(match journal.failed() {
                 Some(error) => End::JournalFailed(error.to_owned()),
                 None => End::JournalFull,
-            }),
+            })
         }
     }
 }
