@@ -35,14 +35,14 @@ pub struct Outcome {
     /// Durable opens that were reclaimed after a lost connection.
     pub resumed: u64,
     /// The first unexpected status, and what was being done.
-    pub trouble: Option<Trouble>,
+    pub failed: Option<FailedRequest>,
     /// Unexpected replies after which real clients continue, and so does the scenario.
-    pub ignored: Vec<Trouble>,
+    pub ignored: Vec<FailedRequest>,
 }
 
 /// An unexpected answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct FailedRequest {
     /// The status, or what else was wrong.
     pub failure: Failure,
     /// The step.
@@ -161,7 +161,7 @@ impl Performer {
 
     async fn go_on(&mut self, session: &mut Session, plan: &Plan) -> Result<Outcome, ClientError> {
         while let Some(step) = plan.scenario().steps.get(self.at)
-            && self.outcome.trouble.is_none()
+            && self.outcome.failed.is_none()
         {
             self.step(session, plan, step).await?;
             self.at += 1;
@@ -321,7 +321,7 @@ impl Performer {
             }
         }
         for place in 0..self.notifications.len() {
-            let failed = self.outcome.trouble.is_some();
+            let failed = self.outcome.failed.is_some();
             if failed {
                 self.cancel(session, place).await?;
                 // How a notification of a failed execution ends does not matter.
@@ -353,11 +353,12 @@ impl Performer {
         }
     }
 
-    fn trouble(&mut self, failure: Failure, step: &Step, plan: &Plan, request: &Request) {
+    fn fail(&mut self, failure: Failure, step: &Step, plan: &Plan, request: &Request) {
         self.outcome.errors += 1;
-        if self.outcome.trouble.is_none() {
+        if self.outcome.failed.is_none() {
             let path = self.path_of(plan, request).to_string();
-            self.outcome.trouble = Some(Trouble { failure, action: step.action.clone(), path });
+            self.outcome.failed =
+                Some(FailedRequest { failure, action: step.action.clone(), path });
         }
     }
 }

@@ -359,7 +359,7 @@ impl Engine {
         // While all connection attempts fail, nothing ends, not even as failed.
         // A server that refuses everything else answers.
         let without_service = |(failure, _): &(Failure, u64)| match failure {
-            Failure::Trouble(_) => true,
+            Failure::Other(_) => true,
             Failure::Status(status) => matches!(
                 Status(*status),
                 Status::NETWORK_NAME_DELETED

@@ -21,7 +21,7 @@ pub const FAILURES_MAX: usize = 64;
 /// A failure that is not a status from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
+pub enum FailureKind {
     /// The TCP connection was refused.
     Refused,
     /// The server's machine or network cannot be reached.
@@ -40,18 +40,18 @@ pub enum Trouble {
     Client,
 }
 
-impl Trouble {
+impl FailureKind {
     /// As text, in the form of a status name.
     pub const fn name(self) -> &'static str {
         match self {
-            Trouble::Refused => "connection refused",
-            Trouble::Unreachable => "unreachable",
-            Trouble::Reset => "connection reset",
-            Trouble::Closed => "connection closed",
-            Trouble::Timeout => "timeout",
-            Trouble::Protocol => "protocol error",
-            Trouble::Short => "short transfer",
-            Trouble::Client => "client error",
+            FailureKind::Refused => "connection refused",
+            FailureKind::Unreachable => "unreachable",
+            FailureKind::Reset => "connection reset",
+            FailureKind::Closed => "connection closed",
+            FailureKind::Timeout => "timeout",
+            FailureKind::Protocol => "protocol error",
+            FailureKind::Short => "short transfer",
+            FailureKind::Client => "client error",
         }
     }
 }
@@ -62,19 +62,19 @@ impl Trouble {
 pub enum Failure {
     /// The server's status (MS-ERREF section 2.3).
     Status(u32),
-    /// Trouble of the connection.
-    Trouble(Trouble),
+    /// Anything else.
+    Other(FailureKind),
 }
 
 impl Failure {
-    /// `STATUS_...`, its number where it has no name, or the trouble's text.
+    /// `STATUS_...`, its number where it has no name, or the text of the kind.
     pub fn name(self) -> String {
         match self {
             Failure::Status(code) => match Status(code).name() {
                 Some(name) => name.to_owned(),
                 None => format!("{code:#010x}"),
             },
-            Failure::Trouble(trouble) => trouble.name().to_owned(),
+            Failure::Other(kind) => kind.name().to_owned(),
         }
     }
 }
@@ -341,7 +341,7 @@ mod tests {
                 response_ns: i * 100_000,
                 operations: 27,
                 saved: 1,
-                failure: (i % 10 == 0).then_some(Failure::Trouble(Trouble::Reset)),
+                failure: (i % 10 == 0).then_some(Failure::Other(FailureKind::Reset)),
             };
             let part = if i % 3 == 0 { &mut a } else { &mut b };
             for tally in [&mut one, part] {
@@ -375,7 +375,7 @@ mod tests {
             response_ns: 7,
             operations: 1,
             saved: 0,
-            failure: Some(Failure::Trouble(Trouble::Timeout)),
+            failure: Some(Failure::Other(FailureKind::Timeout)),
         };
         tally.scenario(&end);
         tally.scenario(&ScenarioEnd { scenario: 1, ..end });

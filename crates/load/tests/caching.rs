@@ -36,7 +36,7 @@ async fn round(
         performer.maintain(session).await.unwrap();
         let outcome = performer.perform(session, &plan).await.unwrap();
         let expected = counts(&plan, cache).total();
-        if let Some(trouble) = outcome.trouble {
+        if let Some(trouble) = outcome.failed {
             wrong.push(format!("{}: {trouble:?}", scenario.name));
         } else if outcome.operations as f64 != expected {
             let (sent, saved) = (outcome.operations, outcome.saved);

@@ -138,7 +138,7 @@ async fn goes_on(lab: &Samba, dialect: Dialect) {
                 continue;
             }
             let outcome = ended.expect(&what).expect(&what);
-            assert_eq!(outcome.trouble, None, "{what}");
+            assert_eq!(outcome.failed, None, "{what}");
             // The delivered Close also closed the open.
             let closed = cut == requests && delivers;
             assert_eq!(outcome.resumed, u64::from(!closed), "{what}");

@@ -55,7 +55,7 @@ fn every_scenario_matches_the_table() {
                 let found = sent(&session.take_rows());
                 let expected = counts(&plan, ClientCache::Published);
                 let name = &scenario.name;
-                if let Some(trouble) = outcome.trouble {
+                if let Some(trouble) = outcome.failed {
                     wrong.push(format!("{name} (round {round}): {trouble:?}"));
                     continue;
                 }

@@ -9,7 +9,7 @@ use smbscope_wire::smb2::create::CreateDisposition;
 use smbscope_wire::status::Status;
 
 use super::request::payload;
-use super::{Handle, Performer, Sent, Trouble, Waiting};
+use super::{FailedRequest, Handle, Performer, Sent, Waiting};
 use crate::stats::{self, Failure};
 use crate::workload::{ClientCache, Op, Plan, Request, Step};
 
@@ -45,7 +45,7 @@ impl Performer {
                 });
             let creates =
                 matches!(step.requests.get(place), Some(Request { op: Op::Create(_), .. }));
-            if self.outcome.trouble.is_some() || without_open && !creates {
+            if self.outcome.failed.is_some() || without_open && !creates {
                 break;
             }
             self.exchange(session, plan, step, place..place + 1, acquires).await?;
@@ -74,7 +74,7 @@ impl Performer {
             }
             let related = !sent.is_empty();
             let Some(id) = self.add(session, plan, request, related, acquires) else {
-                self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
+                self.fail(Failure::Other(stats::FailureKind::Client), step, plan, request);
                 break;
             };
             self.outcome.operations += 1;
@@ -112,9 +112,9 @@ impl Performer {
                 self.outcome.errors += 1;
                 let path = self.path_of(plan, request).to_string();
                 let action = step.action.clone();
-                self.outcome.ignored.push(Trouble { failure, action, path });
+                self.outcome.ignored.push(FailedRequest { failure, action, path });
             } else {
-                self.trouble(failure, step, plan, request);
+                self.fail(failure, step, plan, request);
             }
         }
         Ok(())
@@ -155,10 +155,10 @@ impl Performer {
             if is_unknown(reply.status) {
                 let failure = Failure::Status(reply.status.0);
                 let (action, path) = (action.to_owned(), path.to_string());
-                self.outcome.ignored.push(Trouble { failure, action, path });
+                self.outcome.ignored.push(FailedRequest { failure, action, path });
                 return Ok(());
             }
-            self.outcome.trouble.get_or_insert_with(|| Trouble {
+            self.outcome.failed.get_or_insert_with(|| FailedRequest {
                 failure: Failure::Status(reply.status.0),
                 action: action.to_owned(),
                 path: path.to_string(),

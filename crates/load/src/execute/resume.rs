@@ -14,7 +14,7 @@ use smbscope_wire::smb2::encode::{DurableWish, OpenWish};
 use smbscope_wire::status::Status;
 
 use super::request::create_body;
-use super::{Handle, Opened, Outcome, Performer, Trouble, shown};
+use super::{FailedRequest, Handle, Opened, Outcome, Performer, shown};
 use crate::stats::Failure;
 use crate::workload::{Create, Op, Plan, Request};
 use smbscope_client::{Ask, ClientError, Session};
@@ -63,7 +63,7 @@ impl Performer {
             }
         }
         let waits = self.notifications.iter().flatten().any(|waiting| !waiting.done);
-        durable > 0 && !waits && self.outcome.trouble.is_none()
+        durable > 0 && !waits && self.outcome.failed.is_none()
     }
 
     /// Reclaims the durable opens in a new session, and continues the execution from the interrupted step.
@@ -119,7 +119,7 @@ impl Performer {
             return Ok(None);
         }
         self.outcome.errors += 1;
-        self.outcome.trouble.get_or_insert_with(|| Trouble {
+        self.outcome.failed.get_or_insert_with(|| FailedRequest {
             failure: Failure::Status(reply.status.0),
             action: "reconnect the durable open".into(),
             path: path.to_string(),

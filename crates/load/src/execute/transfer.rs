@@ -49,7 +49,7 @@ impl Performer {
             Some(Handle::Open(opened)) => opened.clone(),
             _ => {
                 if let Some(request) = step.requests.first() {
-                    self.trouble(Failure::Trouble(stats::Trouble::Client), step, plan, request);
+                    self.fail(Failure::Other(stats::FailureKind::Client), step, plan, request);
                 }
                 return Ok(());
             }
@@ -63,10 +63,10 @@ impl Performer {
         let channels = session.channels().len();
         let depth = usize::from(transfer.depth.max(1)) * channels;
         let mut blocks = amount.blocks(block_bytes).enumerate();
-        let mut trouble = None;
+        let mut failure = None;
         loop {
             while in_flight.len() < depth
-                && trouble.is_none()
+                && failure.is_none()
                 && let Some((number, (offset, length))) = blocks.next()
             {
                 let channel = number % channels;
@@ -74,7 +74,7 @@ impl Performer {
                 if !in_flight.is_empty() && !session.has_credits(channel, credits) {
                     // A reply grants credits: wait for one before sending this block.
                     let Some(oldest) = in_flight.pop_front() else { break };
-                    trouble = trouble.or(self.block_reply(session, oldest, expect).await?);
+                    failure = failure.or(self.block_reply(session, oldest, expect).await?);
                 }
                 session.have_credits(channel, credits).await?;
                 let id = sender.send(session, Block { channel, offset, length }).await?;
@@ -82,10 +82,10 @@ impl Performer {
                 in_flight.push_back((channel, id, length));
             }
             let Some(oldest) = in_flight.pop_front() else { break };
-            trouble = trouble.or(self.block_reply(session, oldest, expect).await?);
+            failure = failure.or(self.block_reply(session, oldest, expect).await?);
         }
-        if let (Some(failure), Some(request)) = (trouble, step.requests.first()) {
-            self.trouble(failure, step, plan, request);
+        if let (Some(failure), Some(request)) = (failure, step.requests.first()) {
+            self.fail(failure, step, plan, request);
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Performer {
             return Some(Failure::Status(reply.status.0));
         }
         let short = reply.status == Status::SUCCESS && reply.transferred != length;
-        short.then_some(Failure::Trouble(stats::Trouble::Short))
+        short.then_some(Failure::Other(stats::FailureKind::Short))
     }
 }
 

@@ -11,7 +11,7 @@ use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 use super::user;
 use super::users::Credentials;
 use crate::capacity::ScheduleLog;
-use crate::execute::Trouble;
+use crate::execute::FailedRequest;
 use crate::recorder::Recorder;
 use crate::stats::{Failure, Failures, OperationEnd, Tally};
 use crate::workload::ClientCache;
@@ -170,7 +170,7 @@ impl Shared {
     pub(super) fn not_connected(&self, began: i64, error: &ClientError) {
         let failure = user::failure_of(error);
         // A server that refuses a logon answers.
-        if !matches!(failure, Failure::Trouble(_)) {
+        if !matches!(failure, Failure::Other(_)) {
             return;
         }
         let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,14 +200,14 @@ impl Shared {
     }
 
     /// Remembers an unexpected answer for the summary.
-    pub fn unexpected(&self, scenario: &str, trouble: &Trouble) {
-        let Trouble { failure, action, .. } = trouble;
+    pub fn unexpected(&self, scenario: &str, failed: &FailedRequest) {
+        let FailedRequest { failure, action, .. } = failed;
         self.remember(format!("{scenario}, {action}: {}", failure.name()));
     }
 
     /// Remembers an unexpected answer after which the scenario continued.
-    pub fn ignored(&self, scenario: &str, trouble: &Trouble) {
-        let Trouble { failure, action, .. } = trouble;
+    pub fn ignored(&self, scenario: &str, failed: &FailedRequest) {
+        let FailedRequest { failure, action, .. } = failed;
         self.remember(format!(
             "{scenario}, {action}: {}, which is not what the workload expects; the scenario continued, as clients do",
             failure.name()
@@ -325,7 +325,7 @@ mod tests {
         let silence = |failures| Silence {
             since: 1_000,
             failures,
-            failure: Failure::Trouble(crate::stats::Trouble::Refused),
+            failure: Failure::Other(crate::stats::FailureKind::Refused),
         };
         assert!(!silence(2).is_gone(i64::MAX));
         assert!(!silence(3).is_gone(5_000_000_999));

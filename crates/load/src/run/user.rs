@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::Shared;
 use crate::execute::{self, Outcome, Performer};
 use crate::prepare::{PrepareError, prepare, restore};
-use crate::stats::{Failure, ScenarioEnd, Trouble};
+use crate::stats::{Failure, FailureKind, ScenarioEnd};
 use crate::workload::{Plan, UserPlans};
 use smbscope_client::clock::nanoseconds;
 use smbscope_client::{ClientError, Previous, Scene, Session};
@@ -119,8 +119,8 @@ impl User {
             self.shared.step().log.begin(self.place, begun_ns, self.next_due());
             let tried = self.attempt(&mut session, &mut performer, &plan, due).await;
             let (dirty, lost) = match &tried {
-                Attempt::Done(Outcome { trouble, .. }) => {
-                    (trouble.is_some(), trouble.as_ref().is_some_and(ends_session))
+                Attempt::Done(Outcome { failed, .. }) => {
+                    (failed.is_some(), failed.as_ref().is_some_and(ends_session))
                 }
                 Attempt::Failed(..) => (true, true),
             };
@@ -404,11 +404,11 @@ impl User {
                 for ignored in &outcome.ignored {
                     shared.ignored(plan.scenario().name.as_str(), ignored);
                 }
-                if let Some(trouble) = &outcome.trouble {
+                if let Some(failed) = &outcome.failed {
                     row.outcome = FAILED.into();
-                    row.status_name = Some(trouble.failure.name());
-                    failure = Some(trouble.failure);
-                    shared.unexpected(plan.scenario().name.as_str(), trouble);
+                    row.status_name = Some(failed.failure.name());
+                    failure = Some(failed.failure);
+                    shared.unexpected(plan.scenario().name.as_str(), failed);
                 }
             }
             Attempt::Failed(error, outcome) => {
@@ -448,8 +448,8 @@ impl User {
 /// Whether a status says that the server no longer knows the session or the share: all further
 /// requests would fail the same way (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session
 /// can work again.
-fn ends_session(trouble: &execute::Trouble) -> bool {
-    let Failure::Status(status) = trouble.failure else { return false };
+fn ends_session(failed: &execute::FailedRequest) -> bool {
+    let Failure::Status(status) = failed.failure else { return false };
     matches!(
         Status(status),
         Status::NETWORK_NAME_DELETED
@@ -462,26 +462,24 @@ fn ends_session(trouble: &execute::Trouble) -> bool {
 pub fn failure_of(error: &ClientError) -> Failure {
     use std::io::ErrorKind;
     let io = |error: &std::io::Error| match error.kind() {
-        ErrorKind::ConnectionRefused => Trouble::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Trouble::Reset,
-        ErrorKind::UnexpectedEof => Trouble::Closed,
-        ErrorKind::TimedOut => Trouble::Timeout,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Trouble::Unreachable,
-        _ => Trouble::Client,
+        ErrorKind::ConnectionRefused => FailureKind::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => FailureKind::Reset,
+        ErrorKind::UnexpectedEof => FailureKind::Closed,
+        ErrorKind::TimedOut => FailureKind::Timeout,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => FailureKind::Unreachable,
+        _ => FailureKind::Client,
     };
     match error {
-        ClientError::Connect { error, .. } | ClientError::Lost(error) => {
-            Failure::Trouble(io(error))
-        }
+        ClientError::Connect { error, .. } | ClientError::Lost(error) => Failure::Other(io(error)),
         ClientError::Refused { status, .. }
         | ClientError::BindRefused { status, .. }
         | ClientError::Share { status, .. } => Failure::Status(status.0),
-        ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Trouble(Trouble::Client),
+        ClientError::Logon(_) | ClientError::Kdc(_) => Failure::Other(FailureKind::Client),
         ClientError::Protocol(_) | ClientError::NoMultichannel(_) | ClientError::Unverified(_) => {
-            Failure::Trouble(Trouble::Protocol)
+            Failure::Other(FailureKind::Protocol)
         }
-        ClientError::AllLost(_) => Failure::Trouble(Trouble::Closed),
-        ClientError::Timeout(_) => Failure::Trouble(Trouble::Timeout),
+        ClientError::AllLost(_) => Failure::Other(FailureKind::Closed),
+        ClientError::Timeout(_) => Failure::Other(FailureKind::Timeout),
     }
 }
 
