@@ -4,6 +4,7 @@
 //! planning of executions. All of it is pure: no network, no clock, and no file except the one that
 //! [`Workload::load`] reads. The client sends what is planned.
 
+mod building;
 mod change;
 mod check;
 mod count;
@@ -29,11 +30,11 @@ pub use error::WorkloadError;
 pub use migration::{Direction, Migration, MigrationChanges, STREAMS_MAX, Stream};
 pub use model::{
     ChangeNotify, Create, Expect, Ioctl, Length, Lock, LockKind, NotifySlot, Op, Pacing, PathId,
-    Pick, PickHow, PickId, QueryDirectory, QueryInfo, Request, Scenario, SetInfo, Slot, Step,
-    Times, Transfer, Workload,
+    Pick, PickHow, QueryDirectory, QueryInfo, Request, Scenario, SetInfo, Slot, Step, Times,
+    Transfer, Workload,
 };
 pub use plan::{Amount, Plan, Planner, UserPlans};
-pub use template::Template;
+pub use template::{PickId, Template};
 pub use words::{format_bytes, parse_bytes};
 
 /// A longer file is not a workload, but a device, or a capture by mistake.

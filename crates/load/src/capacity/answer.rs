@@ -6,7 +6,6 @@ use smbscope_tables::readable;
 
 use super::interval::Interval;
 use super::limit::{Exceeded, Limit};
-use super::step::Cause;
 
 /// Why the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +27,20 @@ pub enum StopReason {
     Undecided,
     /// It was ended from outside.
     Interrupted,
+}
+
+/// Why a number of users is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The server is overloaded.
+    Overload,
+    /// The generator was the limit.
+    Client,
+    /// Too many scenarios failed.
+    Errors,
+    /// Responses took longer than the limit (`--max-response`).
+    Response,
 }
 
 /// What a search found.

@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, StopReason};
+use super::answer::{Answer, Cause, StopReason};
 use super::interval::Interval;
 use super::limit::Exceeded;
-use super::step::{Cause, Purpose, Settings, Step, StepResult};
+use super::step::{Purpose, Settings, Step, StepResult};
 
 /// Steps that a search never exceeds, whatever the server does.
 const STEPS_MAX: u32 = 100;

@@ -129,17 +129,3 @@ impl StepResult {
         if self.ended == 0 { 0.0 } else { 100.0 * self.failed as f64 / self.ended as f64 }
     }
 }
-
-/// Why a number of users is too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The server is overloaded.
-    Overload,
-    /// The generator was the limit.
-    Client,
-    /// Too many scenarios failed.
-    Errors,
-    /// Responses took longer than the limit (`--max-response`).
-    Response,
-}

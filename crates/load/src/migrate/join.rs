@@ -14,9 +14,8 @@ use smbscope_wire::status::Status;
 
 use super::Paths;
 use super::request::Control;
-use super::result::judged_for;
 use super::run::Mover;
-use super::timeline::Outcome;
+use super::timeline::{Outcome, judged_for};
 
 /// Longest list of interfaces that is accepted.
 const INTERFACES_BYTES: u32 = 64 << 10;

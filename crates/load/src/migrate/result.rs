@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use smbscope_client::multichannel::ChannelState;
-use smbscope_client::multichannel::policy::Judged;
 use smbscope_tables::Part;
 use smbscope_tables::run::{DONE, FAILED, MEASURED, Scenario, Step};
 
 use super::run::{Mover, USER, Window};
-use super::timeline::Outcome;
 use super::{ChannelOutcome, MigrateError, MigrationOutcome, MigrationPlan, Protection, Verified};
 use crate::fileset::content;
 
@@ -128,14 +126,6 @@ fn protection(negotiated: &smbscope_client::Negotiated) -> Protection {
         signing: negotiated.signing.name().map(str::to_owned),
         cipher: negotiated.cipher.and_then(|cipher| cipher.name()).map(str::to_owned),
     }
-}
-
-/// What is known of the interface with this address.
-pub(super) fn judged_for(interfaces: &[Outcome], address: &str) -> Option<Judged> {
-    let found = interfaces.iter().find(|one| {
-        one.judged.offered.address.is_some_and(|offered| offered.to_string() == address)
-    });
-    found.map(|one| one.judged.clone())
 }
 
 fn scenario(plan: &MigrationPlan, window: &Window) -> Scenario {

@@ -13,8 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::blocks::Blocks;
 use super::request::{Act, Block, Opened};
-use super::result::judged_for;
-use super::timeline::{Outcome, Timeline};
+use super::timeline::{Outcome, Timeline, judged_for};
 use super::{
     MigrateError, MigrationObserver, MigrationOutcome, MigrationPlan, MigrationProgress, Phase,
     files,

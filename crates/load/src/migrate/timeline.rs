@@ -193,6 +193,14 @@ impl Timeline {
     }
 }
 
+/// What is known of the interface with this address.
+pub(super) fn judged_for(interfaces: &[Outcome], address: &str) -> Option<Judged> {
+    let found = interfaces.iter().find(|one| {
+        one.judged.offered.address.is_some_and(|offered| offered.to_string() == address)
+    });
+    found.map(|one| one.judged.clone())
+}
+
 /// The client's interface and the server's.
 fn interfaces(offered: &Judged) -> (Option<Arc<str>>, Option<u64>) {
     let route = offered.route.as_ref();

@@ -4,9 +4,9 @@
 
 use toml::de::DeTable;
 
+use super::building::block;
 use super::change::{BadChange, range};
 use super::error::{Source, WorkloadError};
-use super::parse::block;
 use super::table::Table;
 use crate::fileset::BLOCK_BYTES;
 use crate::fileset::FileRef;

@@ -15,7 +15,7 @@ use smbscope_wire::smb2::lease::LeaseState;
 use smbscope_wire::smb2::notify::CompletionFilter;
 use smbscope_wire::status::Status;
 
-use super::template::Template;
+use super::template::{PickId, Template};
 use crate::fileset::{FileSet, Pool, Scale};
 
 /// A whole workload: what one user does, how often, and with which files.
@@ -123,10 +123,6 @@ pub enum PickHow {
 /// Index of a path in [`Scenario::paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
-
-/// Index of a file in [`Scenario::picks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PickId(pub u8);
 
 /// Index of an open handle; the executor keeps an array of [`Scenario::handles`]' length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,12 +6,12 @@ use smbscope_wire::smb2::info_class::{FileInfoClass, InfoType, SecurityInformati
 use smbscope_wire::smb2::lease::LeaseState;
 use smbscope_wire::smb2::notify::CompletionFilter;
 
+use super::building::{Building, Read, bits, block, code, status, unknown};
 use super::error::WorkloadError;
 use super::model::{
     ChangeNotify, Create, Expect, Ioctl, Length, Lock, LockKind, Op, QueryDirectory, QueryInfo,
     Request, SetInfo, Slot, Times, Transfer,
 };
-use super::parse::{Building, Read, bits, block, code, status, unknown};
 use super::table::{At, Table, quoted};
 use super::words;
 

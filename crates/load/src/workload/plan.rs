@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::model::{Length, PathId, PickHow, PickId, Scenario, Transfer, Workload};
+use super::model::{Length, PathId, PickHow, Scenario, Transfer, Workload};
 use super::schedule::Schedule;
-use super::template::{Field, Values};
+use super::template::{Field, PickId, Values};
 use crate::fileset::random::{Stream, mix};
 use crate::fileset::{FileClass, FileRef, FileSet, Scale};
 

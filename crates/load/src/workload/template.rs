@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use super::model::PickId;
+/// Index of a file in [`Scenario::picks`](super::Scenario::picks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PickId(pub u8);
 
 /// A path (or a search pattern) with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -92,6 +92,97 @@ const FLOORS: &[Floors] = &[
             &["explain", "replication"],
         ],
     },
+    Floors {
+        package: "tables",
+        parent: "",
+        floors: &[
+            &[
+                "busy",
+                "column",
+                "command_class",
+                "date",
+                "interface",
+                "named_columns",
+                "pool",
+                "protection",
+                "quantity",
+                "readable",
+            ],
+            // The macros for rows; the row of the largest table has its own.
+            &["operation", "row"],
+            &["builder", "message", "tables"],
+            &["anonymize", "channels", "open", "run", "slice"],
+            &["description", "profile", "registry"],
+            &["filter", "version"],
+            &["manifest"],
+        ],
+    },
+    Floors {
+        package: "load",
+        parent: "",
+        floors: &[
+            &["calibrate", "durability", "fileset", "net", "recorder", "stats"],
+            &["capacity", "prepare", "self_check", "workload"],
+            &["execute", "migrate"],
+            &["run"],
+        ],
+    },
+    Floors {
+        package: "load",
+        parent: "durability",
+        floors: &[
+            &["block", "files", "risk", "server"],
+            &["plan"],
+            &["journal"],
+            &["ledger", "writer"],
+            &["judge"],
+            &["result"],
+            &["verify"],
+        ],
+    },
+    Floors {
+        package: "load",
+        parent: "net",
+        floors: &[
+            &["cpu", "error", "percentile", "socket_option", "spec", "token"],
+            &["handshake", "limit", "message"],
+            &["accept", "control", "sample"],
+            &["stream"],
+            &["phase", "round_trips"],
+            &["result"],
+            &["send"],
+            &["iperf3", "listen"],
+        ],
+    },
+    Floors {
+        package: "load",
+        parent: "capacity",
+        floors: &[
+            &["interval", "limit", "overload"],
+            &["answer", "early_stop", "schedule_log"],
+            &["table"],
+            &["step"],
+            &["search"],
+        ],
+    },
+    Floors {
+        package: "load",
+        parent: "workload",
+        floors: &[
+            &["error", "template", "words"],
+            &["model", "table"],
+            &["change", "check", "notation", "schedule"],
+            &["building", "plan"],
+            &["count", "migration", "parse_request"],
+            &["parse"],
+        ],
+    },
+    Floors { package: "load", parent: "run", floors: &[&["user", "users", "window"], &["shared"]] },
+    Floors {
+        package: "load",
+        parent: "migrate",
+        floors: &[&["request", "timeline"], &["blocks", "files"], &["run"], &["join", "result"]],
+    },
 ];
 
 #[test]
