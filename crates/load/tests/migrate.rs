@@ -241,10 +241,13 @@ fn a_refused_binding_is_reported_and_the_data_moves_on_one_channel() {
     let shown = migrate(&lab, Case::new(&lab.target, 200, Paths::Count(3)));
     assert_whole(&lab, &shown);
     assert_eq!(shown.outcome.channels.len(), 1);
-    let [(_, reason)] = shown.outcome.refused.as_slice() else {
-        panic!("{:?}", shown.outcome.refused)
-    };
-    assert!(reason.contains("STATUS_ACCESS_DENIED") && reason.contains("encryption"), "{reason}");
+    // On a busy machine the data may have moved before the server refused the second of the two.
+    let refused = &shown.outcome.refused;
+    let is_denied =
+        |reason: &str| reason.contains("STATUS_ACCESS_DENIED") && reason.contains("encryption");
+    let (denied, others): (Vec<_>, Vec<_>) = refused.iter().partition(|it| is_denied(&it.1));
+    assert_eq!(denied.len(), 1, "{refused:?}");
+    assert!(others.iter().all(|it| it.1.contains("the transfer ended before")), "{refused:?}");
     let rows = channel_rows(&shown.parts);
     let refused = rows.iter().filter_map(|row| row.bind_status.as_deref());
     assert!(refused.into_iter().any(|status| status == "STATUS_ACCESS_DENIED"), "{rows:?}");
