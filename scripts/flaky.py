@@ -77,6 +77,7 @@ def run(program, folder, only):
 def reason(output, test):
     """The first lines of what a failed test said."""
     said = dict(REASON.findall(output)).get(test, "no result: it hung or crashed")
+    said = said.split("stack backtrace:")[0]
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("thread '")]
     return " ".join(lines)[:160].replace("|", "\\|")
 

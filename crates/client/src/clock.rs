@@ -94,25 +94,30 @@ mod tests {
         assert_eq!(clock.ns_at(clock.instant(begin - 77)), begin);
     }
 
-    /// Wake-up times of tasks that wait for times within two milliseconds, started in reverse order.
+    /// Wake-up times of tasks that wait for times within two milliseconds, started in reverse order. `None` if the machine was
+    /// so busy that one of them began after the first was due: a task that is late already does not wait.
     #[cfg(target_os = "linux")]
-    async fn woken(clock: &Clock) -> Vec<Instant> {
+    async fn woken(clock: &Clock) -> Option<Vec<Instant>> {
         let begin = Instant::now();
         let mut tasks = tokio::task::JoinSet::new();
         for place in (0..20).rev() {
             let clock = clock.clone();
             let due = begin + Duration::from_micros(5_000 + 100 * place);
             tasks.spawn(async move {
+                let began = Instant::now();
                 clock.wait(due).await;
-                (due, Instant::now())
+                (due, Instant::now(), began)
             });
         }
-        let gives_up = clock.wait(begin + Duration::from_millis(4));
-        assert!(tokio::time::timeout(Duration::from_millis(1), gives_up).await.is_err());
+        let due = begin + Duration::from_millis(4);
+        let gives_up = tokio::time::timeout(Duration::from_millis(1), clock.wait(due)).await;
+        assert!(gives_up.is_err() || Instant::now() >= due);
         let mut woken = tasks.join_all().await;
         woken.sort();
-        assert!(woken.iter().all(|(due, at)| at >= due));
-        woken.into_iter().map(|(_, at)| at).collect()
+        assert!(woken.iter().all(|(due, at, _)| at >= due));
+        let first = begin + Duration::from_millis(5);
+        let is_in_time = woken.iter().all(|(_, _, began)| *began < first);
+        is_in_time.then(|| woken.into_iter().map(|(_, at, _)| at).collect())
     }
 
     #[cfg(target_os = "linux")]
@@ -123,9 +128,12 @@ mod tests {
         let mut tries = 0;
         loop {
             let woken = woken(&clock).await;
-            assert!(woken.is_sorted());
+            assert!(woken.as_ref().is_none_or(|woken| woken.is_sorted()), "{woken:?}");
             let short = Duration::from_micros(50)..Duration::from_micros(500);
-            if woken.windows(2).filter(|two| short.contains(&(two[1] - two[0]))).count() >= 5 {
+            let count = |woken: &Vec<Instant>| {
+                woken.windows(2).filter(|two| short.contains(&(two[1] - two[0]))).count()
+            };
+            if woken.as_ref().map_or(0, count) >= 5 {
                 break;
             }
             tries += 1;

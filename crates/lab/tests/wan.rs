@@ -230,8 +230,14 @@ fn a_handshake_takes_a_round_trip_and_a_transfer_the_rate() {
     let Some(lab) = Lab::up("rate", "rtt=10ms,rate=40mbit") else { return };
     let bytes = 6_000_000;
     let (rate, _) = lab.transfer(bytes, None);
-    // A busy machine delays some of them, but hardly ever all of them.
-    let connected = (0..8).map(|_| lab.transfer(1, None).1).fold(f64::INFINITY, f64::min);
+    // A busy machine adds to what the link takes, so that the shortest handshake is that of the link. None is shorter.
+    let mut connected = f64::INFINITY;
+    for _ in 0..100 {
+        connected = connected.min(lab.transfer(1, None).1);
+        if connected < 0.020 {
+            break;
+        }
+    }
     assert!((0.010..0.020).contains(&connected), "{connected}");
     let counters = lab.down();
     assert_balance(&counters);
