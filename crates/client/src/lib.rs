@@ -15,7 +15,7 @@
 //!    leases, channels, credits.
 //! 2. [`Host`] has the addresses of the server, the clock of the run and the numbers of connections. All users share it.
 //! 3. [`Session::connect`] opens a connection ([`transport`]), negotiates ([`negotiate`]), logs on with NTLM ([`auth`]) or
-//!    Kerberos ([`kerberos`]), binds further channels and connects the share.
+//!    Kerberos ([`kerberos`]), binds other channels and connects the share.
 //! 4. [`Channel`] is one connection: it sends frames of one or several requests, keeps within the credits, checks signatures,
 //!    decrypts, and finds the row of each reply ([`row`]).
 //! 5. [`Reply`] has what a caller needs next: status, open, bytes transferred, and the whole message if [`Want`] says so.

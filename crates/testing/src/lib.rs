@@ -1,10 +1,52 @@
 //! Helpers for tests of all crates. Development dependency only.
 //!
-//! Owns how a test that cannot run here reports that: [`skip!`]. With the feature `samba` it also owns a private Samba
-//! for one test (`samba`), and a run of simulated users on it whose rows can be compared with those of another
-//! source (`run`). [`etl`] makes event trace logs, [`flooded_server`] those of a case study, [`windows_log`] those of packets and of
-//! the SMB server from a capture. With the feature `channels`, `channel_runs` has rows of bulk transfers. Without these
-//! features it has no dependencies, so that the tests of small crates build quickly.
+//! Owns what the tests of several crates share: how a test that cannot run reports that, inputs that no machine here can
+//! record, and a private Samba. It owns no oracle (`tests/` at the top has them) and no test. A crate uses it under
+//! `[dev-dependencies]`; the architecture test asserts that no program links it.
+//!
+//! | what | module | feature |
+//! |---|---|---|
+//! | skip a test, with the reason | [`skip!`] | - |
+//! | event trace logs of Windows (`.etl`), record by record | [`etl`] | - |
+//! | logs of a published case: a server whose CPUs are flooded by receive work | [`flooded_server`] | - |
+//! | logs of packets and of the SMB server, made of a capture | [`windows_log`] | - |
+//! | rows of bulk transfers over several channels | `channel_runs` | `channels` |
+//! | a private Samba for one test, removed with it | `samba` | `samba` |
+//! | simulated users on it, whose rows can be compared with those of another source | `run` | `samba` |
+//!
+//! Without features it has no dependencies, so that the tests of small crates build quickly.
+//!
+//! # Skipped tests
+//!
+//! A test that needs root, a kernel, a program or a capture that is not there returns early and says why:
+//!
+//! ```
+//! fn root_records_the_interface() {
+//!     if std::env::var_os("SMBSCOPE_EXAMPLE").is_none() {
+//!         smbscope_testing::skip!("no SMBSCOPE_EXAMPLE to record");
+//!         return;
+//!     }
+//! }
+//! root_records_the_interface();
+//! ```
+//!
+//! `make test` counts and lists them.
+//!
+//! # Made-up logs
+//!
+//! The builders write from descriptions of the formats, apart from the readers, so that a mistake of a reader cannot
+//! hide in its own test:
+//!
+//! ```
+//! use smbscope_testing::etl::Builder;
+//!
+//! let mut log = Builder::default();
+//! let mut buffer = log.buffer(2);
+//! // A DPC on CPU 2: number of the event, begin and end in ticks of 100 ns, its routine.
+//! buffer.run(66, 10_000, 10_250, 0xffff_f800_1000_0000, &[]);
+//! log.add(buffer);
+//! assert!(!log.build().is_empty());
+//! ```
 
 // Only tests call it, and a test may panic.
 #![allow(clippy::unwrap_used)]

@@ -11,7 +11,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// That of this machine.
+    /// The order of this machine.
     #[cfg(all(feature = "record", target_os = "linux"))]
     pub const NATIVE: Order = if cfg!(target_endian = "big") { Order::Big } else { Order::Little };
 

@@ -2,7 +2,7 @@
 //! table `counters`.
 //!
 //! The first line names the counters by their paths (`\\HOST\Object(instance)\Counter`), after the form of the log and the
-//! time zone as minutes from local time to UTC: `"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)"`. Each further line has a
+//! time zone as minutes from local time to UTC: `"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)"`. Each other line has a
 //! time (month/day/year) and a value for each of them; one that is not known is empty. Names of counters and of objects are
 //! those of an English Windows. A Windows whose numbers have a comma before the fraction may write it here, too: then all
 //! values have it. What smbscope knows gets the name that it has on Linux (docs/method/counters.md).

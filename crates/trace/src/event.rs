@@ -192,7 +192,7 @@ pub struct Device {
     pub class: Option<Arc<str>>,
     /// The service whose driver serves it.
     pub driver: Option<Arc<str>>,
-    /// Further drivers above and below that driver.
+    /// Other drivers above and below that driver.
     pub filters: Option<Arc<str>>,
     /// Negative for message-signalled interrupts.
     pub irq: Option<i32>,

@@ -56,9 +56,9 @@ pub const OPERATION_TABLES: [Table; 12] = [
 /// Which rows of a trace are wanted.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Those of the tables of processors.
+    /// Rows of the tables of CPUs.
     pub processors: bool,
-    /// Those of operations, and how packets are decoded.
+    /// Rows of operations, and how packets are decoded.
     pub operations: Option<smbscope_capture::Options>,
     /// Another log of the same machine and time whose packets are about the same operations.
     pub companion: Option<PathBuf>,

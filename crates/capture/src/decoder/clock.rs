@@ -13,7 +13,7 @@ use smbscope_tables::tables::Coverage;
 use crate::file::{Chunk, FrameRef};
 use crate::frame::{Direction, TcpSegment, dissect, dissect_plain};
 
-/// The smallest step that is told from disorder, ns.
+/// The smallest step that is distinguished from disorder, ns.
 const STEP_NS_MIN: i64 = 1_000_000;
 /// Frames that are compared before the place, also across the beginning of a chunk, and behind it.
 const FRAMES_BEFORE: usize = 32;
@@ -21,7 +21,7 @@ const FRAMES_BEFORE_CHUNK: usize = 16;
 const FRAMES_BEHIND: usize = 64;
 /// Contradictions that make a step. A single one is a packet with a wrong time.
 const CONTRADICTIONS_MIN: usize = 2;
-/// A number further ahead belongs to another stream.
+/// A number that is ahead by more belongs to another stream.
 const AHEAD_BYTES: i32 = 64 << 20;
 
 /// Moves the times of frames, and puts frames in order.

@@ -44,6 +44,7 @@ mod secrets;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
+mod tour;
 #[cfg(target_os = "linux")]
 mod users;
 mod why;

@@ -19,7 +19,7 @@ pub struct LogHeader {
     pub build: u32,
     pub cpus: u32,
     pub cpu_mhz: u32,
-    /// Of the performance counter.
+    /// Frequency of the performance counter.
     pub ticks_per_second: i64,
     /// When the machine was started, ns since 1970; none if it is not said.
     pub boot_ns: Option<i64>,

@@ -19,7 +19,7 @@ pub enum Origin {
     Manifest { guid: [u8; 16], id: u16 },
     /// A record that is not an event: a message of WPP, an error, or an unknown type.
     Other { kind: u8 },
-    /// A further provider, when there are too many to count each.
+    /// Another provider, when there are too many to count each.
     Further,
 }
 

@@ -104,7 +104,7 @@ impl Bounds {
 pub struct Span {
     pub first: i64,
     second: i64,
-    /// Of an event that is neither the first nor the last one, if there are three.
+    /// Time of an event that is neither the first nor the last one, if there are three.
     inner: i64,
     before_last: i64,
     pub last: i64,

@@ -16,7 +16,7 @@ use crate::linux::stacks::FRAMES_MAX;
 use crate::linux::tracing::{self, Tracing};
 use crate::linux::{Head, State};
 
-/// Kinds of records (`enum perf_event_type`), from 64 on of `perf` (`tools/lib/perf/include`).
+/// Kinds of records (`enum perf_event_type`); those of 64 and more belong to `perf` (`tools/lib/perf/include`).
 const MMAP: u32 = 1;
 const LOST: u32 = 2;
 const COMM: u32 = 3;

@@ -22,7 +22,7 @@ const BOUNDS_TOLERANCE_NS: u64 = 1_000_000_000;
 pub enum Lane {
     /// Those with the same number: they come from one buffer.
     Id(u64),
-    /// Those of a processor, where records have no number.
+    /// Records of a CPU, where records have no number.
     Cpu(u32),
 }
 

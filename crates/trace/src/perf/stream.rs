@@ -59,7 +59,7 @@ pub struct Stream<R> {
     body: Vec<u8>,
     packed: Vec<u8>,
     packed_at: usize,
-    /// The decoder may have more without further input.
+    /// The decoder may have more without more input.
     has_more: bool,
     plain: Vec<u8>,
     plain_at: usize,

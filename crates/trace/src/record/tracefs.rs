@@ -1,4 +1,4 @@
-//! Events by tracefs: the kernel's own ring buffers of tracepoints, read in pages, where eBPF is not to be had.
+//! Events by tracefs: the kernel's own ring buffers of tracepoints, read in pages, where eBPF is not available.
 //!
 //! Documentation/trace/ftrace.rst: an instance of its own (`instances/smbscope-PID`), so that it disturbs no other
 //! tracing, with buffers of fixed size that drop and count what does not fit; `per_cpu/cpuN/trace_pipe_raw` gives pages
@@ -156,7 +156,7 @@ impl Tracefs {
                         EVENTS.get(place).copied().unwrap_or_default(),
                     ));
                 }
-                // Of the two kinds of interrupts between processors a kernel has one.
+                // A kernel has one of the two kinds of interrupts between CPUs.
                 None if place < EVENTS.len() || name == SWITCH => self.missing.push(name),
                 None => {}
             }

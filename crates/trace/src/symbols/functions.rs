@@ -45,7 +45,7 @@ impl Collector {
         self.starts.push((address, rank, begin, self.names.len() as u32));
     }
 
-    /// The table. Of several names of one address it keeps that of a global symbol, with the fewest
+    /// The table. If an address has several names, it keeps the name of a global symbol with the fewest
     /// leading underscores, as `perf` does.
     pub fn finish(self) -> Functions {
         let Collector { mut starts, names, .. } = self;

@@ -13,7 +13,7 @@ use std::io::{Read, Seek};
 /// Numbers of streams: the file's identity, and what was linked.
 const INFO: u16 = 1;
 const LINKED: u16 = 3;
-/// Places in the list of further streams: a map of addresses that a later tool moved, the sections,
+/// Places in the list of optional streams: a map of addresses that a later tool moved, the sections,
 /// and the sections before that.
 const MOVED: usize = 4;
 const SECTIONS: usize = 5;

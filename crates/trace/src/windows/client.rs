@@ -1,4 +1,4 @@
-//! Requests of Windows' SMB client: the `Smb2Perf` events of Microsoft-Windows-SMBClient, from build 26100 on.
+//! Requests of the Windows SMB client: the `Smb2Perf` events of Microsoft-Windows-SMBClient (build 26100 and later).
 //!
 //! One event sums up each request to a server (a "buffer context"): how long it waited for credits, was built and sent, how
 //! long the server took to reply, and how long the reply was processed. It becomes a row as the client sees it, without
@@ -39,7 +39,7 @@ const WRITE: u16 = 32_049;
 const FSCTL: u16 = 32_053;
 /// The first version whose reads and writes name their exchange.
 const VERSION_WITH_EXCHANGE: u16 = 2;
-/// Of each kind of what is remembered: requests, files, exchanges.
+/// Most items of each kind that are remembered: requests, files, exchanges.
 const KEPT_MAX: usize = 1 << 16;
 /// Requests by which the unit of time is found.
 const PAIRS_MAX: usize = 20_000;

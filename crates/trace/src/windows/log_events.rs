@@ -1,4 +1,4 @@
-//! Events that Windows' SMB server and client write on their own: to their event logs (`.evtx`), and to a log of
+//! Events that the Windows SMB server and client write on their own: to their event logs (`.evtx`), and to a log of
 //! theirs (`.etl`); and an event about processors in the log `System`.
 //!
 //! Owns which events are read, their fields, and what a row of `server_events` says of them. Fields of `.etl` are
@@ -260,7 +260,7 @@ mod tests {
         );
         assert_eq!(row.duration_ns, Some(31_000_000_000));
         assert_eq!(row.threshold_ns, Some(15_000_000_000));
-        // Later versions have further fields; a damaged event has none.
+        // Later versions have more fields; a damaged event has none.
         assert!(of(&[&fields[..], &[0; 12]].concat()).is_some());
         assert!((0..fields.len()).all(|cut| of(&fields[..cut]).is_none()));
         assert_eq!(of_fields(Provider::SmbServer, 9, 0, &fields, 5, "r"), None);

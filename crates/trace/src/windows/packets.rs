@@ -67,7 +67,7 @@ pub struct Counts {
     pub wire_bytes: u64,
     /// Those that were recorded in part.
     pub cut: u64,
-    /// Further events of the same packet, at other layers or components.
+    /// Other events of the same packet, at other layers or components.
     pub repeated: u64,
     /// Packets that Windows dropped, by its number of the reason.
     pub dropped: HashMap<u32, u64>,
@@ -80,7 +80,7 @@ pub struct Counts {
 pub struct Layers {
     /// Adapters with their layers.
     seen: HashSet<(u32, u32)>,
-    /// Those of the last packet: most packets have them, too.
+    /// Adapter and layer of the last packet: most packets have them, too.
     last: Option<(u32, u32)>,
 }
 

@@ -200,7 +200,7 @@ fn stacks_by_key_use_what_the_key_meant_at_the_time() {
     // The program's part comes first here.
     buffer.stack(38, T + 5, T + 4, 9, &[0xbbbb]);
     buffer.stack(37, T + 5, T + 4, 9, &[0xaaaa]);
-    // Of a key without an entry, and of an event that is not a sample.
+    // The stack of a key without an entry, and of an event that is not a sample.
     buffer.sample(T + 6, k(4), 9, 0);
     buffer.stack(37, T + 7, T + 6, 9, &[0xcccc]);
     buffer.stack(37, T + 7, T + 5, 9, &[0xaaaa]);

@@ -58,7 +58,7 @@ impl Pdb {
         let moved = self.moved.iter();
         let moved: Vec<u8> =
             moved.flat_map(|(from, to)| [from.to_le_bytes(), to.to_le_bytes()].concat()).collect();
-        // The DBI stream: its header, one part of 12 bytes, and the list of further streams.
+        // The DBI stream: its header, one part of 12 bytes, and the list of optional streams.
         let mut further = [u16::MAX; 11];
         if moved.is_empty() {
             further[5] = SECTIONS;

@@ -121,7 +121,7 @@ fn rows_of_events_are_those_of_the_capture() {
                     continue;
                 };
                 compared += 1;
-                // Those of the interim response are in no event.
+                // The bytes of the interim response are in no event.
                 let is_pending = capture.operations.iter().any(|row| {
                     row.contains_key("async_id")
                         && row.get("message_id") == theirs.get("message_id")

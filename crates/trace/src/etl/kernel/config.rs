@@ -91,7 +91,7 @@ pub fn interrupt_line(record: &Record<'_>) -> Option<InterruptLine> {
     })
 }
 
-/// Class GUID, numbers of upper and lower filters, from version 5 on status and problem; instance id,
+/// Class GUID, numbers of upper and lower filters, in version 5 and later status and problem; instance id,
 /// description, friendly name, object, service, and the filters.
 pub fn pnp_device(record: &Record<'_>) -> Option<PnpDevice> {
     /// Most filters of each kind.

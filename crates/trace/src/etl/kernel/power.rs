@@ -14,7 +14,7 @@ pub const PROVIDER: Guid = Provider::ProcessorPower.guid();
 const STATE_CHANGES: [u16; 2] = [10, 18];
 /// What a processor delivered in the time before.
 const DELIVERED: u16 = 111;
-/// From this version on with its frequency.
+/// First version with its frequency.
 const DELIVERED_VERSION: u16 = 2;
 /// A plausible frequency, compared with that of the header.
 const LEAST_SHARE: f64 = 0.02;

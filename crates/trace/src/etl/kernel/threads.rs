@@ -16,8 +16,8 @@ pub const SWITCH: u8 = 36;
 pub fn process(record: &Record<'_>) -> Option<(u32, String)> {
     let (fields, pointer_bytes) = (record.payload, record.pointer_bytes);
     let number = u32_at(fields, pointer_bytes)?;
-    // UniqueProcessKey, ProcessId, ParentId, SessionId, ExitStatus, DirectoryTableBase, from version
-    // 4 on Flags; then the user's SID: 4 bytes of zero, or two pointers and the SID.
+    // UniqueProcessKey, ProcessId, ParentId, SessionId, ExitStatus, DirectoryTableBase, in version
+    // 4 and later Flags; then the user's SID: 4 bytes of zero, or two pointers and the SID.
     let flags_bytes = match record.version {
         0..=2 => return None,
         3 => 0,

@@ -29,7 +29,7 @@ const NEAR: f64 = 1.5;
 pub struct Machine {
     pub build: u32,
     pub cpu_mhz: u32,
-    /// Of the performance counter.
+    /// Frequency of the performance counter.
     pub ticks_per_second: i64,
 }
 

@@ -1,7 +1,7 @@
 //! Layouts of the events of Microsoft-Windows-SMBServer: the fields that all requests or all responses begin
 //! with, and the times in responses.
 //!
-//! Up to build 22631 a response has hits and processor cycles of seven kinds of work. From build 26100 on, with
+//! Up to build 22631 a response has hits and CPU cycles of seven kinds of work. In build 26100 and later, with
 //! the same version of the event, it also has the number of an instance of the server, times instead of cycles,
 //! direct placement for reads and writes, and the total. The manifests do not say the unit of these times:
 //! `calibration` finds it.
@@ -40,7 +40,7 @@ pub struct Head {
     pub process_id: u32,
     pub tree_id: u32,
     pub message_id: u64,
-    /// Of the message that the compound begins with.
+    /// Message id of the first request of the compound.
     pub master_message_id: u64,
     pub command: Command,
     /// Requested or granted.
