@@ -7,9 +7,9 @@ mod support;
 use support::decode::{decode, decoded, single};
 use support::packets::{ACK, FIN, Packet, RST, Sending, pcap};
 use support::smb2::{
-    LOGOFF, MORE_PROCESSING, Pdu, READ, SESSION, SUCCESS, TREE_DISCONNECT, bare, close, closed,
-    create, create_of_snapshot, created, created_durably, data, error, negotiate, negotiated, read,
-    session_ready, session_setup, tree_connect, tree_connected,
+    LOGOFF, MORE_PROCESSING, Pdu, READ, SAME, SESSION, SESSION_SETUP, SUCCESS, TREE_DISCONNECT,
+    bare, close, closed, compound, create, create_of_snapshot, created, created_durably, data,
+    error, negotiate, negotiated, read, session_ready, session_setup, tree_connect, tree_connected,
 };
 use support::talk::Talk;
 
@@ -211,4 +211,46 @@ fn the_file_of_a_snapshot_is_another_file() {
         "@GMT-60056.05.28-05.36.10\\a",
     ];
     assert_eq!(paths, expected);
+}
+
+#[test]
+fn members_that_are_related_to_a_tree_connect_work_in_its_tree() {
+    let mut talk = Talk::new();
+    talk.connect();
+    let (new, none) = (9, u32::MAX);
+    talk.ask(compound(vec![
+        tree_connect(4, r"\\files\two"),
+        create(5, "x").tree(none).related(),
+        close(6, SAME).tree(none).related(),
+    ]));
+    talk.pass(1_000);
+    talk.answer(compound(vec![
+        tree_connected(4).tree(new),
+        created(5, 50).tree(new).related(),
+        closed(6).tree(new).related(),
+    ]));
+    talk.exchange(create(7, "y"), 1_000, created(7, 70));
+    let decoded = decoded(&talk);
+    let rows = decoded.by_id();
+    for id in 4..=6 {
+        assert_eq!(rows[&format!("1{id}")]["share"], r"\\files\two");
+    }
+    assert_eq!(rows["16"]["path"], "x");
+    assert_eq!(rows["17"]["share"], r"\\files\home");
+    assert_eq!(decoded.trees.len(), 2);
+}
+
+#[test]
+fn a_logon_that_is_refused_without_a_session_names_its_user() {
+    const ACCESS_DENIED: u32 = 0xc000_0022;
+    let mut talk = Talk::new();
+    talk.exchange(negotiate(0), 1_000, negotiated(0));
+    talk.exchange(session_setup(1, None), 1_000, session_ready(1, MORE_PROCESSING).session(0));
+    let refused = error(SESSION_SETUP, 2, ACCESS_DENIED).session(0);
+    talk.exchange(session_setup(2, Some("eve")).session(0), 1_000, refused);
+    let decoded = decoded(&talk);
+    let rows = decoded.by_id();
+    assert_eq!(rows["12"]["user"], "eve");
+    assert!(!rows["11"].contains_key("user"));
+    assert!(decoded.sessions.is_empty());
 }

@@ -169,23 +169,24 @@ fn create(bytes: &[u8], row: &mut Operation) -> Option<u64> {
 fn lock(bytes: &[u8], row: &mut Operation) {
     let view = LockRequest(bytes);
     set_file(row, view.file_id());
-    let (mut locks, mut unlocks, mut length, mut captured) = (false, false, 0_u64, 0);
+    let (mut locks, mut unlocks, mut captured) = (false, false, 0);
     for lock in view.locks() {
         if captured == 0 {
             row.set_offset_bytes(lock.offset);
+            // Several ranges have no common length.
+            if view.lock_count() == Some(1) {
+                row.set_requested_bytes(lock.length);
+            }
         }
         captured += 1;
-        length = length.saturating_add(lock.length);
         let unlock = lock.flags.contains(LockFlags::UNLOCK);
         unlocks |= unlock;
         locks |= !unlock;
     }
     if locks || unlocks {
-        if view.lock_count() == Some(captured) {
-            row.set_requested_bytes(length);
-        }
         let kind = if !unlocks { 0 } else { 1 + u32::from(locks) };
-        row.set_detail(code::detail(Detail::Lock, kind));
+        let ranges = view.lock_count().unwrap_or(captured);
+        row.set_detail(code::lock(kind, u32::from(ranges)));
     }
 }
 
@@ -216,9 +217,10 @@ pub fn set_break(row: &mut Operation, bytes: &[u8], notification: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::Column;
 
     #[test]
-    fn ranges_that_are_cut_off_have_no_sum() {
+    fn several_ranges_have_no_length() {
         let mut bytes = vec![0; 88];
         bytes[66] = 2;
         for length in [10_u64, 20] {
@@ -229,10 +231,14 @@ mod tests {
         let asked = |bytes: &[u8]| {
             let mut row = Operation::default();
             request(Command::LOCK, bytes, &mut row);
-            (row.requested_bytes(), row.offset_bytes())
+            let detail = row.detail().map(|code| code::text(Column::detail, code).into_owned());
+            (row.requested_bytes(), row.offset_bytes(), detail)
         };
-        assert_eq!(asked(&bytes), (Some(30), Some(0)));
-        assert_eq!(asked(&bytes[..112]), (None, Some(0)));
-        assert_eq!(asked(&bytes[..88]), (None, None));
+        let two = Some("Lock of 2 ranges".to_owned());
+        assert_eq!(asked(&bytes), (None, Some(0), two.clone()));
+        assert_eq!(asked(&bytes[..112]), (None, Some(0), two));
+        assert_eq!(asked(&bytes[..88]), (None, None, None));
+        bytes[66] = 1;
+        assert_eq!(asked(&bytes), (Some(10), Some(0), Some("Lock".to_owned())));
     }
 }

@@ -19,7 +19,8 @@ const STEP_NS_MIN: i64 = 1_000_000;
 const FRAMES_BEFORE: usize = 32;
 const FRAMES_BEFORE_CHUNK: usize = 16;
 const FRAMES_BEHIND: usize = 64;
-/// Contradictions that make a step. A single one is a packet with a wrong time.
+/// Contradictions that make a step. A single one is a packet with a wrong time, which gets that of
+/// the packet before.
 const CONTRADICTIONS_MIN: usize = 2;
 /// A number that is ahead by more belongs to another stream.
 const AHEAD_BYTES: i32 = 64 << 20;
@@ -79,7 +80,7 @@ impl Clock {
 
     #[cold]
     fn correct_each(&mut self, chunk: &mut Chunk, coverage: &mut Coverage) {
-        let (mut is_disordered, mut is_contradicted) = (false, false);
+        let mut is_disordered = false;
         for index in 0..chunk.frames.len() {
             let Some(&FrameRef { time_ns, number, .. }) = chunk.frames.get(index) else { break };
             let mut time = time_ns.saturating_add(self.offset);
@@ -94,11 +95,12 @@ impl Clock {
                 let step = self.last.saturating_sub(time);
                 if contradictions >= CONTRADICTIONS_MIN && step >= STEP_NS_MIN {
                     self.offset = self.offset.saturating_add(step);
-                    time = self.last;
                     note_step(step.unsigned_abs(), number, coverage);
+                }
+                if contradictions > 0 {
+                    time = self.last;
                 } else {
                     is_disordered = true;
-                    is_contradicted |= contradictions > 0;
                 }
             }
             if let Some(frame) = chunk.frames.get_mut(index) {
@@ -109,8 +111,7 @@ impl Clock {
             let start = coverage.start.get_or_insert(time);
             *start = time.min(*start);
         }
-        // Where the bytes contradict the times, the order of the file is the better one.
-        if is_disordered && !is_contradicted {
+        if is_disordered {
             chunk.frames.sort_by_key(|frame| frame.time_ns);
         }
     }

@@ -18,17 +18,18 @@ impl Resolver {
         details: &Details,
         row: &mut Operation,
     ) -> Option<(u32, u64)> {
-        // In SMB1 these numbers are valid.
-        let is_one = |id| row.protocol() == Some(1) || !matches!(id, 0 | u64::MAX);
-        let id = row.session_id().filter(|&id| is_one(id))?;
         let setup = match done.effect {
             Effect::Session(index) => details.sessions.get(index as usize),
             _ => None,
         };
+        // Also if the server refuses at once, so that there is no number.
+        if let Some(user) = setup.filter(|one| one.refused).and_then(|one| one.user.as_ref()) {
+            row.set_user(self.builder.names.user.intern(user));
+        }
+        // In SMB1 these numbers are valid.
+        let is_one = |id| row.protocol() == Some(1) || !matches!(id, 0 | u64::MAX);
+        let id = row.session_id().filter(|&id| is_one(id))?;
         if let Some(setup) = setup.filter(|setup| setup.refused) {
-            if let Some(user) = &setup.user {
-                row.set_user(self.builder.names.user.intern(user));
-            }
             if let Some(&(_, place, _)) = connection.sessions.iter().find(|session| session.0 == id)
                 && let Some(session) = self.sessions.get_mut(place)
                 && session.id == id

@@ -56,8 +56,12 @@ pub struct Smb1 {
     acknowledged: Option<u32>,
     /// UIDs by the FIDs that they opened: a break names the file alone.
     owners: HashMap<u16, u16, foldhash::fast::RandomState>,
+    /// Paths by TID and number of the listing.
+    searches: HashMap<(u32, u16), String, foldhash::fast::RandomState>,
 }
 
+/// Listings whose path is remembered.
+const SEARCHES_MAX: usize = 1_024;
 /// Requests of one number that wait at once. A correct client never has more than one.
 const SAME_NUMBER: usize = 32;
 
@@ -201,6 +205,12 @@ impl Smb1 {
             let stage = request::decode(block, header, chained, member, cx.pairing);
             chained |= open::opens(command);
             let pending = &mut member.pending;
+            if let Some(search) = transactions::search_of(block)
+                && let Some(path) = self.searches.get(&(u32::from(header.tid), search))
+            {
+                pending.name.clone_from(path);
+                pending.has_name = true;
+            }
             pending.chain = chain;
             if chain != 0 {
                 pending.row.set_compound(chain);

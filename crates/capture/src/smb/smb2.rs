@@ -248,7 +248,10 @@ impl Smb2 {
         if chain.session_id != 0 {
             row.set_session_id(chain.session_id);
         }
-        if let Some(tree) = chain.tree_id.filter(|_| has_tree(header.command)) {
+        // An acknowledgement of a break belongs to a tree, if it names one.
+        let is_in_tree =
+            |tree| has_tree(header.command) || header.command == Command::OPLOCK_BREAK && tree != 0;
+        if let Some(tree) = chain.tree_id.filter(|&tree| is_in_tree(tree)) {
             row.set_tree_id(tree);
         }
         if chain.number != 0 {

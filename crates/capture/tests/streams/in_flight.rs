@@ -29,6 +29,7 @@ fn everything_is_decoded_as_it_was_said() {
     assert_eq!(value("17", "status_name"), Some("STATUS_CANCELLED"));
     assert_eq!(value("18", "async_id"), Some("78"));
     assert_eq!(value("18", "elapsed_ns"), Some("4600000"));
+    assert_eq!(value("19", "share"), Some(r"\\files\home"));
     assert_eq!(value("20", "status_name"), Some("STATUS_OBJECT_NAME_NOT_FOUND"));
     assert_eq!(value("16", "path"), Some("two"));
     assert_eq!(decoded.handles.len(), 5);

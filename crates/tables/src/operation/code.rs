@@ -89,7 +89,7 @@ pub enum Detail {
     /// OplockBreak: 0 oplock notification, 1 lease notification, 2 oplock acknowledgment, 3 lease
     /// acknowledgment.
     Break,
-    /// Lock: 0 locks, 1 unlocks, 2 both.
+    /// Lock: 0 locks, 1 unlocks, 2 both; the number of ranges if there are several: see [`lock`].
     Lock,
     /// SessionSetup: 1 binds a session to another connection, 0 is a logon.
     SessionSetup,
@@ -151,6 +151,12 @@ impl Vantage {
             Vantage::Inside => "inside",
         }
     }
+}
+
+/// The detail of a Lock: its kind, as [`Detail::Lock`] has it, and the number of its ranges.
+pub fn lock(kind: u32, ranges: u32) -> u64 {
+    let ranges = if ranges > 1 { ranges.min(0xffff) << 16 } else { 0 };
+    detail(Detail::Lock, ranges | kind)
 }
 
 /// The text of a code in `column`; unknown codes are written as numbers.
@@ -231,12 +237,10 @@ fn detail_text(code: u64) -> Cow<'static, str> {
             _ => "Lease acknowledgement",
         }
         .into(),
-        8 => match value {
-            0 => "Lock",
-            1 => "Unlock",
-            _ => "Lock+Unlock",
+        8 => {
+            let (kind, ranges) = (["Lock", "Unlock", "Lock+Unlock"][lower.min(2) as usize], upper);
+            if ranges > 1 { format!("{kind} of {ranges} ranges").into() } else { kind.into() }
         }
-        .into(),
         9 => if value == 0 { "Logon" } else { "Bind" }.into(),
         _ => format!("0x{code:x}").into(),
     }

@@ -87,6 +87,14 @@ impl<'a> IoctlResponse<'a> {
         buffer(self.0, offset, self.output_count()? as usize)
     }
 
+    /// The bytes that FSCTL_SRV_COPYCHUNK or its sibling copied (MS-SMB2 section 2.2.32.1).
+    pub fn bytes_copied(self) -> Option<u32> {
+        if !is_copy_chunk(self.ctl_code()?) {
+            return None;
+        }
+        u32_at(self.output()?, 8)
+    }
+
     /// The server's interfaces, as far as captured; empty for any other control code.
     pub fn network_interfaces(self) -> NetworkInterfaces<'a> {
         let offset = self.output_offset().unwrap_or(0) as usize;

@@ -81,13 +81,14 @@ impl Holds {
         if !relevant || target.is(columns, row) || !is_same_file(columns, row, target) {
             return;
         }
-        let detail = columns.detail.get(row).unwrap_or_default();
-        let range = match (class, columns.offset_bytes.get(row)) {
-            (CommandClass::Lock, Some(from)) => {
-                (from, from.saturating_add(columns.requested_bytes.get(row).unwrap_or(0)))
-            }
-            // All of the file.
-            _ => (0, u64::MAX),
+        // `Lock of 2 ranges` is a lock.
+        let detail = columns.detail.get(row).and_then(|detail| detail.split(' ').next());
+        let detail = detail.unwrap_or_default();
+        let length = columns.requested_bytes.get(row).filter(|_| class == CommandClass::Lock);
+        let range = match columns.offset_bytes.get(row).zip(length) {
+            Some((from, length)) => (from, from.saturating_add(length)),
+            // Perhaps all of the file.
+            None => (0, u64::MAX),
         };
         if class == CommandClass::Close || UNLOCKS.contains(&detail) {
             if let Some(at) = columns.start(row) {

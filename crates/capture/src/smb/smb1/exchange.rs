@@ -128,7 +128,7 @@ impl Exchange {
         pairing: &mut Pairing,
     ) -> Progress {
         let failed = reply::is_error(header);
-        if !failed && self.is_interim(message, header) {
+        if !failed && self.is_interim(message, header, times) {
             self.interim(times, pairing);
             return match self.stage {
                 Stage::WriteRaw(_) => Progress::RawBlock,
@@ -149,7 +149,12 @@ impl Exchange {
     }
 
     /// Whether a reply only asks for the rest of the request.
-    fn is_interim(&mut self, message: smb1::Message<'_>, header: &Header) -> bool {
+    fn is_interim(
+        &mut self,
+        message: smb1::Message<'_>,
+        header: &Header,
+        times: &ReplyTimes,
+    ) -> bool {
         match &mut self.stage {
             Stage::Transaction(state) => {
                 let asks = state.wants_interim() && message.blocks().last().is_some_and(is_interim);
@@ -158,8 +163,8 @@ impl Exchange {
             }
             // Without a rest and without write-through it is the only reply.
             Stage::WriteRaw(raw) if header.command == Command::WRITE_RAW => {
-                let asks = !raw.asked && (raw.rest > 0 || raw.through);
-                raw.asked |= asks;
+                let asks = raw.asked.is_none() && (raw.rest > 0 || raw.through);
+                raw.asked = raw.asked.or(asks.then_some(times.frame));
                 asks
             }
             _ => false,

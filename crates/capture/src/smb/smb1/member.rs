@@ -47,6 +47,8 @@ pub enum Answer {
     Tree(Box<Tree>),
     /// Disconnected the row's tree.
     TreeDisconnect,
+    /// Began a listing that continues with this number.
+    Search(u16),
     /// Details the targets of a DFS path.
     Referrals(Vec<Referral>),
 }
@@ -55,7 +57,7 @@ impl Answer {
     /// The effect for `resolve`; `pending` contains what the request said.
     pub fn effect(&mut self, pending: &mut Pending, out: &mut Output) -> Effect {
         match std::mem::take(self) {
-            Answer::Nothing => Effect::None,
+            Answer::Nothing | Answer::Search(_) => Effect::None,
             Answer::Open(open) => out.open(*open),
             Answer::Close => Effect::Close(None),
             Answer::Session(guest) => {

@@ -5,7 +5,7 @@ use smbscope_wire::smb1::{self, Command, Header};
 use super::early_replies::{self, EarlyReply, may_answer};
 use super::exchange::Progress;
 use super::member::Answer;
-use super::{Smb1, key_of};
+use super::{SEARCHES_MAX, Smb1, key_of};
 use crate::smb::context::SmbContext;
 use crate::smb::pending::ReplyTimes;
 use crate::stream::Message;
@@ -142,6 +142,14 @@ impl Smb1 {
         }
         if let Some(exchange) = self.slab.get_mut(slot as usize) {
             for member in exchange.members() {
+                if let Answer::Search(number) = member.answer
+                    && let Some(tree) = member.pending.row.tree_id()
+                {
+                    if self.searches.len() >= SEARCHES_MAX {
+                        self.searches.clear();
+                    }
+                    self.searches.insert((tree, number), member.pending.name.clone());
+                }
                 match (member.opened(), &member.answer) {
                     (Some((fid, uid)), Answer::Open(_)) => drop(self.owners.insert(fid, uid)),
                     (Some((fid, _)), Answer::Close) => drop(self.owners.remove(&fid)),

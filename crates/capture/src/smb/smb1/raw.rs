@@ -53,8 +53,12 @@ impl Smb1 {
         if raw.through {
             return;
         }
-        // It is not confirmed; what was sent was transferred.
+        // It is not confirmed: what was sent was transferred, and no other reply comes than the one
+        // that asked for the rest (MS-CIFS section 2.2.4.25).
         for member in exchange.members() {
+            if let Some(frame) = raw.asked {
+                member.pending.row.set_response_frame(frame);
+            }
             let sent = member.pending.row.requested_bytes().unwrap_or(0);
             let sent = sent.saturating_sub(u64::from(raw.rest));
             member.pending.row.set_transferred_bytes(sent + u64::from(message.length));

@@ -208,7 +208,7 @@ fn write_raw(block: Block<'_>, row: &mut Operation) -> Stage {
     Stage::WriteRaw(WriteRaw {
         rest: u32::from(total.saturating_sub(first)),
         through: view.write_mode().is_none_or(|mode| mode.has(WriteMode::WRITE_THROUGH)),
-        asked: false,
+        asked: None,
     })
 }
 
@@ -220,16 +220,13 @@ fn locking(block: Block<'_>, row: &mut Operation) -> Stage {
         return Stage::Silent;
     }
     let Some((unlocks, locks)) = counts else { return Stage::Plain };
-    let (mut captured, mut length) = (0, 0_u64);
-    for range in view.unlocks().chain(view.locks()) {
-        if captured == 0 {
-            row.set_offset_bytes(range.offset);
+    let ranges = u32::from(unlocks) + u32::from(locks);
+    if let Some(first) = view.unlocks().chain(view.locks()).next() {
+        row.set_offset_bytes(first.offset);
+        // Several ranges have no common length.
+        if ranges == 1 {
+            row.set_requested_bytes(first.length);
         }
-        captured += 1;
-        length = length.saturating_add(range.length);
-    }
-    if captured > 0 && captured == u32::from(unlocks) + u32::from(locks) {
-        row.set_requested_bytes(length);
     }
     let kind = match (locks > 0, unlocks > 0) {
         (true, false) => 0,
@@ -237,7 +234,7 @@ fn locking(block: Block<'_>, row: &mut Operation) -> Stage {
         (true, true) => 2,
         (false, false) => return Stage::Plain,
     };
-    row.set_detail(code::detail(Detail::Lock, kind));
+    row.set_detail(code::lock(kind, ranges));
     let may_wait = locks > 0 && view.timeout().is_some_and(|timeout| timeout != 0);
     if may_wait { Stage::Lock } else { Stage::Plain }
 }

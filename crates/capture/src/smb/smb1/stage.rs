@@ -33,6 +33,6 @@ pub struct WriteRaw {
     pub rest: u32,
     /// Whether a final reply follows.
     pub through: bool,
-    /// Whether the server has asked for the rest.
-    pub asked: bool,
+    /// The frame in which the server asked for the rest.
+    pub asked: Option<u64>,
 }

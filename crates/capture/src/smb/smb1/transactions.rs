@@ -8,6 +8,7 @@
 use smbscope_tables::code::{self, Detail};
 use smbscope_wire::read::u16_at;
 use smbscope_wire::smb1::extent::Extent;
+use smbscope_wire::smb1::file::FileRequest;
 use smbscope_wire::smb1::nt_transact::{self, IoctlSetup, NtFunction};
 use smbscope_wire::smb1::trans2::{self, Trans2};
 use smbscope_wire::smb1::transaction::{Part, PipeCommand};
@@ -264,6 +265,11 @@ impl Transaction {
                     ..Open::default()
                 }));
             }
+            (Command::TRANSACTION2, Some(FIND_FIRST2)) => {
+                if let Some(sid) = trans2::FindFirst2Response::new(part).sid() {
+                    member.answer = Answer::Search(sid);
+                }
+            }
             (Command::TRANSACTION2, Some(OPEN2)) => {
                 let view = trans2::Open2Response::new(part);
                 let Some(fid) = view.fid() else { return };
@@ -297,6 +303,7 @@ impl Transaction {
 }
 
 const NT_CREATE: u16 = NtFunction::CREATE.0;
+const FIND_FIRST2: u16 = Trans2::FIND_FIRST2.0;
 const OPEN2: u16 = Trans2::OPEN2.0;
 const SET_PATH: u16 = Trans2::SET_PATH_INFORMATION.0;
 /// SMB_POSIX_PATH_OPEN of SetPathInformation in the detail: of the UNIX extensions, after the oplock
@@ -307,6 +314,19 @@ const GET_DFS_REFERRAL: u16 = Trans2::GET_DFS_REFERRAL.0;
 /// Upper bits of [`Detail::Transaction`].
 const MAILSLOT: u32 = 1 << 16;
 const RAP: u32 = 2 << 16;
+
+/// The listing that a request continues or ends.
+pub fn search_of(block: Block<'_>) -> Option<u16> {
+    match block.command() {
+        Command::FIND_CLOSE2 => FileRequest::new(block).fid(),
+        Command::TRANSACTION2 => {
+            let part = Part::parse(block, true)?;
+            let goes_on = part.subcommand().map(Trans2) == Some(Trans2::FIND_NEXT2);
+            trans2::FindNext2Request::new(part).sid().filter(|_| goes_on)
+        }
+        _ => None,
+    }
+}
 
 /// Whether a Transaction writes to a mailslot and is not answered.
 pub fn is_one_way(part: Part<'_>) -> bool {

@@ -132,7 +132,11 @@ impl Smb2 {
         if header.session_id != 0 && pending.row.session_id().is_none() {
             pending.row.set_session_id(header.session_id);
         }
-        if let Some(tree) = header.tree_id().filter(|_| header.command == Command::TREE_CONNECT) {
+        // A member that is related to a TreeConnect works in the tree that it makes (MS-SMB2 section
+        // 3.3.5.2.7.2); only the reply has its number.
+        let is_new = header.command == Command::TREE_CONNECT
+            || pending.row.tree_id() == Some(0) && pending.row.related() == Some(true);
+        if let Some(tree) = header.tree_id().filter(|&tree| is_new && tree != u32::MAX) {
             pending.row.set_tree_id(tree);
         }
         if arrival.wrapping.compressed {

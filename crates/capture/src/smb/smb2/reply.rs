@@ -81,7 +81,8 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, pairing: &mut Pairing) {
         Command::WRITE => reply.transferred = WriteResponse(bytes).count().map(u64::from),
         Command::IOCTL => {
             let view = IoctlResponse(bytes);
-            reply.transferred = view.output_count().map(u64::from);
+            let copied = view.bytes_copied().filter(|_| reply.done);
+            reply.transferred = copied.or(view.output_count()).map(u64::from);
             reply.fsctl = view.ctl_code().map(|code| code.0);
             if matches!(
                 view.ctl_code(),
@@ -284,6 +285,7 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smbscope_wire::smb2::Header;
 
     /// A reply to an FSCTL with that output.
     fn ioctl(code: Fsctl, output: &[u8]) -> Vec<u8> {
@@ -311,5 +313,29 @@ mod tests {
         assert_eq!(kept(&reply).as_deref(), Some("10.0.0.2 on 14 at 10000000000 bits/s RSS"));
         assert_eq!(kept(&reply[..200]), None, "cut off");
         assert_eq!(kept(&ioctl(Fsctl::PIPE_TRANSCEIVE, &entry)), None);
+    }
+
+    #[test]
+    fn a_copy_within_the_server_counts_what_was_copied() {
+        let output = [3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 48, 0];
+        let transferred = |code: Fsctl, status: u32| {
+            let mut bytes = ioctl(code, &output);
+            bytes[..6].copy_from_slice(b"\xfeSMB\x40\0");
+            bytes[8..12].copy_from_slice(&status.to_le_bytes());
+            bytes[12] = 11;
+            let header = Header::parse(&bytes).unwrap();
+            let mut reply = Reply::default();
+            decode(
+                &Member { offset: 0, header, bytes: &bytes },
+                &mut reply,
+                &mut Pairing::default(),
+            );
+            reply.transferred
+        };
+        assert_eq!(transferred(Fsctl::SRV_COPYCHUNK, 0), Some(48 << 16));
+        assert_eq!(transferred(Fsctl::SRV_COPYCHUNK_WRITE, 0), Some(48 << 16));
+        // The limits of the server, and another code.
+        assert_eq!(transferred(Fsctl::SRV_COPYCHUNK, 0xc000_000d), Some(12));
+        assert_eq!(transferred(Fsctl::PIPE_TRANSCEIVE, 0), Some(12));
     }
 }

@@ -246,7 +246,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 45] = [
+const LOST: [Counter; 46] = [
     ("records_damaged", |row| &mut row.records_damaged),
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
@@ -259,6 +259,7 @@ const LOST: [Counter; 45] = [
     ("quic_connections", |row| &mut row.quic_connections),
     ("quic_maybe_smb", |row| &mut row.quic_maybe_smb),
     ("frames_time_backwards", |row| &mut row.frames_time_backwards),
+    ("clock_steps", |row| &mut row.clock_steps),
     ("frames_repeated", |row| &mut row.frames_repeated),
     ("connections_evicted", |row| &mut row.connections_evicted),
     ("retransmissions", |row| &mut row.retransmissions),

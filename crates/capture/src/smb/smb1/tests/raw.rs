@@ -93,7 +93,9 @@ fn a_raw_write_behind_ends_with_its_data() {
     wire.server(Smb::reply(0x1d, 1, &[0xff, 0xff], &[]));
     let end = wire.segment(true, &framed(b"efghij"));
     let row = &wire.rows()[0];
+    // The server asked for the data, and says no more.
     assert_eq!((row.row.status(), row.row.response_start()), (None, None));
+    assert_eq!(row.row.response_frame(), Some(2));
     assert_eq!((row.row.transferred_bytes(), row.row.request_end()), (Some(10), Some(end)));
     assert!(wire.end().is_empty());
     assert_eq!(wire.out.coverage.operations_unanswered, 0);

@@ -234,3 +234,20 @@ fn nt_transact_opens_and_controls() {
     assert_eq!(row.text(Column::oplock_granted), "Exclusive");
     assert_eq!(wire.out.details.opens[0].directory, Some(true));
 }
+
+#[test]
+fn a_listing_that_goes_on_has_the_path_of_its_beginning() {
+    let mut wire = Wire::default();
+    let begin = b"\x16\0\x01\0\0\0\x04\x01\0\0\0\0\\docs\\*\0";
+    let found = words(20, &[(0, &[6]), (6, &[6, 0, 55])]);
+    let found = Smb::reply(0x32, 1, &found, b"\x01\x08\x01\0\0\0");
+    let path = wire.call(trans2(1, 1, begin, 0), found).path;
+    assert!(path.is_some());
+    let next = |number: u8| [number, 8, 1, 0, 4, 1, 0, 0, 0, 0, 0, 0, b'x', 0];
+    let row = wire.call(trans2(2, 2, &next(1), 0), response(0x32, 2, b"", 0, 0));
+    assert_eq!(row.path, path);
+    let row = wire.call(trans2(3, 2, &next(2), 0), response(0x32, 3, b"", 0, 0));
+    assert_eq!(row.path, None);
+    let row = wire.call(Smb::new(0x34, 4, &[1, 8], &[]), Smb::reply(0x34, 4, &[], &[]));
+    assert_eq!((row.command(), row.path), ("FindClose2".into(), path));
+}
