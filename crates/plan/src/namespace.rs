@@ -20,6 +20,5 @@ pub mod rewrite;
 #[cfg(test)]
 mod simulation;
 pub mod stages;
-mod text;
 pub mod waits;
 pub mod write;

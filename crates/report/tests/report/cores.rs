@@ -156,7 +156,7 @@ fn the_json_of_real_outputs_is_of_its_schema() {
         for file in std::fs::read_dir(folder.join(system)).unwrap() {
             let Ok(reading) = read(&std::fs::read(file.unwrap().path()).unwrap()) else { continue };
             read_count += 1;
-            let plan = cores::planned(assemble(&reading.pieces), reading.unknown_count, &[]);
+            let plan = cores::planned(assemble(&reading.pieces), reading.unknown.count(), &[]);
             check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
             is_well_formed(&html(&plan));
             found += plan.findings.len();

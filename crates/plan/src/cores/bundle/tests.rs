@@ -118,7 +118,10 @@ fn a_machine_of_linux() {
         (Some((0, 3)), 2, Some("smbd.service"))
     );
     assert_eq!(machine.samba_multichannel, Some(false));
-    assert_eq!((bundle.unknown_count, bundle.unknown[0].0.as_str()), (1, "ethtool/eth0/-S"));
+    assert_eq!(
+        (bundle.unknown.count(), bundle.unknown.list[0].file.as_str()),
+        (1, "ethtool/eth0/-S")
+    );
     assert!(
         find(machine)
             .iter()

@@ -340,9 +340,7 @@ impl Samba {
                 let list = format!("msdfs:{}", proxy.trim_start_matches(['\\', '/']));
                 match targets(&list) {
                     Ok(targets) => namespace.targets = targets,
-                    Err(message) => {
-                        reading.note(share.place.file, share.place.line as usize, &message)
-                    }
+                    Err(message) => reading.note(share.place, &message),
                 }
                 namespace.other.insert("msdfs:proxy".to_owned(), "yes".to_owned());
             }

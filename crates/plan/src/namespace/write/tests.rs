@@ -135,7 +135,7 @@ pub(in super::super) fn through(namespace: &Namespace, form: Form) -> Namespace 
     let reading = read(&files).unwrap_or_else(|error| {
         panic!("{form:?}: {error}\n{}", String::from_utf8_lossy(&files[0].1))
     });
-    assert_eq!(reading.unknown, [], "{form:?}");
+    assert_eq!(reading.unknown.list, [], "{form:?}");
     assert_eq!(reading.namespaces.len(), 1, "{form:?}");
     let read = reading.namespaces.into_iter().next().unwrap();
     assert_eq!(read.form, form);
