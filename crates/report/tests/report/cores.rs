@@ -52,7 +52,7 @@ fn the_published_case_is_drawn_before_and_after() {
 #[test]
 fn a_trace_gives_the_load_before_and_after() {
     let plan = cores::flooded();
-    assert!(plan.findings.iter().any(|found| found.sentence.starts_with("In 10.0 s, nearly all")));
+    assert!(plan.findings.iter().any(|found| found.what.starts_with("In 10.0 s, nearly all")));
     let text = text(&plan);
     for line in [
         "  0                  92.0 %   30.7 %        7.0 %",

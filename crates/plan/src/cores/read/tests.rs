@@ -145,12 +145,13 @@ fn rss_of_an_adapter_with_tabs_and_of_a_team() {
         let machine = crate::cores::assemble::assemble(&reading.pieces);
         let troubles: Vec<_> = crate::cores::findings::find(&machine)
             .into_iter()
-            .map(|finding| finding.trouble)
+            .map(crate::cores::findings::tests::trouble)
             .collect();
-        use crate::cores::findings::Trouble;
+        use crate::cores::findings::FindingKind;
+        use serde_json::json;
         let expected = [
-            Trouble::FewQueuesInTable { used: 2, queues: 16, entries: 8 },
-            Trouble::Teamed { master: "Team 1".to_owned() },
+            (FindingKind::FewQueuesInTable, json!({ "used": 2, "queues": 16, "entries": 8 })),
+            (FindingKind::Teamed, json!({ "master": "Team 1" })),
         ];
         assert_eq!(troubles, expected);
     }

@@ -173,11 +173,11 @@ fn alternative(way: &Alternative) -> Value {
 fn finding(finding: &Finding) -> serde_json::Result<Value> {
     Ok(json!({
         "kind": serde_json::to_value(finding.kind)?,
-        "setting": words::key(&finding.key),
-        "name": finding.name,
-        "sentence": finding.sentence,
-        "price": finding.price,
-        "origins": finding.origins,
+        "setting": words::key(&finding.details.key),
+        "name": finding.details.name,
+        "sentence": finding.what,
+        "price": finding.details.price,
+        "origins": finding.details.origins,
     }))
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::{Machine, System};
@@ -92,9 +93,9 @@ fn adapters(plan: &CoresPlan, board: &TopologyDrawing) -> Vec<Block> {
 
 fn findings(plan: &CoresPlan) -> Section {
     let judged = plan.findings.iter().map(|finding| FindingLine {
-        severity: finding.severity,
-        about: finding.card.clone().unwrap_or_else(|| "The machine".to_owned()),
-        sentence: finding.sentence.clone(),
+        severity: finding.severity().unwrap_or(Severity::Medium),
+        about: finding.details.card.clone().unwrap_or_else(|| "The machine".to_owned()),
+        sentence: finding.what.clone(),
     });
     let mut judged: Vec<_> = judged.collect();
     let others = judged.split_off(judged.len().min(FINDINGS_SHOWN));
