@@ -184,8 +184,8 @@ fn commands(text: &mut Lines, commands: &Commands) {
 }
 
 fn step(text: &mut Lines, number: usize, step: &Step) {
-    let card = step.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
-    let interrupts = words::interrupts(step.interrupts);
+    let card = step.details.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+    let interrupts = words::interrupts(step.details.interrupts);
     text.line(2, &format!("{number}. {card}{} ({interrupts})", step.does));
     for line in &step.apply {
         text.code(5, line);

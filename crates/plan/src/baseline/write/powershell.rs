@@ -6,7 +6,7 @@
 
 use super::super::setting::{Place, Scope, Setting, SmbObject, Value};
 use super::Unwritten;
-use crate::quote::powershell;
+use crate::script::quote::powershell;
 
 /// Properties whose value in the registry has another name.
 const VALUES: [(&str, &str); 10] = [

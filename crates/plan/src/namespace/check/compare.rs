@@ -161,7 +161,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         }
     }
     let path = subject.path();
-    let quoted = crate::quote::powershell(&path);
+    let quoted = crate::script::quote::powershell(&path);
     let mut add = |detail: &str, command: String| {
         let severity = if directory.is_some() { Severity::Low } else { Severity::Medium };
         findings.add_as(FindingKind::ExportLoses, severity, || Evidence {
@@ -173,7 +173,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         "priorities of targets",
         format!(
             "Get-DfsnFolder -Path {} | Get-DfsnFolderTarget | ConvertTo-Json",
-            crate::quote::powershell(&format!("{path}\\*"))
+            crate::script::quote::powershell(&format!("{path}\\*"))
         ),
     );
     add(

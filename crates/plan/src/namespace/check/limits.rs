@@ -9,7 +9,7 @@ use super::super::form::Form;
 use super::super::model::Kind;
 use super::super::write::namespace_bytes;
 use super::{Cutover, Evidence, FindingKind, Findings, Severity, Subject};
-use crate::quote::powershell;
+use crate::script::quote::powershell;
 
 pub(super) const TTL_TOO_LONG: KindInfo =
     KindInfo::new("ttl-too-long", "Clients keep referrals longer than the cut-over allows")

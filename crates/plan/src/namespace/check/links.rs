@@ -77,7 +77,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             State::Offline => findings.add(FindingKind::OfflineLinks, || Evidence {
                 repair: Some(format!(
                     "Set-DfsnFolder -Path {} -State Online",
-                    crate::quote::powershell(&subject.link_path(number))
+                    crate::script::quote::powershell(&subject.link_path(number))
                 )),
                 ..subject.link(number, "offline: clients get no target")
             }),

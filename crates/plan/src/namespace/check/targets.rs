@@ -8,7 +8,7 @@ use super::super::form::folded;
 use super::super::model::{Kind, State, Target};
 use super::super::read::ShareList;
 use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, label, unc};
-use crate::quote::powershell;
+use crate::script::quote::powershell;
 
 pub(super) const SINGLE_TARGET: KindInfo = KindInfo::new("single-target", "Links have one target")
     .with_severity(Severity::Low)

@@ -8,7 +8,7 @@ use super::super::form::Form;
 use super::objects::Subject;
 use super::{Context, Damage, Damaged};
 use crate::input::powershell::{Object, plain};
-use crate::quote::is_powershell_quote;
+use crate::script::quote::is_powershell_quote;
 
 /// A word, and whether it begins with a quote.
 type Word = (String, bool);

@@ -10,8 +10,9 @@ use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::judgement::findings::Finding;
 use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::{TermKey, place_title};
+use smbscope_plan::script::Step;
 
-use super::{BaselinePlan, CommandBlock, SearchPlan, verdict, words};
+use super::{BaselinePlan, SearchPlan, verdict, words};
 
 pub(super) fn json(plan: &BaselinePlan) -> serde_json::Result<Value> {
     let judgement = &plan.judgement;
@@ -181,8 +182,8 @@ fn finding(finding: &Finding) -> serde_json::Result<Value> {
     }))
 }
 
-fn commands(block: &CommandBlock) -> Value {
-    json!({ "title": block.title, "apply": block.apply, "undo": block.undo })
+fn commands(block: &Step) -> Value {
+    json!({ "title": block.does, "apply": block.apply, "undo": block.undo })
 }
 
 fn search(search: &SearchPlan) -> Value {

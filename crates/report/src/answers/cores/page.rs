@@ -118,10 +118,10 @@ fn findings(plan: &CoresPlan) -> Section {
 fn commands(plan: &CoresPlan) -> Section {
     let Commands { system, steps, refused, .. } = &plan.commands;
     let task = |step: &Step| ChecklistItem {
-        about: step.card.clone().unwrap_or_default(),
+        about: step.details.card.clone().unwrap_or_default(),
         does: step.does.clone(),
-        interrupts: words::interrupts(step.interrupts).to_owned(),
-        is_noticed: verdict::is_noticed(step.interrupts),
+        interrupts: words::interrupts(step.details.interrupts).to_owned(),
+        is_noticed: verdict::is_noticed(step.details.interrupts),
         apply: step.apply.clone(),
         checks: step
             .checks

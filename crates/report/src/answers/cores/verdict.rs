@@ -95,8 +95,8 @@ fn does(plan: &CoresPlan) -> String {
 
 /// Adapters whose link or queues restart.
 fn restarts(plan: &CoresPlan) -> BTreeSet<&str> {
-    let noticed = plan.commands.steps.iter().filter(|step| is_noticed(step.interrupts));
-    noticed.filter_map(|step| step.card.as_deref()).collect()
+    let noticed = plan.commands.steps.iter().filter(|step| is_noticed(step.details.interrupts));
+    noticed.filter_map(|step| step.details.card.as_deref()).collect()
 }
 
 /// Whether users notice it.

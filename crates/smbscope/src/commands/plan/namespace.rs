@@ -24,7 +24,6 @@ use crate::options::{Reading as CaptureReading, Verbosity, duration, input_name}
 use crate::output::Output;
 use crate::pipeline::namespace as pipeline;
 
-
 /// Check, rewrite and move a DFS namespace.
 ///
 /// Reads exports of dfsutil (2003 and 2008), `dfsutil /view`, LDIF of the directory (both modes; the only lossless form),

@@ -8,7 +8,8 @@ use serde_json::json;
 use smbscope_plan::baseline::bisect::{Candidate, Change, Outcome, Speed, State, Step};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
-use smbscope_report::baseline::{CommandBlock, SearchPlan};
+use smbscope_plan::script;
+use smbscope_report::baseline::SearchPlan;
 
 use super::super::{new_file, replace_file};
 use super::{BaselineArgs, bad, files};
@@ -195,13 +196,14 @@ impl Found {
             }
         }
         if matches!(state.step(), Step::Network) {
-            commands.push(CommandBlock {
-                title: "measure the network".to_owned(),
+            commands.push(script::Step {
+                does: "measure the network".to_owned(),
                 apply: vec![
                     "smbscope net listen                          # on the server".to_owned(),
                     "smbscope net send SERVER --token TOKEN       # on the client".to_owned(),
                 ],
                 undo: Vec::new(),
+                ..script::Step::default()
             });
         }
         SearchPlan {
