@@ -4,7 +4,7 @@ use smbscope_findings::{Finding, KindInfo, Weight, kinds};
 
 pub use smbscope_findings::Outcome;
 
-use super::{BANDWIDTH_LEAST_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MOST_NS};
+use super::{BANDWIDTH_MIN_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MAX_NS};
 
 const ROUND_TRIP: KindInfo = KindInfo::new("round-trip", "Round trip of synchronous copies");
 const MEAN_RATE: KindInfo = KindInfo::new("mean-rate", "The link carries the writes on average");
@@ -119,8 +119,8 @@ fn with_outcome(kind: CheckKind, what: String, outcome: Outcome, because: String
 fn round_trip(facts: &Facts) -> Check {
     check(
         CheckKind::RoundTrip,
-        format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MOST_NS / 1_000_000),
-        facts.rtt_ns <= SYNC_RTT_MOST_NS,
+        format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MAX_NS / 1_000_000),
+        facts.rtt_ns <= SYNC_RTT_MAX_NS,
         format!("it is {:.3} ms, {}", facts.rtt_ns as f64 / 1e6, source(facts)),
     )
 }
@@ -158,8 +158,8 @@ fn rates(facts: &Facts) -> Vec<Check> {
         ),
         check(
             CheckKind::RecommendedRate,
-            format!("the link has the recommended {}", megabits(BANDWIDTH_LEAST_BITS)),
-            bits >= BANDWIDTH_LEAST_BITS,
+            format!("the link has the recommended {}", megabits(BANDWIDTH_MIN_BITS)),
+            bits >= BANDWIDTH_MIN_BITS,
             format!("it carries {given}, {}", source(facts)),
         ),
     ]

@@ -29,12 +29,12 @@ pub(super) const SERVER_IN_SYSTEM: KindInfo =
 const MEMORY_PERCENT_MIN: u64 = 25;
 
 /// The nodes of the adapters that may carry traffic.
-pub(in crate::cores) fn card_nodes(machine: &Machine) -> BTreeSet<u32> {
+pub(crate) fn card_nodes(machine: &Machine) -> BTreeSet<u32> {
     cards(machine).filter_map(|card| card.node).collect()
 }
 
 /// The servers of user space that are placed badly, with all of their processes.
-pub(in crate::cores) fn misplaced(machine: &Machine) -> BTreeMap<&str, Vec<&Process>> {
+pub(crate) fn misplaced(machine: &Machine) -> BTreeMap<&str, Vec<&Process>> {
     let mut findings = Findings { found: Vec::new() };
     find(machine, &mut findings);
     let mut servers = servers(machine);

@@ -16,9 +16,9 @@ use crate::input::lines::LineCounter;
 use crate::input::text::repair_ampersands;
 
 /// The key of `other` with the word for "on", where it is not `TRUE`.
-pub(in super::super) const SWITCH: &str = "export:switch";
+pub(crate) const SWITCH: &str = "export:switch";
 /// Words for on and off, in pairs.
-pub(in super::super) const SWITCHES: [(&str, &str); 5] =
+pub(crate) const SWITCHES: [(&str, &str); 5] =
     [("TRUE", "FALSE"), ("ENABLED", "DISABLED"), ("ON", "OFF"), ("YES", "NO"), ("1", "0")];
 
 #[derive(Default)]

@@ -12,7 +12,7 @@ use super::push_target;
 use crate::input::text::{decode, repair_ampersands};
 
 /// The XML namespace of the list.
-pub(in super::super) const NAMESPACE: &str = "http://schemas.microsoft.com/dfs/2007/03";
+pub(crate) const NAMESPACE: &str = "http://schemas.microsoft.com/dfs/2007/03";
 
 /// Reads a list; an error says what is damaged in it.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Target>, String> {

@@ -10,7 +10,7 @@ use super::{command_of, emit, is_known};
 use crate::input::lines::{self, Lines};
 use crate::input::powershell::{Object, clixml, read_json, walk};
 
-pub(in super::super) fn read(text: &str, sink: &mut Sink<'_>) {
+pub(crate) fn read(text: &str, sink: &mut Sink<'_>) {
     let mut keys = lines_of_keys(text);
     let mut lines = Lines::new(text);
     while let Some(line) = lines.peek() {
