@@ -197,7 +197,6 @@ const FLOORS: &[Floors] = &[
         parent: "migrate",
         floors: &[&["request", "timeline"], &["blocks", "files"], &["run"], &["join", "result"]],
     },
-    },
     Floors {
         package: "plan",
         parent: "",
@@ -208,7 +207,7 @@ const FLOORS: &[Floors] = &[
         parent: "input",
         floors: &[&["text"], &["unknown"], &["lines"], &["xml"], &["powershell"]],
     },
-    Floors { package: "plan", parent: "script", floors: &[&["quote"], &["names"]] },
+    Floors { package: "plan", parent: "script", floors: &[&["names", "quote"]] },
     Floors {
         package: "plan",
         parent: "baseline",
