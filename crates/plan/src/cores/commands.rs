@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::layout::{CardLayout, Layout};
 use super::topology::{Card, Machine, System};
-use crate::script::Check;
 
 mod linux;
 #[cfg(test)]

@@ -4,7 +4,6 @@ pub(crate) mod build;
 pub(crate) mod svg;
 pub(crate) mod text;
 
-use smbscope_findings::Severity;
 use smbscope_plan::cores::current::Queue;
 use smbscope_plan::cores::layout::CpuId;
 
