@@ -100,7 +100,7 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
 fn text(plan: &SearchPlan) -> String {
     let mut text = plan.sentences.join("\n") + "\n";
     for block in &plan.commands {
-        text.push_str(&format!("\n  # {}\n", block.title));
+        text.push_str(&format!("\n  # {}\n", block.does));
         block.apply.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         block.undo.iter().for_each(|line| text.push_str(&format!("  undo: {line}\n")));
     }
@@ -116,7 +116,7 @@ fn text(plan: &SearchPlan) -> String {
 fn value(plan: &SearchPlan) -> serde_json::Value {
     let blocks = plan.commands.iter();
     let blocks =
-        blocks.map(|one| json!({"title": one.title, "apply": one.apply, "undo": one.undo}));
+        blocks.map(|one| json!({"title": one.does, "apply": one.apply, "undo": one.undo}));
     json!({
         "sentences": plan.sentences,
         "commands": blocks.collect::<Vec<_>>(),
