@@ -1,7 +1,8 @@
 //! What one would do about a slow file server, as commands with their undo. It reads settings and topology, and writes
 //! nothing.
 //!
-//! A planner is a module: it reads what a machine, a server or a person wrote about settings, finds what is wrong, and
+//! [`input`] reads: bytes to text, objects of PowerShell, XML. [`script`] has steps and quoting. Above them are the
+//! planners, one module each: a planner reads what a machine, a server or a person wrote about settings, finds what is wrong, and
 //! plans steps. Each step has its command, a check and an undo; nothing is executed here. Arithmetic over recordings is
 //! in `smbscope-analysis`, and how a plan is shown in `smbscope-report`.
 //!
@@ -32,6 +33,7 @@
 
 pub mod baseline;
 pub mod cores;
+pub mod input;
 pub mod namespace;
-mod quote;
 pub mod replication;
+pub mod script;

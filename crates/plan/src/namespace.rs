@@ -12,7 +12,6 @@ pub mod gate;
 pub mod model;
 pub mod names;
 pub mod progress;
-pub mod quote;
 pub mod read;
 pub mod referral;
 pub mod resolution;
@@ -20,6 +19,5 @@ pub mod rewrite;
 #[cfg(test)]
 mod simulation;
 pub mod stages;
-mod text;
 pub mod waits;
 pub mod write;

@@ -12,9 +12,9 @@ pub mod checks;
 pub mod html;
 
 /// Round trip that Storage Replica and its tests expect of synchronous copies at most, ns.
-pub const SYNC_RTT_MOST_NS: i64 = 5_000_000;
+pub const SYNC_RTT_MAX_NS: i64 = 5_000_000;
 /// Rate that its documentation recommends at least, bit/s.
-pub const BANDWIDTH_LEAST_BITS: f64 = 1e9;
+pub const BANDWIDTH_MIN_BITS: f64 = 1e9;
 /// Its default log, bytes.
 pub const LOG_DEFAULT_BYTES: u64 = 8 << 30;
 

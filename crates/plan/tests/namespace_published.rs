@@ -43,7 +43,7 @@ fn the_published_lines_of_2008_and_a_view_are_read() {
     let target = &lines.namespaces[0].namespace.links[0].targets[0];
     assert_eq!((target.server.as_str(), target.state), ("FileServer-NetBIOS", State::Online));
     let Some(view) = reading(&["dfs/view-2003-2008.txt"]) else { return };
-    assert_eq!((view.unknown_count, view.namespaces[0].blob_bytes), (0, Some(704)));
+    assert_eq!((view.unknown.count(), view.namespaces[0].blob_bytes), (0, Some(704)));
     assert_eq!(view.namespaces[0].namespace.kind, Some(Kind::DomainV1));
 }
 
@@ -55,6 +55,6 @@ fn a_users_cache_and_documented_objects_are_read() {
     assert_eq!(statuses, [None, Some(0xc000_00be), Some(0)]);
     let paths = ["outputs/windows/Get-DfsnRoot.txt", "outputs/windows/Get-DfsnFolderTarget.txt"];
     let Some(objects) = reading(&paths) else { return };
-    assert_eq!((objects.unknown_count, objects.namespaces.len()), (0, 1));
+    assert_eq!((objects.unknown.count(), objects.namespaces.len()), (0, 1));
     assert_eq!(objects.namespaces[0].namespace.links[0].path, "LegacySoftware");
 }

@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use smbscope_plan::namespace::check::{Context, Trouble, check};
+use smbscope_plan::namespace::check::{Context, FindingKind, check};
 use smbscope_plan::namespace::form::Form;
 use smbscope_plan::namespace::read::read;
 use smbscope_plan::namespace::referral::{ReferralRow, namespaces};
@@ -182,8 +182,10 @@ fn answers(folder: &Path, list: &[u8]) {
     let checked = check(&reading, &context);
     for finding in &checked.namespaces[0].findings {
         let is_different = matches!(
-            finding.trouble,
-            Trouble::ReferralsDiffer | Trouble::ReferralsLack | Trouble::UnknownReferrals
+            finding.kind,
+            FindingKind::ReferralsDiffer
+                | FindingKind::ReferralsLack
+                | FindingKind::UnknownReferrals
         );
         assert!(!is_different, "{finding:#?}");
     }

@@ -107,7 +107,7 @@ fn every_file_equals_the_independent_reader() {
         }
         assert_eq!(settings.len(), wanted.len(), "{}", path.display());
         if let Some(unknown) = expected["unknown"].as_u64() {
-            assert_eq!(baseline.unknown.len() as u64, unknown, "{}", path.display());
+            assert_eq!(baseline.unknown.list.len() as u64, unknown, "{}", path.display());
         }
         compared += settings.len();
     }

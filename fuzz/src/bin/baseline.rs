@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         files = vec![NamedBytes { name, bytes: first }, NamedBytes { name: "x", bytes: second }];
     }
     let Ok(baseline) = read(&files) else { return };
-    for unknown in &baseline.unknown {
+    for unknown in &baseline.unknown.list {
         assert!(unknown.text.chars().count() <= 200 && !unknown.text.contains(char::is_control));
     }
     let settings = distinct(&baseline);

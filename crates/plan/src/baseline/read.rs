@@ -24,9 +24,7 @@ mod samba;
 mod security_template;
 mod sink;
 mod templates;
-mod text;
 mod wire;
-mod xml;
 
 #[cfg(test)]
 mod tests;
@@ -43,11 +41,12 @@ pub use format::Format;
 pub use policy_files::{Link, Policy};
 pub use registry_data::{decode_registry, encode_registry};
 pub use samba::parameters as samba_parameters;
-pub use sink::{SETTINGS_MAX, UNKNOWN_MAX};
+pub use sink::SETTINGS_MAX;
 pub use templates::{Class, Element, ElementKind, PolicyText, Template, Templates};
-pub use text::clean;
 pub use wire::{ServerOnWire, ShareOnWire, settings as wire_settings};
 
+use crate::input::text;
+use crate::input::unknown::Unknowns;
 use sink::{Output, Sink};
 
 /// One file of the input: its name (a path in the input, with either slash) and its bytes.
@@ -69,9 +68,7 @@ pub struct Baseline {
     /// Settings in the order of the input: of two for the same place in one policy, the later one is effective.
     pub settings: Vec<Setting>,
     /// What is not a setting.
-    pub unknown: Vec<Unknown>,
-    /// What is not a setting either, and was left out of `unknown` because that is full.
-    pub unknown_omitted: u64,
+    pub unknown: Unknowns,
     /// Settings that were left out, because there are more than [`SETTINGS_MAX`].
     pub settings_omitted: u64,
     /// Where files are damaged. What was read before is among the settings.
@@ -89,18 +86,6 @@ pub struct Source {
     pub unknown: usize,
     /// What one should know about how it was read.
     pub note: Option<String>,
-}
-
-/// Something in a file that is not a setting, or that is not known to be one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unknown {
-    pub file: String,
-    /// Line (from 1) of a text, offset in bytes of anything else; 0 for the whole file.
-    pub position: u64,
-    /// What is there: at most 200 characters, without control characters.
-    pub text: String,
-    /// Why it is not a setting.
-    pub why: String,
 }
 
 /// A damaged file, or an input without anything to read.
@@ -147,7 +132,7 @@ pub fn read(files: &[NamedBytes<'_>]) -> Result<Baseline, ReadError> {
     let includes = samba::Includes::find(&items);
     let mut sources = Vec::new();
     for (position, item) in items.iter().enumerate() {
-        let before = (output.settings.len(), output.unknown_count());
+        let before = (output.settings.len(), output.unknown.count());
         let policy = policies.of_file(&item.name).map(str::to_owned);
         let mut sink = Sink::new(&item.name, policy, &mut output);
         read_item(position, &items, &policies, &templates, &includes, &mut sink);
@@ -156,7 +141,7 @@ pub fn read(files: &[NamedBytes<'_>]) -> Result<Baseline, ReadError> {
             file: item.name.clone(),
             format: item.format,
             settings: output.settings.len() - before.0,
-            unknown: (output.unknown_count() - before.1) as usize,
+            unknown: (output.unknown.count() - before.1) as usize,
             note,
         });
     }
@@ -166,7 +151,6 @@ pub fn read(files: &[NamedBytes<'_>]) -> Result<Baseline, ReadError> {
         policies: policies.take(),
         settings: output.settings,
         unknown: output.unknown,
-        unknown_omitted: output.unknown_omitted,
         settings_omitted: output.settings_omitted,
         damage: output.damage,
         templates,

@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::clean;
 use super::setting::{Origin, Place, Scope, Setting, SmbObject, Value};
+use crate::input::text::clean;
 
 pub use lgpo::encode as encode_lgpo;
 pub use registry_pol::encode as encode_registry_pol;

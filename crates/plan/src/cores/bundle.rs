@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::assemble;
-use super::read::{Unknown, read as read_text};
+use super::read::read as read_text;
 use super::topology::Machine;
+use crate::input::unknown::Unknowns;
 
 #[cfg(target_os = "linux")]
 mod ethtool;
@@ -55,9 +56,7 @@ pub trait Files {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bundle {
     pub machine: Machine,
-    /// File and line of what was not understood, the first 200 of each file.
-    pub unknown: Vec<(String, Unknown)>,
-    pub unknown_count: u64,
+    pub unknown: Unknowns,
 }
 
 /// Why a machine could not be read.
@@ -100,8 +99,7 @@ pub fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
         match read_text(&bytes) {
             Ok(reading) => {
                 pieces.extend(reading.pieces);
-                bundle.unknown.extend(reading.unknown.into_iter().map(|line| (path.clone(), line)));
-                bundle.unknown_count += reading.unknown_count;
+                bundle.unknown.extend_from(path, reading.unknown);
             }
             Err(error) => return Err(BundleError::new(path, error)),
         }
@@ -122,11 +120,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Bundle, BundleError> {
         return read(&Tar::new(bytes).map_err(|error| BundleError::new("", error))?);
     }
     let reading = read_text(bytes).map_err(|error| BundleError::new("", error))?;
-    Ok(Bundle {
-        machine: assemble::assemble(&reading.pieces),
-        unknown: reading.unknown.into_iter().map(|line| (String::new(), line)).collect(),
-        unknown_count: reading.unknown_count,
-    })
+    Ok(Bundle { machine: assemble::assemble(&reading.pieces), unknown: reading.unknown })
 }
 
 /// Writes a tar of all files that [`read`] reads of a machine; [`read_bytes`] gives the same machine on another one.

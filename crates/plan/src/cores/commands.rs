@@ -15,7 +15,6 @@ use super::layout::{CardLayout, Layout};
 use super::topology::{Card, Machine, System};
 
 mod linux;
-mod quote;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -62,18 +61,16 @@ impl Selector {
     }
 }
 
-/// A change with its undo.
+/// A step about an adapter, or about the machine.
+pub type Step = crate::script::Step<Details>;
+
+/// What these steps have besides their commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct Details {
     /// Name of the adapter; `None` for the machine.
     pub card: Option<String>,
     pub kind: Kind,
-    pub does: String,
     pub interrupts: Interruption,
-    /// Lines of PowerShell or of sh. Lines that call a function need the script around them.
-    pub apply: Vec<String>,
-    pub undo: Vec<String>,
-    pub checks: Vec<Check>,
 }
 
 /// What a step sets.
@@ -120,13 +117,6 @@ pub enum Interruption {
     QueueRestart,
     /// A service of the system restarts, without effect on traffic.
     Service,
-}
-
-/// How to see whether a step took effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    pub command: String,
-    pub expected: String,
 }
 
 /// What is left as it is, and why.
@@ -182,13 +172,13 @@ impl Commands {
         let mut order = Vec::new();
         for card in self
             .steps
-            .chunk_by(|a, b| a.card == b.card)
-            .filter(|steps| steps.iter().any(|s| s.card.is_some()))
+            .chunk_by(|a, b| a.details.card == b.details.card)
+            .filter(|steps| steps.iter().any(|s| s.details.card.is_some()))
         {
-            order.extend(card.iter().rev().filter(|step| step.kind.restarts()));
-            order.extend(card.iter().filter(|step| !step.kind.restarts()));
+            order.extend(card.iter().rev().filter(|step| step.details.kind.restarts()));
+            order.extend(card.iter().filter(|step| !step.details.kind.restarts()));
         }
-        order.extend(self.steps.iter().rev().filter(|step| step.card.is_none()));
+        order.extend(self.steps.iter().rev().filter(|step| step.details.card.is_none()));
         order
     }
 
@@ -213,11 +203,11 @@ impl Commands {
         };
         let mut current = None;
         for (step, commands) in steps {
-            if current != Some(&step.card) {
+            if current != Some(&step.details.card) {
                 lines.extend(current.and_then(Option::as_ref).map(|card| self.wait(card)));
                 lines.push(String::new());
-                lines.extend(step.card.as_ref().map(|card| self.remember(card)));
-                current = Some(&step.card);
+                lines.extend(step.details.card.as_ref().map(|card| self.remember(card)));
+                current = Some(&step.details.card);
             }
             lines.push(format!("# {}", step.does));
             lines.extend(commands.iter().cloned());

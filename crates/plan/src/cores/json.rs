@@ -142,20 +142,6 @@ struct NodeBytes {
     bytes: u64,
 }
 
-pub(super) fn node_bytes<S: Serializer>(of: &[(u32, u64)], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(of.iter().map(|&(node, bytes)| NodeBytes { node, bytes }))
-}
-
-/// Processes by node.
-pub(super) fn node_processes<S: Serializer>(of: &[(u32, u32)], to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct OfNode {
-        node: u32,
-        processes: u32,
-    }
-    to.collect_seq(of.iter().map(|&(node, processes)| OfNode { node, processes }))
-}
-
 /// Packets by adapter.
 pub(super) fn card_packets<S: Serializer>(
     cards: &BTreeMap<String, u64>,

@@ -11,11 +11,11 @@ mod adapter_hardware;
 mod adapter_rss;
 mod ethtool;
 mod interrupts;
-mod lines;
+mod linux_lists;
 mod lscpu;
 mod multichannel;
 mod network_interface;
-mod powershell;
+mod objects;
 pub(crate) mod processors;
 mod server_process;
 mod softirqs;
@@ -35,8 +35,7 @@ pub use ethtool::rings::Rings;
 pub use ethtool::settings::Settings;
 pub use ethtool::statistics::Statistics;
 pub use interrupts::{Interrupt, Interrupts};
-pub use lines::Unknown;
-pub use lines::{mask_list, number_list};
+pub use linux_lists::{mask_list, number_list};
 pub use lscpu::{Lscpu, LscpuRow};
 pub use multichannel::MultichannelConnection;
 pub use network_interface::NetworkInterface;
@@ -45,7 +44,10 @@ pub use server_process::ServerProcess;
 pub use softirqs::Softirqs;
 pub use softnet::SoftnetRow;
 
-use lines::Lines;
+use crate::input::Damage;
+use crate::input::lines::Lines;
+use crate::input::text::decode;
+use crate::input::unknown::Unknowns;
 
 /// Longest text that is read.
 const BYTES_MAX: usize = 16 << 20;
@@ -96,49 +98,25 @@ pub enum Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reading {
     pub pieces: Vec<Piece>,
-    /// Lines that no reader understood, the first 200.
-    pub unknown: Vec<Unknown>,
-    /// How many there were.
-    pub unknown_count: u64,
+    /// Lines that no reader understood.
+    pub unknown: Unknowns,
 }
 
-/// Why a text could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ReadError {
-    /// Number of the line, the first is 1.
-    pub line: usize,
-    pub message: String,
-}
-
-impl ReadError {
-    fn new(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
-    }
-}
-
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-/// Reads a text: UTF-8, or UTF-16 with a byte order mark as PowerShell's `>` writes it. An error names the first line
+/// Reads a text in any encoding that Windows' tools write. An error names the first line
 /// that is damaged, or says that no known output was found.
-pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
+pub fn read(bytes: &[u8]) -> Result<Reading, Damage> {
     if bytes.len() > BYTES_MAX {
-        return Err(ReadError::new(
+        return Err(Damage::new(
             1,
             format!("{} bytes of text; at most {BYTES_MAX} are read", bytes.len()),
         ));
     }
-    let text = decode(bytes);
+    let text = decode(bytes).text;
     let mut lines = Lines::new(&text);
     let mut pieces = Vec::new();
     while let Some(line) = lines.peek() {
         if pieces.len() >= PIECES_MAX {
-            return Err(ReadError::new(
+            return Err(Damage::new(
                 lines.number(),
                 format!("more than {PIECES_MAX} outputs in one text"),
             ));
@@ -159,14 +137,14 @@ pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
         }
     }
     if pieces.is_empty() {
-        return Err(ReadError::new(
+        return Err(Damage::new(
             1,
             "no known output; expected Get-NetAdapterRss, Get-NetAdapterHardwareInfo, Get-NetAdapter, \
              Get-SmbMultichannelConnection, Get-SmbServerNetworkInterface, ethtool -l/-x/-k/-i/-c/-g/-S, lscpu, \
              /proc/interrupts, /proc/softirqs or /proc/net/softnet_stat",
         ));
     }
-    Ok(Reading { pieces, unknown: lines.unknown, unknown_count: lines.unknown_count })
+    Ok(Reading { pieces, unknown: lines.unknown })
 }
 
 /// The formats, in the order in which they are recognised.
@@ -176,6 +154,7 @@ enum Format {
     PowershellList,
     PowershellTable,
     Json,
+    CliXml,
     Lscpu,
     LscpuTable,
     Counters,
@@ -183,12 +162,13 @@ enum Format {
 }
 
 impl Format {
-    fn read(self, lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+    fn read(self, lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
         match self {
             Self::Ethtool(heading) => ethtool::read(heading, lines, pieces),
-            Self::PowershellList => powershell::list(lines, pieces),
-            Self::PowershellTable => powershell::table(lines, pieces),
-            Self::Json => powershell::json(lines, pieces),
+            Self::PowershellList => objects::list(lines, pieces),
+            Self::PowershellTable => objects::table(lines, pieces),
+            Self::Json => objects::json(lines, pieces),
+            Self::CliXml => objects::xml(lines, pieces),
             Self::Lscpu => lscpu::read(lines, pieces),
             Self::LscpuTable => lscpu::table(lines, pieces),
             Self::Counters if softirqs::starts(lines) => softirqs::read(lines, pieces),
@@ -213,9 +193,11 @@ fn recognise(lines: &Lines<'_>) -> Option<Format> {
         Some(Format::Counters)
     } else if matches!(line.trim_start().chars().next(), Some('{' | '[')) {
         Some(Format::Json)
-    } else if powershell::list_starts(lines) {
+    } else if objects::clixml_starts(lines) {
+        Some(Format::CliXml)
+    } else if objects::list_starts(lines) {
         Some(Format::PowershellList)
-    } else if powershell::table_starts(lines) {
+    } else if objects::table_starts(lines) {
         Some(Format::PowershellTable)
     } else {
         None
@@ -256,21 +238,4 @@ fn command_line(line: &str) -> Option<Option<String>> {
         }
     }
     None
-}
-
-fn decode(bytes: &[u8]) -> String {
-    let units = |of: fn([u8; 2]) -> u16| -> Vec<u16> {
-        bytes
-            .get(2..)
-            .unwrap_or_default()
-            .chunks_exact(2)
-            .filter_map(|pair| pair.first_chunk().copied().map(of))
-            .collect()
-    };
-    match bytes {
-        [0xff, 0xfe, ..] => String::from_utf16_lossy(&units(u16::from_le_bytes)),
-        [0xfe, 0xff, ..] => String::from_utf16_lossy(&units(u16::from_be_bytes)),
-        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    }
 }

@@ -26,11 +26,10 @@ mod referrals;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 use finding::Findings;
-pub use finding::{Evidence, Finding};
-pub use trouble::{Severity, Trouble};
+pub use finding::{Evidence, Finding, FindingKind, Places};
+pub use smbscope_findings::Severity;
 
 /// When the servers are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

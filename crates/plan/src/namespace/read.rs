@@ -8,14 +8,17 @@ use serde::Serialize;
 
 use super::form::Form;
 use super::model::{ClientCache, Link, Namespace, Target};
-use super::text::decode;
+use crate::input::Damage;
+use crate::input::powershell::{is_clixml, is_csv_heading};
+use crate::input::text::decode;
+use crate::input::unknown::Unknowns;
 
 mod blob;
 mod cache;
 mod directory;
 mod export;
+mod fragments;
 mod ldif;
-mod lines;
 mod msdfs;
 mod objects;
 mod outputs;
@@ -51,11 +54,6 @@ pub(super) fn push_target(targets: &mut Vec<Target>, target: Target) -> Result<(
     Ok(())
 }
 
-/// Lines that no reader understood and that are kept.
-const UNKNOWN_MAX: usize = 200;
-/// Characters of such a line.
-const UNKNOWN_CHARACTERS: usize = 200;
-
 /// Where something was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
@@ -63,14 +61,6 @@ pub struct Place {
     pub file: u32,
     /// Number of the line, the first is 1; 0 if it has none.
     pub line: u32,
-}
-
-/// A line that no reader understood.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unknown {
-    pub place: Place,
-    /// Its text, or what is strange about it; at most 200 characters.
-    pub text: String,
 }
 
 /// A namespace, and where it was read.
@@ -108,10 +98,8 @@ pub struct Reading {
     pub orphans: Vec<Orphan>,
     /// Distinguished names of links that the directory remembers as deleted.
     pub deleted: Vec<String>,
-    /// The first 200.
-    pub unknown: Vec<Unknown>,
-    /// How many there were.
-    pub unknown_count: u64,
+    /// Lines that no reader understood.
+    pub unknown: Unknowns,
 }
 
 impl Reading {
@@ -121,12 +109,9 @@ impl Reading {
         if place.line == 0 { file.to_owned() } else { format!("{file}:{}", place.line) }
     }
 
-    fn note(&mut self, file: u32, line: usize, text: &str) {
-        self.unknown_count += 1;
-        if self.unknown.len() < UNKNOWN_MAX {
-            let text = text.trim().chars().take(UNKNOWN_CHARACTERS).collect();
-            self.unknown.push(Unknown { place: Place { file, line: line_number(line) }, text });
-        }
+    fn note(&mut self, place: Place, text: &str) {
+        let file = self.files.get(place.file as usize).map_or("", String::as_str);
+        self.unknown.note(file, place.line.into(), text, "");
     }
 }
 
@@ -147,28 +132,10 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What is damaged, before the file's name is known.
-#[derive(Debug)]
-pub(super) struct Damage {
-    pub(super) line: usize,
-    pub(super) message: String,
-}
-
-impl Damage {
-    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
-    }
-}
-
 pub(super) type Damaged<T> = Result<T, Damage>;
 
 fn line_number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
-}
-
-/// The text of a file in UTF-8, UTF-16 or the ANSI code page, as the readers take it.
-pub fn text_of(bytes: &[u8]) -> String {
-    decode(bytes)
 }
 
 /// Reads files, given as names and bytes. Objects of PowerShell from several files become one namespace, as do the links
@@ -190,7 +157,7 @@ pub fn read(files: &[(String, Vec<u8>)]) -> Result<Reading, ReadError> {
             let message = format!("{} bytes; at most {BYTES_MAX} are read", bytes.len());
             return Err(damaged(Damage::new(1, message)));
         }
-        let text = decode(bytes);
+        let text = decode(bytes).text;
         let mut context =
             Context { file, name, reading: &mut reading, objects: &mut objects, samba: &mut samba };
         context.read(&text).map_err(damaged)?;
@@ -215,7 +182,7 @@ impl Context<'_> {
     }
 
     fn note(&mut self, line: usize, text: &str) {
-        self.reading.note(self.file, line, text);
+        self.reading.note(self.place(line), text);
     }
 
     /// The file's name without folders and ending, which is often a machine's.
@@ -229,6 +196,7 @@ impl Context<'_> {
         match recognise(start) {
             Some(Content::Xml) => export::read(text, self),
             Some(Content::Ldif) => directory::read(text, self),
+            Some(Content::CliXml) => objects::read_clixml(text, self),
             Some(Content::Json) => objects::read_json(text, self),
             Some(Content::Csv) => objects::read_csv(text, self),
             Some(Content::Script) => script::read(text, self),
@@ -243,6 +211,7 @@ impl Context<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Xml,
+    CliXml,
     Ldif,
     Json,
     Csv,
@@ -256,7 +225,7 @@ const HEAD_LINES: usize = 400;
 
 fn recognise(text: &str) -> Option<Content> {
     if text.starts_with('<') {
-        return Some(Content::Xml);
+        return Some(if is_clixml(text) { Content::CliXml } else { Content::Xml });
     }
     let lines = || text.lines().take(HEAD_LINES).map(str::trim);
     if text.starts_with(msdfs::HEADER) {
@@ -267,7 +236,7 @@ fn recognise(text: &str) -> Option<Content> {
     }
     // The first line decides where it can: names and comments further down may look like anything.
     let first = lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    if ["dn:", "version:"].iter().any(|word| lines::after(first, word).is_some()) {
+    if ["dn:", "version:"].iter().any(|word| fragments::after(first, word).is_some()) {
         return Some(Content::Ldif);
     }
     let is_command = |line: &str| {
@@ -301,5 +270,5 @@ fn recognise(text: &str) -> Option<Content> {
     if lines().any(|line| line.contains("msdfs:") || line.starts_with(msdfs::HEADER)) {
         return Some(Content::Msdfs);
     }
-    objects::is_csv_heading(text).then_some(Content::Csv)
+    is_csv_heading(text, objects::is_path_name).then_some(Content::Csv)
 }

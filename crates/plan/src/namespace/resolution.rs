@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use super::form::folded;
 use super::read::ReadError;
-use super::text::decode;
+use crate::input::text::decode;
 
 /// Aliases of aliases that are followed.
 const ALIASES_MAX: usize = 8;
@@ -40,7 +40,7 @@ pub enum Resolved {
 impl Resolution {
     /// Reads a hosts file or a zone file. A name that is not in it counts as one that does not resolve.
     pub fn read(file: &str, bytes: &[u8]) -> Result<Resolution, ReadError> {
-        let text = decode(bytes);
+        let text = decode(bytes).text;
         let damaged =
             |line: usize, message: String| ReadError { file: file.to_owned(), line, message };
         let mut all = Resolution { is_complete: true, ..Resolution::default() };

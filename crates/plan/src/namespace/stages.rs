@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Kind, Namespace, State};
 use super::names::{Servers, is_qualified, normal, qualified, same_server};
-use super::quote;
 use super::waits::{Assumptions, LINK_TTL_S, ROOT_TTL_S, Wait};
+use crate::script::names::{check_path, check_server};
 
 mod context;
 mod cut_over;
@@ -375,12 +375,12 @@ fn refusals(namespace: &Namespace, wanted: &Move) -> Vec<String> {
     if !matches!(wanted.to, Kind::DomainV1 | Kind::DomainV2) {
         errors.push("the target must be a domain-based namespace (v1 or v2)".to_owned());
     }
-    errors.extend(quote::server(&namespace.host).err());
-    errors.extend(quote::path("namespace", &namespace.name).err());
-    errors.extend(quote::path("folder of the roots", &wanted.root_folder).err());
-    errors.extend(quote::path("folder for files", &wanted.work_folder).err());
-    errors.extend(wanted.suffix.as_deref().and_then(|suffix| quote::server(suffix).err()));
-    errors.extend(wanted.pdc.as_deref().and_then(|pdc| quote::server(pdc).err()));
+    errors.extend(check_server(&namespace.host).err());
+    errors.extend(check_path("namespace", &namespace.name).err());
+    errors.extend(check_path("folder of the roots", &wanted.root_folder).err());
+    errors.extend(check_path("folder for files", &wanted.work_folder).err());
+    errors.extend(wanted.suffix.as_deref().and_then(|suffix| check_server(suffix).err()));
+    errors.extend(wanted.pdc.as_deref().and_then(|pdc| check_server(pdc).err()));
     if !wanted.import_links_per_s.is_finite() || wanted.import_links_per_s <= 0.0 {
         errors.push("the rate of the import must be above 0 links a second".to_owned());
     }
@@ -391,11 +391,11 @@ fn refusals(namespace: &Namespace, wanted: &Move) -> Vec<String> {
 fn assigned(namespace: &Namespace, wanted: &Move, errors: &mut Vec<String>) -> Assigned {
     let mut all = Assigned::default();
     for name in wanted.new_servers.iter().chain(&wanted.old_servers) {
-        errors.extend(quote::server(name).err());
+        errors.extend(check_server(name).err());
     }
     for target in &namespace.targets {
-        errors.extend(quote::server(&target.server).err());
-        errors.extend(quote::path("root share", &target.share).err());
+        errors.extend(check_server(&target.server).err());
+        errors.extend(check_path("root share", &target.share).err());
     }
     let too_many =
         [&wanted.new_servers, &wanted.old_servers].iter().any(|list| list.len() > SERVERS_MAX)

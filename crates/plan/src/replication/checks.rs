@@ -1,30 +1,43 @@
 //! The checks, each with its outcome.
 
-use serde::Serialize;
+use smbscope_findings::{Finding, KindInfo, Weight, kinds};
 
-use super::{BANDWIDTH_LEAST_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MOST_NS};
+pub use smbscope_findings::Outcome;
 
-/// What a check found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It was made here, and is met.
-    Met,
-    /// It was made here, and is not met.
-    NotMet,
-    /// It cannot be made from here.
-    ToBeMade,
+use super::{BANDWIDTH_MIN_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MAX_NS};
+
+const ROUND_TRIP: KindInfo = KindInfo::new("round-trip", "Round trip of synchronous copies");
+const MEAN_RATE: KindInfo = KindInfo::new("mean-rate", "The link carries the writes on average");
+const BUSIEST_RATE: KindInfo =
+    KindInfo::new("busiest-rate", "The link carries the writes when they are busiest");
+const RECOMMENDED_RATE: KindInfo =
+    KindInfo::new("recommended-rate", "The link has the recommended rate");
+const LOG_SIZE: KindInfo = KindInfo::new("log-size", "The log holds the writes of an outage");
+const LOG_STORAGE: KindInfo =
+    KindInfo::new("log-storage", "The log is on faster storage than the data");
+const SECTOR_SIZES: KindInfo = KindInfo::new("sector-sizes", "Sectors have equal sizes");
+const VOLUME_SIZES: KindInfo = KindInfo::new("volume-sizes", "Volumes have equal sizes");
+const FIREWALL: KindInfo = KindInfo::new("firewall", "The firewall lets the ports pass");
+const SERVERS: KindInfo = KindInfo::new("servers", "Memory, CPUs and file systems suffice");
+
+kinds! {
+    /// What is checked.
+    pub enum CheckKind {
+        RoundTrip = ROUND_TRIP,
+        MeanRate = MEAN_RATE,
+        BusiestRate = BUSIEST_RATE,
+        RecommendedRate = RECOMMENDED_RATE,
+        LogSize = LOG_SIZE,
+        LogStorage = LOG_STORAGE,
+        SectorSizes = SECTOR_SIZES,
+        VolumeSizes = VOLUME_SIZES,
+        Firewall = FIREWALL,
+        Servers = SERVERS,
+    }
 }
 
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// What is required.
-    pub what: String,
-    pub outcome: Outcome,
-    /// What was found, or how to find out.
-    pub because: String,
-}
+/// One check: what is required, its outcome, and what was found or how to find out.
+pub type Check = Finding<CheckKind>;
 
 /// What is known of the link, the log and the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,44 +65,62 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
     checks.extend(log(facts));
     let to_be_made = [
         (
+            CheckKind::LogStorage,
             "the log is on faster storage than the data",
             "Test-SRTopology measures both; on Linux: fio --rw=write --sync=1 on each",
         ),
         (
+            CheckKind::SectorSizes,
             "sectors of data volumes, and of log volumes, have equal sizes on both servers",
             "Get-Disk | Format-Table Number, LogicalSectorSize, PhysicalSectorSize; on Linux: lsblk -o NAME,LOG-SEC,PHY-SEC",
         ),
         (
+            CheckKind::VolumeSizes,
             "both data volumes have the same size, and the log volumes have free space for the log",
             "Get-Volume, Get-Partition; on Linux: lsblk -b",
         ),
         (
+            CheckKind::Firewall,
             "the firewall lets TCP ports 445 and 5985 pass in both directions, and 5445 for SMB Direct; DRBD: the port of its \
              resource, 7788 by custom",
             "Test-NetConnection DESTINATION -Port 445; on Linux: nc -zv DESTINATION 7788",
         ),
         (
+            CheckKind::Servers,
             "both servers have 2 GB of memory and two cores, and their volumes are GPT, NTFS or ReFS",
             "Test-SRTopology checks them",
         ),
     ];
-    checks.extend(to_be_made.map(|(what, how)| Check {
-        what: what.to_owned(),
-        outcome: Outcome::ToBeMade,
-        because: how.to_owned(),
-    }));
+    checks.extend(to_be_made.map(|(kind, what, how)| to_be_made_check(kind, what, how.to_owned())));
     checks
 }
 
-fn check(what: String, is_met: bool, because: String) -> Check {
-    let outcome = if is_met { Outcome::Met } else { Outcome::NotMet };
-    Check { what, outcome, because }
+/// How a check ended.
+pub fn outcome_of(check: &Check) -> Option<Outcome> {
+    match check.weight {
+        Weight::Check { outcome } => Some(outcome),
+        _ => None,
+    }
+}
+
+fn check(kind: CheckKind, what: String, is_met: bool, because: String) -> Check {
+    let outcome = if is_met { Outcome::Passed } else { Outcome::Failed };
+    with_outcome(kind, what, outcome, because)
+}
+
+fn to_be_made_check(kind: CheckKind, what: &str, how: String) -> Check {
+    with_outcome(kind, what.to_owned(), Outcome::ToBeMade, how)
+}
+
+fn with_outcome(kind: CheckKind, what: String, outcome: Outcome, because: String) -> Check {
+    Check { because, ..Finding::new(kind, what).with_weight(Weight::Check { outcome }) }
 }
 
 fn round_trip(facts: &Facts) -> Check {
     check(
-        format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MOST_NS / 1_000_000),
-        facts.rtt_ns <= SYNC_RTT_MOST_NS,
+        CheckKind::RoundTrip,
+        format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MAX_NS / 1_000_000),
+        facts.rtt_ns <= SYNC_RTT_MAX_NS,
         format!("it is {:.3} ms, {}", facts.rtt_ns as f64 / 1e6, source(facts)),
     )
 }
@@ -102,33 +133,33 @@ fn source(facts: &Facts) -> &'static str {
 fn rates(facts: &Facts) -> Vec<Check> {
     let megabits = |bits: f64| format!("{:.1} Mbit/s", bits / 1e6);
     let Some(bits) = facts.bandwidth_bits else {
-        return vec![Check {
-            what: "the link carries the writes".to_owned(),
-            outcome: Outcome::ToBeMade,
-            because: format!(
-                "give --bandwidth; the writes are {} on average and {} when they are busiest",
-                megabits(facts.mean_bits),
-                megabits(facts.busiest_bits)
-            ),
-        }];
+        let how = format!(
+            "give --bandwidth; the writes are {} on average and {} when they are busiest",
+            megabits(facts.mean_bits),
+            megabits(facts.busiest_bits)
+        );
+        return vec![to_be_made_check(CheckKind::MeanRate, "the link carries the writes", how)];
     };
     let given = megabits(bits);
     let busiest =
         if facts.is_minute { "minute" } else { "second (the recording has no whole minute)" };
     vec![
         check(
+            CheckKind::MeanRate,
             "the link carries the writes on average".to_owned(),
             bits > facts.mean_bits,
             format!("it carries {given}, the writes are {}", megabits(facts.mean_bits)),
         ),
         check(
+            CheckKind::BusiestRate,
             format!("synchronous copies: the link carries the busiest {busiest}"),
             bits > facts.busiest_bits,
             format!("it carries {given}, the writes are {}", megabits(facts.busiest_bits)),
         ),
         check(
-            format!("the link has the recommended {}", megabits(BANDWIDTH_LEAST_BITS)),
-            bits >= BANDWIDTH_LEAST_BITS,
+            CheckKind::RecommendedRate,
+            format!("the link has the recommended {}", megabits(BANDWIDTH_MIN_BITS)),
+            bits >= BANDWIDTH_MIN_BITS,
             format!("it carries {given}, {}", source(facts)),
         ),
     ]
@@ -140,6 +171,7 @@ fn log(facts: &Facts) -> Option<Check> {
     let name =
         if facts.log_bytes.is_some() { "the given size" } else { "Storage Replica's default" };
     Some(check(
+        CheckKind::LogSize,
         "the log holds all writes of the outage".to_owned(),
         size >= needed,
         format!("it has {} ({name}), the outage needs {}", bytes(size), bytes(needed)),
@@ -169,7 +201,7 @@ mod tests {
 
     fn outcome(facts: &Facts, what: &str) -> Option<Outcome> {
         let all = checks(facts);
-        all.iter().find(|check| check.what.contains(what)).map(|check| check.outcome)
+        all.iter().find(|check| check.what.contains(what)).and_then(outcome_of)
     }
 
     #[test]
@@ -183,14 +215,14 @@ mod tests {
             needed_log_bytes: Some(9 << 30),
             ..Facts::default()
         };
-        assert_eq!(outcome(&near, "round trip"), Some(Outcome::Met));
-        assert_eq!(outcome(&near, "on average"), Some(Outcome::Met));
-        assert_eq!(outcome(&near, "busiest minute"), Some(Outcome::NotMet));
-        assert_eq!(outcome(&near, "recommended"), Some(Outcome::Met));
-        assert_eq!(outcome(&near, "outage"), Some(Outcome::NotMet));
+        assert_eq!(outcome(&near, "round trip"), Some(Outcome::Passed));
+        assert_eq!(outcome(&near, "on average"), Some(Outcome::Passed));
+        assert_eq!(outcome(&near, "busiest minute"), Some(Outcome::Failed));
+        assert_eq!(outcome(&near, "recommended"), Some(Outcome::Passed));
+        assert_eq!(outcome(&near, "outage"), Some(Outcome::Failed));
         assert_eq!(outcome(&near, "faster storage"), Some(Outcome::ToBeMade));
         let larger = Facts { log_bytes: Some(9 << 30), ..near };
-        assert_eq!(outcome(&larger, "outage"), Some(Outcome::Met));
+        assert_eq!(outcome(&larger, "outage"), Some(Outcome::Passed));
         let small = Facts {
             log_bytes: Some(4 << 20),
             needed_log_bytes: Some(5 << 20),
@@ -210,7 +242,7 @@ mod tests {
         }
         assert!(!text.contains("as given"), "{text}");
         let far = Facts { rtt_ns: 5_000_001, bandwidth_bits: None, needed_log_bytes: None, ..near };
-        assert_eq!(outcome(&far, "round trip"), Some(Outcome::NotMet));
+        assert_eq!(outcome(&far, "round trip"), Some(Outcome::Failed));
         assert_eq!(outcome(&far, "carries the writes"), Some(Outcome::ToBeMade));
         assert_eq!(outcome(&far, "outage"), None);
     }

@@ -10,6 +10,7 @@ mod words;
 
 use serde_json::Value;
 use smbscope_plan::baseline::judgement::Judgement;
+use smbscope_plan::script::Step;
 
 use crate::answers::baseline::fields::column;
 use crate::document::{
@@ -30,23 +31,13 @@ const CHANGES_IN_TEXT: usize = 12;
 /// Rows of the table of other settings.
 const OTHERS_SHOWN: usize = 1_000;
 
-/// Commands that belong together, with their undo.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommandBlock {
-    /// What they do.
-    pub title: String,
-    /// As they are typed, or the lines of a file.
-    pub apply: Vec<String>,
-    pub undo: Vec<String>,
-}
-
 /// Where the search of the guilty setting is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchPlan {
     /// What to do now, a sentence each.
     pub sentences: Vec<String>,
     /// The settings to apply for it, and their undo.
-    pub commands: Vec<CommandBlock>,
+    pub commands: Vec<Step>,
     /// Tries that are still needed at most, and expected.
     pub tries_most: u64,
     pub tries_expected: f64,
@@ -69,7 +60,7 @@ pub struct BaselinePlan {
     /// Parts of the inputs that are not settings, a sentence each.
     pub unread: Vec<String>,
     /// The commands of the cheaper ways, or of the whole difference.
-    pub commands: Vec<CommandBlock>,
+    pub commands: Vec<Step>,
     pub search: Option<SearchPlan>,
     /// How times of day are shown.
     pub clock: Clock,
@@ -109,7 +100,7 @@ fn text(plan: &BaselinePlan, options: &TextOptions) -> String {
         text.push_str("\nCOMMANDS (nothing was executed)\n");
     }
     for block in blocks {
-        text.push_str(&format!("\n  # {}\n", format::harmless(&block.title)));
+        text.push_str(&format!("\n  # {}\n", format::harmless(&block.does)));
         for line in &block.apply {
             text.push_str(&format!("  {}\n", format::harmless(line)));
         }
@@ -151,10 +142,10 @@ fn document(plan: &BaselinePlan, is_page: bool) -> Document {
     }
 }
 
-fn tasks(blocks: &[CommandBlock]) -> Block {
-    let task = |block: &CommandBlock| ChecklistItem {
+fn tasks(blocks: &[Step]) -> Block {
+    let task = |block: &Step| ChecklistItem {
         about: String::new(),
-        does: block.title.clone(),
+        does: block.does.clone(),
         interrupts: "nothing was executed".to_owned(),
         is_noticed: false,
         apply: block.apply.clone(),
@@ -164,7 +155,7 @@ fn tasks(blocks: &[CommandBlock]) -> Block {
     Block::Steps(blocks.iter().map(task).collect())
 }
 
-fn commands(blocks: &[CommandBlock]) -> Section {
+fn commands(blocks: &[Step]) -> Section {
     Section {
         id: "commands",
         title: "Commands",

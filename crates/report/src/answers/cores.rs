@@ -9,6 +9,7 @@ mod verdict;
 mod words;
 
 use serde_json::{Value, json};
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::current::current;
 use smbscope_plan::cores::findings::Finding;
@@ -108,9 +109,10 @@ fn findings(text: &mut Lines, findings: &[Finding]) {
         text.line(2, "Nothing that the input shows.");
     }
     for finding in findings {
-        let severity = words::severity(finding.severity);
-        let card = finding.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
-        text.line(2, &format!("[{severity}] {card}{}", finding.sentence));
+        let severity = finding.severity().map_or("", Severity::word);
+        let card =
+            finding.details.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+        text.line(2, &format!("[{severity}] {card}{}", finding.what));
     }
 }
 
@@ -182,8 +184,8 @@ fn commands(text: &mut Lines, commands: &Commands) {
 }
 
 fn step(text: &mut Lines, number: usize, step: &Step) {
-    let card = step.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
-    let interrupts = words::interrupts(step.interrupts);
+    let card = step.details.card.as_deref().map_or(String::new(), |card| format!("{card}: "));
+    let interrupts = words::interrupts(step.details.interrupts);
     text.line(2, &format!("{number}. {card}{} ({interrupts})", step.does));
     for line in &step.apply {
         text.code(5, line);

@@ -3,6 +3,7 @@
 
 mod checklist;
 pub(crate) mod fields;
+mod findings;
 mod gates;
 mod map;
 mod stages;
@@ -10,44 +11,16 @@ mod verdict;
 mod words;
 
 use serde_json::{Value, json};
-use smbscope_plan::cores::findings::Severity;
+use smbscope_plan::namespace::check::Checked;
 use smbscope_plan::namespace::gate::Verdict as GateVerdict;
 use smbscope_plan::namespace::model::{Kind, Namespace, State};
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{ADMIN, MovePlan};
 
 use crate::answers::namespace::fields::column;
-use crate::document::{Block, Cell, Document, FindingLine, Section, Table, TextOptions};
+use crate::document::{Block, Cell, Document, Section, Table, TextOptions};
 use crate::render::{Answer, text::document_text};
-use crate::value::{Clock, format};
-
-/// How serious a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingSeverity {
-    High,
-    Medium,
-    Low,
-}
-
-impl FindingSeverity {
-    fn name(self) -> &'static str {
-        match self {
-            FindingSeverity::High => "high",
-            FindingSeverity::Medium => "medium",
-            FindingSeverity::Low => "low",
-        }
-    }
-}
-
-/// A finding about a namespace, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamespaceFinding {
-    pub severity: FindingSeverity,
-    /// The link, server or file that it is about.
-    pub about: String,
-    pub sentence: String,
-    pub repair: Option<String>,
-}
+use crate::value::Clock;
 
 /// A namespace with what is known of it and of its move.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +30,9 @@ pub struct NamespacePlan {
     /// Version of smbscope.
     pub version: String,
     pub namespace: Option<Namespace>,
-    pub findings: Vec<NamespaceFinding>,
+    pub checked: Checked,
+    /// Whether each place of a finding is shown, not only the first ones.
+    pub all_places: bool,
     pub plan: Option<MovePlan>,
     /// Where the move is. Its plan is used if `plan` is missing.
     pub progress: Option<Progress>,
@@ -73,8 +48,6 @@ impl NamespacePlan {
     }
 }
 
-/// Findings that are not folded.
-const FINDINGS_SHOWN: usize = 100;
 /// Servers of targets that JSON lists.
 const TARGETS_LISTED: usize = 1_000;
 
@@ -84,9 +57,10 @@ impl Answer for NamespacePlan {
     }
 
     fn json(&self) -> serde_json::Result<Value> {
-        let findings = self.findings.iter().map(|one| {
+        let findings = findings::rows(self);
+        let findings = findings.iter().map(|one| {
             json!({
-                "severity": one.severity.name(),
+                "severity": one.severity,
                 "about": one.about,
                 "sentence": one.sentence,
                 "repair": one.repair,
@@ -145,9 +119,7 @@ fn document(plan: &NamespacePlan) -> Document {
     sections.extend(plan.verdicts.iter().rev().take(1).map(|one| gates::section(one, plan)));
     sections.extend(plan.progress.as_ref().map(stages::progress));
     sections.extend(plan.namespace.as_ref().map(|namespace| namespace_section(namespace, plan)));
-    if !plan.findings.is_empty() {
-        sections.push(findings(plan));
-    }
+    sections.extend(findings::section(plan));
     if let Some(moved) = plan.plan() {
         sections.push(stages::section(moved, plan.progress.as_ref()));
         sections.push(stages::waits(moved));
@@ -189,31 +161,6 @@ fn namespace_section(namespace: &Namespace, plan: &NamespacePlan) -> Section {
         title: "The namespace",
         help: "Namespace servers, which answer where a link leads; links; and the servers that they lead to.",
         blocks: vec![Block::drawing(map::build::map(namespace, plan.plan())), Block::Table(table)],
-    }
-}
-
-fn findings(plan: &NamespacePlan) -> Section {
-    let judged = plan.findings.iter().map(|one| FindingLine {
-        severity: match one.severity {
-            FindingSeverity::High => Severity::High,
-            FindingSeverity::Medium => Severity::Medium,
-            FindingSeverity::Low => Severity::Low,
-        },
-        about: one.about.clone(),
-        sentence: match &one.repair {
-            Some(repair) => format!("{}. Repair: {repair}.", one.sentence),
-            None => format!("{}.", one.sentence),
-        },
-    });
-    let mut judged: Vec<_> = judged.collect();
-    judged.sort_by_key(|one| one.severity);
-    Section {
-        id: "findings",
-        title: "What is wrong",
-        help: "High: clients fail, or the move loses it. Medium: it will be in the way. Low: worth knowing.",
-        blocks: Block::findings(judged, FINDINGS_SHOWN, |others| {
-            format::counted(others, "more finding")
-        }),
     }
 }
 

@@ -52,7 +52,7 @@ fn the_published_case_is_drawn_before_and_after() {
 #[test]
 fn a_trace_gives_the_load_before_and_after() {
     let plan = cores::flooded();
-    assert!(plan.findings.iter().any(|found| found.sentence.starts_with("In 10.0 s, nearly all")));
+    assert!(plan.findings.iter().any(|found| found.what.starts_with("In 10.0 s, nearly all")));
     let text = text(&plan);
     for line in [
         "  0                  92.0 %   30.7 %        7.0 %",
@@ -156,7 +156,7 @@ fn the_json_of_real_outputs_is_of_its_schema() {
         for file in std::fs::read_dir(folder.join(system)).unwrap() {
             let Ok(reading) = read(&std::fs::read(file.unwrap().path()).unwrap()) else { continue };
             read_count += 1;
-            let plan = cores::planned(assemble(&reading.pieces), reading.unknown_count, &[]);
+            let plan = cores::planned(assemble(&reading.pieces), reading.unknown.count(), &[]);
             check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
             is_well_formed(&html(&plan));
             found += plan.findings.len();

@@ -15,7 +15,8 @@ use smbscope_plan::baseline::effective::{Input, Layer, effective};
 use smbscope_plan::baseline::judgement::Assessment;
 use smbscope_plan::baseline::setting::{Origin, Place, Scope, Setting, Value};
 use smbscope_plan::baseline::terms::Terms;
-use smbscope_report::baseline::{BaselinePlan, CommandBlock, SearchPlan, baseline_numbers};
+use smbscope_plan::script;
+use smbscope_report::baseline::{BaselinePlan, SearchPlan, baseline_numbers};
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
@@ -240,14 +241,15 @@ pub fn plan(is_slow: bool) -> BaselinePlan {
         calibration: Some("crypto.json".to_owned()),
         judgement,
         unread: vec![format!("MSFT-WS2022.PolicyRules, line 9: {HOSTILE} is not a setting")],
-        commands: vec![CommandBlock {
-            title: "Let both sides negotiate SMB 3.1.1".to_owned(),
+        commands: vec![script::Step {
+            does: "Let both sides negotiate SMB 3.1.1".to_owned(),
             apply: vec![
                 "Set-SmbServerConfiguration -Smb2DialectMax SMB311 -Confirm:$false".to_owned(),
             ],
             undo: vec![
                 "Set-SmbServerConfiguration -Smb2DialectMax SMB210 -Confirm:$false".to_owned(),
             ],
+            ..script::Step::default()
         }],
         search: is_slow.then(|| SearchPlan {
             sentences: vec![

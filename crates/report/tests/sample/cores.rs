@@ -88,7 +88,7 @@ pub fn linux(connections_count: u16) -> CoresPlan {
         }
         (card.rss.rps, card.rss.xps) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
     }
-    planned(machine, reading.unknown_count, &connections(connections_count))
+    planned(machine, reading.unknown.count(), &connections(connections_count))
 }
 
 /// A machine of equal sockets, each a node.

@@ -1,12 +1,14 @@
 //! Plans of moves: the published case at its gates, a large namespace, names that try to escape.
 
+use smbscope_findings::{Finding, Remedy};
+use smbscope_plan::namespace::check::{Evidence as Place, FindingKind, Places};
 use smbscope_plan::namespace::gate::{CapturedReferral, Evidence, judge};
 use smbscope_plan::namespace::model::{
     CachedReferral, CachedTarget, ClientCache, Kind, Link, Namespace, State, Target,
 };
 use smbscope_plan::namespace::progress::Progress;
 use smbscope_plan::namespace::stages::{Move, StageId, plan};
-use smbscope_report::namespace::{FindingSeverity, NamespaceFinding, NamespacePlan};
+use smbscope_report::namespace::NamespacePlan;
 
 /// 2026-01-05 09:00 UTC.
 const START_S: i64 = 1_767_603_600;
@@ -67,21 +69,17 @@ pub fn published() -> NamespacePlan {
             ..Move::default()
         },
     );
-    all.findings = vec![
-        NamespaceFinding {
-            severity: FindingSeverity::High,
-            about: r"\\child.corp.contoso.com\Testing\R&D".to_owned(),
-            sentence: "dfsutil writes the & of this name unescaped: the import fails".to_owned(),
-            repair: Some("import the rewritten export".to_owned()),
-        },
-        NamespaceFinding {
-            severity: FindingSeverity::Low,
-            about: "TARGET1".to_owned(),
-            sentence: "short name".to_owned(),
-            repair: None,
-        },
-    ];
+    let mut ampersands = Finding::new(FindingKind::Ampersands, "Names have &: 1");
+    ampersands.remedies = vec![Remedy::fixed("namespace", "import the rewritten export")];
+    let ampersands = ampersands.with_details(places(r"\\child.corp.contoso.com\Testing\R&D"));
+    let short = Finding::new(FindingKind::ShortNames, "short name").with_details(places("TARGET1"));
+    all.checked.findings = vec![ampersands, short];
     all
+}
+
+fn places(link: &str) -> Places {
+    let one = Place { link: Some(link.to_owned()), ..Place::default() };
+    Places { count: 1, evidence: vec![one] }
 }
 
 /// The plan with the fewest commands: one server joins, none leaves.
@@ -191,8 +189,8 @@ pub fn hostile() -> NamespacePlan {
     namespace.links[0].path = bad.to_owned();
     namespace.links[0].targets[0].server = bad.to_owned();
     namespace.targets[0].server = bad.to_owned();
-    all.findings[0].about = bad.to_owned();
-    all.findings[0].repair = Some(bad.to_owned());
+    all.checked.findings[0].details.evidence[0].link = Some(bad.to_owned());
+    all.checked.findings[0].remedies = vec![Remedy::new("namespace", bad)];
     let verdict = &mut all.verdicts[0];
     verdict.held[0].client = bad.to_owned();
     verdict.held[0].uses = Some(bad.to_owned());

@@ -37,7 +37,7 @@ pub struct Inputs {
 pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
     let Inputs { settings, mut recorded, management, adapter, places_connections } = inputs;
     let trace = recorded.trace.take();
-    let Bundle { mut machine, unknown_count, .. } = settings.unwrap_or_else(|| Bundle {
+    let Bundle { mut machine, unknown } = settings.unwrap_or_else(|| Bundle {
         machine: trace.as_ref().map(|trace| traced::machine(&trace.machine)).unwrap_or_default(),
         ..Bundle::default()
     });
@@ -67,7 +67,7 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
         commands,
         prediction: None,
         load: None,
-        unknown_lines: unknown_count,
+        unknown_lines: unknown.count(),
     };
     // A trace without packets has no connections, which is not a fault.
     let is_trace_only = recorded.connections.is_empty() && plan.machine.received.is_some();

@@ -197,6 +197,42 @@ const FLOORS: &[Floors] = &[
         parent: "migrate",
         floors: &[&["request", "timeline"], &["blocks", "files"], &["run"], &["join", "result"]],
     },
+    Floors {
+        package: "plan",
+        parent: "",
+        floors: &[&["input"], &["script"], &["baseline", "cores", "namespace", "replication"]],
+    },
+    Floors {
+        package: "plan",
+        parent: "input",
+        floors: &[&["text"], &["unknown"], &["lines"], &["xml"], &["powershell"]],
+    },
+    Floors { package: "plan", parent: "script", floors: &[&["names", "quote"]] },
+    Floors {
+        package: "plan",
+        parent: "baseline",
+        floors: &[
+            &["hardened", "setting"],
+            // Settings of files, and what the catalogue says about them.
+            &["bisect", "catalogue", "effective", "read"],
+            &["terms", "write"],
+            &["difference"],
+            &["protection"],
+            &["cost"],
+            &["judgement"],
+        ],
+    },
+    Floors {
+        package: "plan",
+        parent: "namespace",
+        floors: &[
+            &["model", "names", "waits"],
+            &["form", "stages"],
+            &["difference", "gate", "read", "referral"],
+            &["progress", "resolution", "write"],
+            &["check", "rewrite"],
+        ],
+    },
 ];
 
 #[test]

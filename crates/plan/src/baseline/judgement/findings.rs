@@ -2,6 +2,7 @@
 //! on, and what weakens security. A closed list, the worst first.
 
 use serde::{Deserialize, Serialize};
+use smbscope_findings::{KindInfo, Severity, kinds};
 
 use super::super::catalogue::{self, Kind};
 use super::super::cost::{Cost, Facts};
@@ -10,43 +11,41 @@ use super::super::hardened::{Demands, matches};
 use super::super::setting::{Origin, Place};
 use super::super::terms::{Term, TermKey, Terms, place_title};
 
-/// Kinds of findings, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
-    /// It costs time.
-    Costly,
-    /// It protects less than today.
-    Weaker,
-    /// What is configured is not what a live server shows.
-    NotOn,
-    /// Places of one meaning, or inputs, say different things.
-    Conflict,
-    /// It forces signing or encryption of some paths, whatever the server requires.
-    Hidden,
-    NoEffect,
+const COSTLY: KindInfo = KindInfo::new("costly", "It costs time").with_severity(Severity::High);
+const WEAKER: KindInfo =
+    KindInfo::new("weaker", "It protects less than today").with_severity(Severity::High);
+const NOT_ON: KindInfo = KindInfo::new("not-on", "What is configured is not in force");
+const CONFLICT: KindInfo =
+    KindInfo::new("conflict", "Places of one meaning, or inputs, say different things");
+const HIDDEN: KindInfo = KindInfo::new(
+    "hidden",
+    "It forces signing or encryption of some paths, whatever the server requires",
+)
+.with_severity(Severity::Low);
+const NO_EFFECT: KindInfo =
+    KindInfo::new("no-effect", "It has no effect").with_severity(Severity::Low);
+
+kinds! {
+    /// What can be wrong with a baseline, the worst first.
+    pub enum FindingKind {
+        Costly = COSTLY,
+        Weaker = WEAKER,
+        NotOn = NOT_ON,
+        Conflict = CONFLICT,
+        Hidden = HIDDEN,
+        NoEffect = NO_EFFECT,
+    }
 }
 
-impl FindingKind {
-    /// All.
-    pub const ALL: [FindingKind; 6] = [
-        FindingKind::Costly,
-        FindingKind::Weaker,
-        FindingKind::NotOn,
-        FindingKind::Conflict,
-        FindingKind::Hidden,
-        FindingKind::NoEffect,
-    ];
-}
+/// A finding about a setting.
+pub type Finding = smbscope_findings::Finding<FindingKind, Details>;
 
-/// One finding.
+/// What these findings have besides their sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    pub kind: FindingKind,
+pub struct Details {
     pub key: TermKey,
     /// As it is called where it is set: the value's name, the parameter, the pattern.
     pub name: String,
-    pub sentence: String,
     /// What would be lost in security without the setting, or is lost with it; none where that is nothing.
     pub price: Option<String>,
     /// Where it was read.
@@ -72,8 +71,7 @@ pub(super) fn findings(
         let value = |shown: &Option<super::super::difference::Shown>| {
             shown.as_ref().map_or("not set".to_owned(), |one| one.value.clone())
         };
-        found.push(Finding {
-            kind: FindingKind::Weaker,
+        let details = Details {
             key: change.key.clone(),
             name: change
                 .to
@@ -81,12 +79,6 @@ pub(super) fn findings(
                 .and_then(|to| to.place.as_ref())
                 .map(short)
                 .unwrap_or_default(),
-            sentence: format!(
-                "{}: {} instead of {} protects less.",
-                row.meaning,
-                value(&change.to),
-                value(&change.from)
-            ),
             price: price(&row.security),
             origins: change
                 .to
@@ -94,7 +86,14 @@ pub(super) fn findings(
                 .map(|to| to.from.clone())
                 .filter(|one| !one.is_empty())
                 .collect(),
-        });
+        };
+        let sentence = format!(
+            "{}: {} instead of {} protects less.",
+            row.meaning,
+            value(&change.to),
+            value(&change.from)
+        );
+        found.push(finding(FindingKind::Weaker, sentence, details));
     }
     for term in after.known.values() {
         found.extend(of_term(term, facts));
@@ -107,14 +106,14 @@ fn costly(cost: &Cost, after: &Terms) -> Option<Finding> {
     let key = cost.settings.first()?;
     let row = catalogue::row(&key.id)?;
     let origins = cost.settings.iter().filter_map(|key| after.known.get(key));
-    Some(Finding {
-        kind: FindingKind::Costly,
+    let details = Details {
         key: key.clone(),
         name: after.known.get(key).map(|term| short(&term.place)).unwrap_or_default(),
-        sentence: format!("{}: {}.", cost.what, row.performance),
         price: price(&row.security),
         origins: origins.map(|term| origin(&term.claim.origin)).collect(),
-    })
+    };
+    let sentence = format!("{}: {}.", cost.what, row.performance);
+    Some(finding(FindingKind::Costly, sentence, details))
 }
 
 fn price(security: &str) -> Option<String> {
@@ -123,13 +122,9 @@ fn price(security: &str) -> Option<String> {
 
 fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
     let Some(row) = catalogue::row(&term.key.id) else { return Vec::new() };
-    let new = |kind, sentence: String, price, origins| Finding {
-        kind,
-        key: term.key.clone(),
-        name: short(&term.place),
-        sentence,
-        price,
-        origins,
+    let new = |kind, sentence: String, price, origins| {
+        let (key, name) = (term.key.clone(), short(&term.place));
+        finding(kind, sentence, Details { key, name, price, origins })
     };
     let own = origin(&term.claim.origin);
     let mut found = Vec::new();
@@ -203,16 +198,20 @@ fn hidden(term: &Term, facts: Option<&Facts>) -> Option<Finding> {
             facts.operations
         ),
     };
-    Some(Finding {
-        kind: FindingKind::Hidden,
+    let sentence = format!(
+        "{pattern} forces {forces}, whatever the server requires and Get-SmbServerConfiguration says.{here}"
+    );
+    let details = Details {
         key: term.key.clone(),
-        name: pattern.clone(),
-        sentence: format!(
-            "{pattern} forces {forces}, whatever the server requires and Get-SmbServerConfiguration says.{here}"
-        ),
+        name: pattern,
         price: catalogue::row(&term.key.id).and_then(|row| price(&row.security)),
         origins: vec![origin(&term.claim.origin)],
-    })
+    };
+    Some(finding(FindingKind::Hidden, sentence, details))
+}
+
+fn finding(kind: FindingKind, sentence: String, details: Details) -> Finding {
+    smbscope_findings::Finding::new(kind, sentence).with_details(details)
 }
 
 fn origin(origin: &Origin) -> String {

@@ -65,7 +65,7 @@ fn signing_is_named_first_with_the_cheaper_way() {
     assert_eq!(way.settings[0].place, parameter);
     let costly = &judged.findings[0];
     assert_eq!(costly.kind, FindingKind::Costly);
-    assert!(costly.price.as_ref().unwrap().contains("changed messages"));
+    assert!(costly.details.price.as_ref().unwrap().contains("changed messages"));
 }
 
 #[test]
@@ -104,12 +104,13 @@ fn settings_without_effect_and_hidden_ones_are_named() {
     let all = Assessment::new(side(&before), side(&after), Unset::Kept, Some(&facts));
     let found = all.judge(&[]).findings;
     let of = |kind| found.iter().filter(move |one| one.kind == kind).collect::<Vec<_>>();
-    let none: Vec<_> = of(FindingKind::NoEffect).iter().map(|one| one.key.id.as_str()).collect();
+    let none: Vec<_> =
+        of(FindingKind::NoEffect).iter().map(|one| one.details.key.id.as_str()).collect();
     assert_eq!(none, ["request-buffer", "server-signing-if-agreed"]);
     let hidden = of(FindingKind::Hidden);
     assert_eq!(hidden.len(), 2);
-    assert!(hidden[1].sentence.contains(r"\\fs1\sysvol match: 100 of 1000"), "{hidden:?}");
-    assert!(hidden[0].sentence.contains("No share of the recording matches"));
+    assert!(hidden[1].what.contains(r"\\fs1\sysvol match: 100 of 1000"), "{hidden:?}");
+    assert!(hidden[0].what.contains("No share of the recording matches"));
 }
 
 #[test]
@@ -132,8 +133,8 @@ fn inputs_that_disagree_are_listed_with_their_origins() {
     let (nothing, after) = (terms(&[]), Terms::of(all));
     let judged = Assessment::new(side(&nothing), side(&after), Unset::Kept, None).judge(&[]);
     let not_on = judged.findings.iter().find(|one| one.kind == FindingKind::NotOn).unwrap();
-    assert!(not_on.sentence.ends_with("and the server shows 0."), "{}", not_on.sentence);
-    assert_eq!(not_on.origins, ["Hardening (b/GptTmpl.inf)", "host"]);
+    assert!(not_on.what.ends_with("and the server shows 0."), "{}", not_on.what);
+    assert_eq!(not_on.details.origins, ["Hardening (b/GptTmpl.inf)", "host"]);
     // What is really on counts.
     assert_eq!(judged.difference.changes[0].to.as_ref().unwrap().value, "0");
     let without = effective(&[input("one", &first), input("two", &second)]);
@@ -141,8 +142,8 @@ fn inputs_that_disagree_are_listed_with_their_origins() {
     let judged = Assessment::new(side(&nothing), side(&after), Unset::Kept, None).judge(&[]);
     let conflict = &judged.findings[0];
     assert_eq!(conflict.kind, FindingKind::Conflict);
-    assert!(conflict.sentence.contains("Hardening sets 1"), "{}", conflict.sentence);
-    assert_eq!(conflict.origins[0], "Servers (a/registry.pol)");
+    assert!(conflict.what.contains("Hardening sets 1"), "{}", conflict.what);
+    assert_eq!(conflict.details.origins[0], "Servers (a/registry.pol)");
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn weaker_settings_have_their_price() {
     let (before, after) = (terms(&[server("SMB1", 0)]), terms(&[server("SMB1", 1)]));
     let judged = Assessment::new(side(&before), side(&after), Unset::Kept, None).judge(&[]);
     assert_eq!(judged.findings[0].kind, FindingKind::Weaker);
-    assert_eq!(judged.findings[0].price.as_deref(), Some("SMB 1 cannot be protected well"));
+    assert_eq!(judged.findings[0].details.price.as_deref(), Some("SMB 1 cannot be protected well"));
 }
 
 #[test]

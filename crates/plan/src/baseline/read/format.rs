@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{lgpo, powershell, samba, security_template, text, xml};
+use super::{lgpo, powershell, samba, security_template};
+use crate::input::{text, xml};
 
 /// Bytes that are looked at.
 const PROBE_BYTES: usize = 256 << 10;
 
 pub(super) const EXPECTED: &str = "a security template, registry.pol, a backup of a group policy (folder, .zip, .cab), \
     .PolicyRules, LGPO text, audit.csv, a list of HardeningKitty, ADMX or ADML, an export of the registry, the output of \
-    Get-SmbServerConfiguration, Get-SmbClientConfiguration or Get-SmbShare (text or JSON), smb.conf or the output of \
+    Get-SmbServerConfiguration, Get-SmbClientConfiguration or Get-SmbShare (text, CSV, JSON or CliXML), smb.conf or the output of \
     testparm -s";
 
 /// The form of a file.
@@ -40,7 +41,7 @@ pub enum Format {
     Comments,
     /// gpt.ini.
     VersionFile,
-    /// Lists and tables of Get-Smb*.
+    /// Lists, tables, CSV and CliXML of Get-Smb*.
     PowerShell,
     /// The same by ConvertTo-Json.
     Json,
@@ -95,6 +96,7 @@ fn of_root(root: &str) -> Format {
         "policyDefinitionResources" => Format::TemplateTexts,
         "RegistrySettings" => Format::Preferences,
         "policyComments" => Format::Comments,
+        "Objs" => Format::PowerShell,
         _ => Format::Unrecognised,
     }
 }

@@ -6,7 +6,7 @@
 use super::super::setting::{Place, Scope, Value};
 use super::security_template::number;
 use super::sink::Sink;
-use super::text::lines;
+use crate::input::lines::lines;
 
 /// Names of the actions with data, as `LGPO.exe` writes them.
 const TYPES: [&str; 6] = ["DWORD", "QWORD", "SZ", "EXSZ", "MULTISZ", "BINARY"];

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::sink::{Output, Sink};
-use super::text::{decode, repair};
-use super::xml::{self, Node};
 use super::{Format, Item};
+use crate::input::text::{decode, repair};
+use crate::input::xml::{self, Node};
 
 /// A group policy that the input names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

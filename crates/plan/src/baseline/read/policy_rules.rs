@@ -10,8 +10,8 @@ use super::lgpo::hex;
 use super::registry_data::instruction;
 use super::security_template::{self, number};
 use super::sink::Sink;
-use super::text::repair;
-use super::xml::{self, Node};
+use crate::input::text::repair;
+use crate::input::xml::{self, Node};
 
 pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
     let document = xml::parse(text);

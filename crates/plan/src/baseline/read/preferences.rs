@@ -4,7 +4,7 @@ use super::super::setting::{Place, Value};
 use super::lgpo::hex;
 use super::registry_data::hive;
 use super::sink::Sink;
-use super::xml::{self, Node};
+use crate::input::xml::{self, Node};
 
 pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
     let document = xml::parse(text);

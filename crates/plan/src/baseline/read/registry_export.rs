@@ -9,7 +9,7 @@ use super::super::setting::{Place, Scope, Value};
 use super::lgpo::hex;
 use super::registry_data::{BINARY, EXPAND_SZ, MULTI_SZ, SZ, decode_registry, hive};
 use super::sink::Sink;
-use super::text::lines;
+use crate::input::lines::lines;
 
 /// Bytes of one value in hexadecimal form.
 const LINE_MAX: usize = 16 << 20;

@@ -12,7 +12,7 @@ use super::registry_data::hive;
 use super::security_template;
 use super::sink::Sink;
 use super::templates::{ByName, Element, ElementKind, Template, Templates};
-use super::xml::{self, Node};
+use crate::input::xml::{self, Node};
 
 /// Parts of a policy that are compared with the elements of its template.
 const PARTS_MAX: usize = 200;

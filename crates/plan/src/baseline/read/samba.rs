@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::setting::{Place, Value};
 use super::sink::Sink;
-use super::text::{decode, lines};
 use super::{Format, Item};
+use crate::input::lines::lines;
+use crate::input::text::decode;
 
 /// Files within each other; Samba allows 100, real ones have two.
 const DEPTH_MAX: usize = 8;
@@ -274,7 +275,10 @@ impl Reading<'_, '_> {
         if self.open.len() >= DEPTH_MAX || includes > INCLUDES_MAX || bytes > INCLUDED_BYTES_MAX {
             return sink.damage(
                 number,
-                format!("`{}` is not read: too many files include each other", super::clean(path)),
+                format!(
+                    "`{}` is not read: too many files include each other",
+                    crate::input::text::clean(path)
+                ),
             );
         }
         let share = self.share.clone();

@@ -6,7 +6,7 @@
 use super::super::setting::{Place, Value};
 use super::registry_data::{BINARY, DWORD, EXPAND_SZ, MULTI_SZ, QWORD, SZ, hive};
 use super::sink::Sink;
-use super::text::lines;
+use crate::input::lines::lines;
 
 /// Sections that only security templates have.
 pub(super) const SECTIONS: [&str; 17] = [

@@ -1,13 +1,11 @@
 //! Where readers put what they read, with limits.
 
 use super::super::setting::{Origin, Place, Setting, Value};
-use super::text::clean;
-use super::{ReadError, Unknown};
+use super::ReadError;
+use crate::input::unknown::Unknowns;
 
 /// Settings of one baseline; genuine ones have less than a thousand.
 pub const SETTINGS_MAX: usize = 200_000;
-/// Entries of what is not a setting; more are counted.
-pub const UNKNOWN_MAX: usize = 10_000;
 /// Entries of damage.
 const DAMAGE_MAX: usize = 1_000;
 
@@ -16,18 +14,13 @@ const DAMAGE_MAX: usize = 1_000;
 pub(super) struct Output {
     pub(super) settings: Vec<Setting>,
     pub(super) settings_omitted: u64,
-    pub(super) unknown: Vec<Unknown>,
-    pub(super) unknown_omitted: u64,
+    pub(super) unknown: Unknowns,
     pub(super) damage: Vec<ReadError>,
     /// Files that other files include, and their bytes.
     included: (usize, usize),
 }
 
 impl Output {
-    pub(super) fn unknown_count(&self) -> u64 {
-        self.unknown.len() as u64 + self.unknown_omitted
-    }
-
     pub(super) fn damage(&mut self, file: &str, position: u64, message: impl Into<String>) {
         if self.damage.len() < DAMAGE_MAX {
             self.damage.push(ReadError {
@@ -36,19 +29,6 @@ impl Output {
                 message: message.into(),
             });
         }
-    }
-
-    pub(super) fn unknown(&mut self, file: &str, position: u64, text: &str, why: &str) {
-        if self.unknown.len() >= UNKNOWN_MAX {
-            self.unknown_omitted += 1;
-            return;
-        }
-        self.unknown.push(Unknown {
-            file: file.to_owned(),
-            position,
-            text: clean(text),
-            why: why.to_owned(),
-        });
     }
 }
 
@@ -109,11 +89,11 @@ impl<'a> Sink<'a> {
     }
 
     pub(super) fn unknown(&mut self, position: u64, text: &str, why: &str) {
-        self.output.unknown(self.file, position, text, why);
+        self.output.unknown.note(self.file, position, text, why);
     }
 
     pub(super) fn unknown_in(&mut self, file: &str, position: u64, text: &str, why: &str) {
-        self.output.unknown(file, position, text, why);
+        self.output.unknown.note(file, position, text, why);
     }
 
     pub(super) fn damage(&mut self, position: u64, message: impl Into<String>) {

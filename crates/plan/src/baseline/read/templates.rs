@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::super::setting::{Place, Scope, Value};
 use super::policy_files::folder_of;
 use super::sink::Output;
-use super::text::decode;
-use super::xml;
 use super::{Format, Item};
+use crate::input::text::decode;
+use crate::input::xml;
 
 /// Languages of one .admx; Windows has about 40.
 const LANGUAGES_MAX: usize = 100;

@@ -6,6 +6,7 @@
 
 use super::super::setting::{Place, Scope, Setting, SmbObject, Value};
 use super::Unwritten;
+use crate::script::quote::powershell;
 
 /// Properties whose value in the registry has another name.
 const VALUES: [(&str, &str); 10] = [
@@ -185,7 +186,7 @@ fn string(text: &str) -> Result<String, &'static str> {
     }
     let is_plain = |c: char| c.is_ascii() && !c.is_ascii_control();
     if text.chars().all(is_plain) {
-        return Ok(format!("'{}'", text.replace('\'', "''")));
+        return Ok(powershell(text));
     }
     let mut parts: Vec<String> = Vec::new();
     let mut plain = String::new();
@@ -194,11 +195,11 @@ fn string(text: &str) -> Result<String, &'static str> {
             plain.push(c);
             continue;
         }
-        parts.push(format!("'{}'", plain.replace('\'', "''")));
+        parts.push(powershell(&plain));
         plain.clear();
         let mut units = [0; 2];
         parts.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("[char]0x{unit:04X}")));
     }
-    parts.push(format!("'{}'", plain.replace('\'', "''")));
+    parts.push(powershell(&plain));
     Ok(format!("({})", parts.join(" + ")))
 }

@@ -81,8 +81,7 @@ fn text(
     };
     let reading = read_text(&[command.as_bytes(), &contents].concat())
         .map_err(|error| BundleError::new(path, error))?;
-    bundle.unknown.extend(reading.unknown.into_iter().map(|line| (path.to_owned(), line)));
-    bundle.unknown_count += reading.unknown_count;
+    bundle.unknown.extend_from(path, reading.unknown);
     Ok(reading.pieces)
 }
 

@@ -1,57 +1,54 @@
-//! A tar archive (POSIX ustar): written for a bundle, and read within limits.
+//! A tar archive: written for a bundle, and read within limits. Nothing is unpacked.
 //!
-//! POSIX.1-2017, `pax`, section "ustar Interchange Format". Extensions (pax and GNU long names) are passed over; links and
-//! devices are not read.
+//! Extensions (pax and GNU long names) are passed over; links and devices are not read.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use tar::{Archive, Builder, EntryType, Header};
 
 use super::files::link_path;
 use super::{FILE_BYTES_MAX, Files, MEMBERS_MAX};
 
-const BLOCK: usize = 512;
 /// Entries of an archive.
 const ENTRIES_MAX: usize = 500_000;
-const NAME_BYTES: usize = 100;
-const PREFIX_BYTES: usize = 155;
 
 /// Whether bytes begin like an archive.
 pub fn is_tar(bytes: &[u8]) -> bool {
     bytes.get(257..262) == Some(b"ustar")
 }
 
-/// An archive in memory. Nothing is unpacked.
-#[derive(Debug)]
+/// An archive in memory.
+#[derive(Debug, Default)]
 pub struct Tar<'a> {
     files: BTreeMap<String, &'a [u8]>,
     folders: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl<'a> Tar<'a> {
-    /// An error says at which byte the archive is damaged.
+    /// An error says what is damaged.
     pub fn new(bytes: &'a [u8]) -> Result<Self, String> {
-        let mut tar = Tar { files: BTreeMap::new(), folders: BTreeMap::new() };
-        let mut offset = 0;
-        let mut entries = 0;
-        while let Some(header) = bytes.get(offset..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-            if header.iter().all(|byte| *byte == 0) {
-                return Ok(tar);
-            }
-            entries += 1;
-            if entries > ENTRIES_MAX {
+        let damaged = |error: std::io::Error| format!("damaged archive: {error}");
+        let mut tar = Tar::default();
+        let mut archive = Archive::new(bytes);
+        for (number, entry) in archive.entries().map_err(damaged)?.raw(true).enumerate() {
+            if number >= ENTRIES_MAX {
                 return Err(format!("an archive of more than {ENTRIES_MAX} entries"));
             }
-            let damaged = |what: &str| format!("damaged archive at byte {offset}: {what}");
-            let entry = Header::read(header).ok_or_else(|| damaged("not a header"))?;
-            let contents = bytes.get(offset + BLOCK..).and_then(|rest| rest.get(..entry.size));
-            let contents = contents.ok_or_else(|| damaged("the file is cut"))?;
-            match entry.kind {
-                b'0' | 0 if entry.size <= FILE_BYTES_MAX => tar.add(&entry.path, Some(contents)),
-                b'5' => tar.add(&entry.path, None),
+            let entry = entry.map_err(damaged)?;
+            let size = usize::try_from(entry.size()).unwrap_or(usize::MAX);
+            let contents = usize::try_from(entry.raw_file_position())
+                .ok()
+                .and_then(|start| bytes.get(start..)?.get(..size))
+                .ok_or("damaged archive: a file is cut")?;
+            let Ok(path) = std::str::from_utf8(&entry.path_bytes()).map(str::to_owned) else {
+                return Err("damaged archive: a path is not UTF-8".to_owned());
+            };
+            match entry.header().entry_type() {
+                EntryType::Regular if size <= FILE_BYTES_MAX => tar.add(&path, Some(contents)),
+                EntryType::Directory => tar.add(&path, None),
                 _ => {}
             }
-            offset += BLOCK + entry.size.div_ceil(BLOCK) * BLOCK;
         }
-        // Some programs leave out the two empty blocks at the end.
         Ok(tar)
     }
 
@@ -92,106 +89,40 @@ impl Files for Tar<'_> {
     }
 }
 
-struct Header {
-    path: String,
-    size: usize,
-    kind: u8,
-}
-
-impl Header {
-    fn read(header: &[u8; BLOCK]) -> Option<Self> {
-        let (before, rest) = header.split_at_checked(148)?;
-        let (checksum, after) = rest.split_at_checked(8)?;
-        let sum: usize = before.iter().chain(after).map(|byte| usize::from(*byte)).sum::<usize>()
-            + 8 * usize::from(b' ');
-        if octal(checksum)? != sum {
-            return None;
-        }
-        let (name, prefix) =
-            (text(header.get(..NAME_BYTES)?)?, text(header.get(345..345 + PREFIX_BYTES)?)?);
-        // GNU's format has times where POSIX has a prefix.
-        let path = if prefix.is_empty() || header.get(257..265) == Some(b"ustar  \0") {
-            name
-        } else {
-            format!("{prefix}/{name}")
-        };
-        Some(Self { path, size: octal(header.get(124..136)?)?, kind: *header.get(156)? })
-    }
-}
-
-fn text(field: &[u8]) -> Option<String> {
-    let field = field.split(|byte| *byte == 0).next()?;
-    String::from_utf8(field.to_vec()).ok()
-}
-
-fn octal(field: &[u8]) -> Option<usize> {
-    let text = std::str::from_utf8(field).ok()?;
-    usize::from_str_radix(text.trim_matches(['\0', ' ']), 8).ok().filter(|size| *size <= 1 << 33)
-}
-
 /// Writes an archive. Times are zero, so that the same files give the same bytes.
-#[derive(Default)]
-pub struct Writer {
-    bytes: Vec<u8>,
+pub struct Writer(Builder<Vec<u8>>);
+
+impl Default for Writer {
+    fn default() -> Self {
+        Writer(Builder::new(Vec::new()))
+    }
 }
 
 impl Writer {
-    /// Adds a file, or a folder (without contents). An error if the path is too long.
+    /// Adds a file, or a folder (without contents). An error if the path is too long or leaves the archive.
     pub fn add(&mut self, path: &str, contents: Option<&[u8]>) -> Result<(), String> {
-        let too_long = || "the path is too long for a tar archive".to_owned();
-        let (prefix, name) = split(path).ok_or_else(too_long)?;
-        let size = contents.map_or(0, <[u8]>::len);
-        let mut header = Vec::with_capacity(BLOCK);
-        field(&mut header, name.as_bytes(), NAME_BYTES);
-        field(&mut header, if contents.is_some() { b"0000644" } else { b"0000755" }, 8);
-        field(&mut header, b"0000000", 8);
-        field(&mut header, b"0000000", 8);
-        field(&mut header, format!("{size:011o}").as_bytes(), 12);
-        field(&mut header, b"00000000000", 12);
-        header.extend([b' '; 8]);
-        header.push(if contents.is_some() { b'0' } else { b'5' });
-        field(&mut header, b"", 100);
-        header.extend(b"ustar\x0000");
-        field(&mut header, b"", 32 + 32 + 8 + 8);
-        field(&mut header, prefix.as_bytes(), PREFIX_BYTES);
-        header.resize(BLOCK, 0);
-        let sum: usize = header.iter().map(|byte| usize::from(*byte)).sum();
-        if let Some(checksum) = header.get_mut(148..156) {
-            checksum.copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        }
-        self.bytes.extend(header);
-        self.bytes.extend(contents.unwrap_or_default());
-        self.pad();
-        Ok(())
+        let contents_or_none = contents.unwrap_or_default();
+        let (mode, kind) = match contents {
+            Some(_) => (0o644, EntryType::Regular),
+            None => (0o755, EntryType::Directory),
+        };
+        let mut header = Header::new_ustar();
+        header.set_path(path).map_err(|error| error.to_string())?;
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_size(contents_or_none.len() as u64);
+        header.set_cksum();
+        self.0.append(&header, contents_or_none).map_err(|error| error.to_string())
     }
 
     /// The archive.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.bytes.extend([0; 2 * BLOCK]);
-        self.bytes
+    pub fn finish(self) -> Vec<u8> {
+        // Writing to memory does not fail.
+        self.0.into_inner().unwrap_or_default()
     }
-
-    fn pad(&mut self) {
-        self.bytes.resize(self.bytes.len().div_ceil(BLOCK) * BLOCK, 0);
-    }
-}
-
-fn field(header: &mut Vec<u8>, value: &[u8], length: usize) {
-    let end = header.len() + length;
-    header.extend(value.iter().take(length));
-    header.resize(end, 0);
-}
-
-/// Prefix and name of a path.
-fn split(path: &str) -> Option<(&str, &str)> {
-    if path.len() <= NAME_BYTES {
-        return Some(("", path));
-    }
-    let fits = |(position, _): &(usize, &str)| {
-        *position <= PREFIX_BYTES && path.len() - position - 1 <= NAME_BYTES
-    };
-    let (position, _) = path.match_indices('/').find(fits)?;
-    Some((path.get(..position)?, path.get(position + 1..)?))
 }
 
 #[cfg(test)]
@@ -245,11 +176,10 @@ mod tests {
     #[test]
     fn damaged_archives_are_errors() {
         let bytes = archive();
-        let error = |bytes: &[u8]| Tar::new(bytes).unwrap_err();
         let mut changed = bytes.clone();
         changed[3] ^= 1;
-        assert_eq!(error(&changed), "damaged archive at byte 0: not a header");
-        assert_eq!(error(&bytes[..BLOCK + 2]), "damaged archive at byte 0: the file is cut");
+        assert!(Tar::new(&changed).unwrap_err().contains("checksum"));
+        assert_eq!(Tar::new(&bytes[..514]).unwrap_err(), "damaged archive: a file is cut");
         for length in 0..bytes.len() {
             let _ = Tar::new(&bytes[..length]);
         }
@@ -259,9 +189,20 @@ mod tests {
     #[test]
     fn paths_stay_inside() {
         let mut writer = Writer::default();
-        writer.add("../etc/passwd", Some(b"x")).unwrap();
-        writer.add("/sys/a", Some(b"y")).unwrap();
-        let bytes = writer.finish();
+        assert!(writer.add("../etc/passwd", Some(b"x")).is_err());
+        for name in ["../../x", "sys/../../x"] {
+            writer.add(name.replace("..", "aa").as_str(), Some(b"x")).unwrap();
+        }
+        writer.add("sys/a", Some(b"y")).unwrap();
+        let mut bytes = writer.0.into_inner().unwrap();
+        // The same headers with another path, and a checksum that fits.
+        for block in bytes.chunks_exact_mut(512).step_by(2).take(2) {
+            let mut header = Header::from_byte_slice(block).clone();
+            let name = &mut header.as_old_mut().name;
+            name.iter_mut().filter(|byte| **byte == b'a').for_each(|byte| *byte = b'.');
+            header.set_cksum();
+            block.copy_from_slice(header.as_bytes());
+        }
         let tar = Tar::new(&bytes).unwrap();
         assert_eq!(
             (tar.list(""), tar.read("sys/a")),

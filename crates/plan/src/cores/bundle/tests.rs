@@ -1,6 +1,6 @@
 //! Tests of bundles: a made machine of Linux as a tar, this machine live and again from its bundle, damaged ones.
 
-use super::super::findings::{Trouble, find};
+use super::super::findings::{FindingKind, find};
 use super::super::topology::{Kind, System};
 use super::*;
 
@@ -118,12 +118,12 @@ fn a_machine_of_linux() {
         (Some((0, 3)), 2, Some("smbd.service"))
     );
     assert_eq!(machine.samba_multichannel, Some(false));
-    assert_eq!((bundle.unknown_count, bundle.unknown[0].0.as_str()), (1, "ethtool/eth0/-S"));
-    assert!(
-        find(machine)
-            .iter()
-            .any(|finding| matches!(finding.trouble, Trouble::SiblingThreads { cores: 1, .. }))
+    assert_eq!(
+        (bundle.unknown.count(), bundle.unknown.list[0].file.as_str()),
+        (1, "ethtool/eth0/-S")
     );
+    assert!(find(machine).iter().any(|finding| finding.kind == FindingKind::SiblingThreads
+        && finding.details.evidence["cores"] == 1));
 }
 
 /// A bundle has exactly what is read, and gives the same machine.

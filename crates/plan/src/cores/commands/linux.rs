@@ -9,7 +9,8 @@
 use super::super::layout::CardLayout;
 use super::super::toeplitz::{default_table, weight_table};
 use super::super::topology::{Card, Machine};
-use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Request, Step, quote};
+use super::{Commands, Details, Interruption, Kind, Reason, Refusal, Request, Step};
+use crate::script::{Check, names, quote};
 
 mod masks;
 mod server;
@@ -105,7 +106,7 @@ pub(super) fn commands(
 ) {
     let mut steps = Vec::new();
     for (layout, card) in cards {
-        if quote::is_interface_name(&card.name) {
+        if names::is_interface_name(&card.name) {
             let mut writer =
                 Writer { machine, layout, card, steps: Vec::new(), refused: Vec::new() };
             writer.card(request);
@@ -118,8 +119,8 @@ pub(super) fn commands(
     }
     let mut pinned: Vec<&String> = steps
         .iter()
-        .filter(|step| step.kind == Kind::Interrupts)
-        .filter_map(|step| step.card.as_ref())
+        .filter(|step| step.details.kind == Kind::Interrupts)
+        .filter_map(|step| step.details.card.as_ref())
         .collect();
     pinned.dedup();
     if machine.irqbalance == Some(true) && !pinned.is_empty() {
@@ -151,13 +152,15 @@ pub(super) fn wait(card: &str) -> String {
 
 fn irqbalance_stop() -> Step {
     Step {
-        card: None,
-        kind: Kind::IrqbalanceStop,
         does: "Stop irqbalance while interrupts are set".into(),
-        interrupts: Interruption::Service,
         apply: vec!["systemctl stop irqbalance".into()],
         undo: vec!["systemctl restart irqbalance".into()],
         checks: Vec::new(),
+        details: Details {
+            card: None,
+            kind: Kind::IrqbalanceStop,
+            interrupts: Interruption::Service,
+        },
     }
 }
 
@@ -165,11 +168,8 @@ fn irqbalance_ban(machine: &Machine, cards: &[&String]) -> Step {
     let banned = machine.irqbalance_banned.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     let names = cards.iter().map(|name| quote::sh(name)).collect::<Vec<_>>().join(" ");
     Step {
-        card: None,
-        kind: Kind::IrqbalanceBan,
         does: "Let irqbalance leave the interrupts of these adapters alone, and start it again"
             .into(),
-        interrupts: Interruption::Service,
         apply: vec![
             format!("ban_interrupts {} {names}", quote::sh(&banned)),
             "systemctl start irqbalance".into(),
@@ -179,6 +179,11 @@ fn irqbalance_ban(machine: &Machine, cards: &[&String]) -> Step {
             command: "systemctl show -p ExecStart irqbalance".into(),
             expected: "--banirq for each interrupt of the adapters".into(),
         }],
+        details: Details {
+            card: None,
+            kind: Kind::IrqbalanceBan,
+            interrupts: Interruption::Service,
+        },
     }
 }
 
@@ -239,13 +244,11 @@ impl Writer<'_> {
         let interrupts =
             if kind == Kind::Queues { Interruption::QueueRestart } else { Interruption::None };
         self.steps.push(Step {
-            card: Some(self.card.name.clone()),
-            kind,
             does,
-            interrupts,
             apply,
             undo,
             checks,
+            details: Details { card: Some(self.card.name.clone()), kind, interrupts },
         });
     }
 

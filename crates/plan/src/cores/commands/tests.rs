@@ -8,6 +8,7 @@ use super::super::processes::Process;
 use super::super::toeplitz::{default_table, weight_table};
 use super::super::topology::Rss;
 use super::*;
+use crate::script::{names, quote};
 
 mod simulator;
 
@@ -126,9 +127,9 @@ proptest! {
             let refused = commands.refused.iter().any(|refusal| refusal.card == placed.name);
             check_applied(placed, &settings.adapters[&placed.name], refused)?;
         }
-        let is_pinned = commands.steps.iter().any(|step| step.kind == Kind::Interrupts);
+        let is_pinned = commands.steps.iter().any(|step| step.details.kind == Kind::Interrupts);
         prop_assert_eq!((settings.has_ban, settings.is_stopped), (is_pinned && found.has_irqbalance, false));
-        if commands.steps.iter().any(|step| step.kind == Kind::ServerProcesses) {
+        if commands.steps.iter().any(|step| step.details.kind == Kind::ServerProcesses) {
             let node = machine.cards.iter().find_map(|card| card.node);
             let is_home = |cpu: &u32| {
                 machine.cpus.iter().any(|other| other.number == *cpu && Some(other.node) == node && other.is_online)
@@ -138,7 +139,7 @@ proptest! {
         settings.run(&commands.undo_script()).map_err(TestCaseError::fail)?;
         prop_assert_eq!(&settings, &found);
         // The management address is last, and the steps of an adapter are together.
-        let cards: Vec<_> = commands.steps.iter().filter_map(|step| step.card.as_deref()).collect();
+        let cards: Vec<_> = commands.steps.iter().filter_map(|step| step.details.card.as_deref()).collect();
         if cards.contains(&"eth0") {
             prop_assert_eq!(cards.last(), Some(&"eth0"));
         }
@@ -151,16 +152,16 @@ proptest! {
 
     #[test]
     fn no_name_becomes_a_command(name in "\\PC{0,4}['\"$`;|&<>()\n\r\u{2018}-\u{201b}*\\[ ]{0,4}\\PC{0,4}") {
-        if quote::is_interface_name(&name) {
+        if names::is_interface_name(&name) {
             prop_assert_eq!(simulator::words(&format!("x {}", quote::sh(&name)), System::Linux), Ok(vec!["x".into(), name.clone()]));
         }
-        if quote::is_alias(&name) {
+        if names::is_alias(&name) {
             let line = format!("x {}", quote::powershell(&name));
             prop_assert_eq!(simulator::words(&line, System::Windows), Ok(vec!["x".into(), name.clone()]));
         }
         let machine = hostile(&name, System::Linux);
         let script = commands(&machine, &layout::plan(&machine), &Request::default()).apply_script();
-        prop_assert!(name.is_empty() || quote::is_interface_name(&name) || !script.contains("ethtool"));
+        prop_assert!(name.is_empty() || names::is_interface_name(&name) || !script.contains("ethtool"));
     }
 }
 
@@ -230,7 +231,7 @@ fn a_script_of_windows_reads_as_documented() {
           -MaxProcessorGroup 0 -MaxProcessorNumber 3 -MaxProcessors 16 -NumaNode 65535"
         ]
     );
-    assert_eq!(commands.steps[0].interrupts, Interruption::AdapterRestart);
+    assert_eq!(commands.steps[0].details.interrupts, Interruption::AdapterRestart);
     assert!(commands.apply_script().contains("$status = (Get-NetAdapter -Name 'Slot 4').Status\n"));
     assert!(commands.apply_script().ends_with("Wait-Link 'Slot 4' $status\n"));
 }
@@ -283,7 +284,7 @@ fn weights_restore_a_table_in_runs() {
     let mut machine = hostile("eth0", System::Linux);
     machine.cards[0].rss.queue_table = table;
     let commands = commands(&machine, &layout::plan(&machine), &Request::default());
-    let step = commands.steps.iter().find(|step| step.kind == Kind::Table).unwrap();
+    let step = commands.steps.iter().find(|step| step.details.kind == Kind::Table).unwrap();
     assert_eq!(step.undo, ["ethtool -X 'eth0' weight 96 32"]);
 }
 
@@ -360,7 +361,7 @@ fn a_server_is_placed_and_taken_back() {
     ];
     let commands = commands(&machine, &layout::plan(&machine), &Request::default());
     let lines = |kind, undo| -> Vec<&str> {
-        let steps = commands.steps.iter().filter(|step| step.kind == kind);
+        let steps = commands.steps.iter().filter(|step| step.details.kind == kind);
         steps
             .flat_map(|step| if undo { &step.undo } else { &step.apply })
             .map(String::as_str)
@@ -383,10 +384,9 @@ fn a_server_is_placed_and_taken_back() {
         ["place_process 7 'smbd' 0-7", "place_process 9 'smbd' 0-3"]
     );
     assert!(
-        commands
-            .steps
-            .iter()
-            .all(|step| step.interrupts == Interruption::None || step.card.is_some())
+        commands.steps.iter().all(
+            |step| step.details.interrupts == Interruption::None || step.details.card.is_some()
+        )
     );
     // A bundle with another name, which a comment of the script would have as a line.
     let mut hostile = machine.clone();
@@ -399,7 +399,7 @@ fn a_server_is_placed_and_taken_back() {
     // Adapters on both nodes: no place is right for all connections.
     machine.cards.push(layout::tests::card("eth1", Some(0), Some(4)));
     let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());
-    assert!(commands.steps.iter().all(|step| step.card.is_some()));
+    assert!(commands.steps.iter().all(|step| step.details.card.is_some()));
 }
 
 /// The functions of the script do what the lines say: on a process of this test.

@@ -9,7 +9,8 @@
 
 use super::super::layout::{CardLayout, CpuId, Range};
 use super::super::topology::Card;
-use super::{Check, Commands, Interruption, Kind, Reason, Refusal, Selector, Step, quote};
+use super::{Commands, Details, Interruption, Kind, Reason, Refusal, Selector, Step};
+use crate::script::{Check, names, quote};
 
 /// `*NumaNodeId` of an adapter without a preferred node.
 const ANY_NODE: u32 = 65_535;
@@ -84,10 +85,7 @@ fn is_from_trace(card: &Card) -> bool {
 /// Saves the settings of all adapters once.
 fn save() -> Step {
     Step {
-        card: None,
-        kind: Kind::Save,
         does: format!("Save the settings found to {FOUND}, for the undo"),
-        interrupts: Interruption::None,
         apply: vec![
             format!(
                 "if (Test-Path {FOUND}) {{ throw '{FOUND} exists: it has the settings of an earlier run. Move it away.' }}"
@@ -101,21 +99,19 @@ fn save() -> Step {
             ),
             expected: "each adapter of the plan is in it".into(),
         }],
+        details: Details { card: None, kind: Kind::Save, interrupts: Interruption::None },
     }
 }
 
 fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
-    if !quote::is_alias(&card.name) {
+    if !names::is_alias(&card.name) {
         return Err(Reason::Name);
     }
     let range = layout.range.ok_or(Reason::RangeUnknown)?;
     let name = quote::powershell(&card.name);
     let set = format!("Set-NetAdapterRss -InterfaceDescription {name}");
     Ok(vec![Step {
-        card: Some(card.name.clone()),
-        kind: Kind::Processors,
         does: does(&range, layout.queues.len()),
-        interrupts: Interruption::AdapterRestart,
         apply: vec![format!(
             "{set} -Enabled $true -Profile {} -BaseProcessorGroup {} -BaseProcessorNumber {} -MaxProcessorGroup {} \
              -MaxProcessorNumber {} -MaxProcessors {}",
@@ -146,11 +142,16 @@ fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
                 list(&layout.queues)
             ),
         }],
+        details: Details {
+            card: Some(card.name.clone()),
+            kind: Kind::Processors,
+            interrupts: Interruption::AdapterRestart,
+        },
     }])
 }
 
 fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
-    if !quote::is_alias(&card.name) {
+    if !names::is_alias(&card.name) {
         return Err(Reason::Name);
     }
     let range = layout.range.ok_or(Reason::RangeUnknown)?;
@@ -162,16 +163,18 @@ fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
     let mut steps = Vec::new();
     if !is_enabled {
         steps.push(Step {
-            card: Some(card.name.clone()),
-            kind: Kind::Enable,
             does: "Switch receive-side scaling on".into(),
-            interrupts: Interruption::AdapterRestart,
             apply: vec![format!("Enable-NetAdapterRss -Name {name}")],
             undo: vec![format!("Disable-NetAdapterRss -Name {name}")],
             checks: vec![Check {
                 command: format!("(Get-NetAdapterRss -Name {name}).Enabled"),
                 expected: "True".into(),
             }],
+            details: Details {
+                card: Some(card.name.clone()),
+                kind: Kind::Enable,
+                interrupts: Interruption::AdapterRestart,
+            },
         });
     }
     let (apply, undo) = parameters(&range, layout, card, base, last);
@@ -189,10 +192,8 @@ fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
         let mut undo = vec![format!("{set}{undo}")];
         undo.extend(then.map(|profile| format!("{set} -Profile {profile}")));
         steps.push(Step {
-            card: Some(card.name.clone()),
-            kind: Kind::Processors,
+
             does: does(&range, layout.queues.len()),
-            interrupts: Interruption::AdapterRestart,
             apply: vec![format!("{set}{apply}")],
             undo,
             checks: vec![Check {
@@ -202,6 +203,7 @@ fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
                 ),
                 expected: format!("the values set; IndirectionTable has processors {} only", list(&layout.queues)),
             }],
+            details: Details { card: Some(card.name.clone()), kind: Kind::Processors, interrupts: Interruption::AdapterRestart, },
         });
     }
     Ok(steps)

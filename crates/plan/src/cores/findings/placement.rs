@@ -4,9 +4,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
+use smbscope_findings::KindInfo;
+
 use super::super::current::{Placement, placement};
 use super::super::topology::{Card, Cpu, Machine, System};
-use super::{Findings, Processor, Severity, Trouble, cards};
+use super::{FindingKind, Findings, Processor, Severity, cards, count, cpu, length, name};
+
+pub(super) const ONE_PROCESSOR: KindInfo =
+    KindInfo::new("one-processor", "All receive work of an adapter is on one CPU");
+pub(super) const FEW_QUEUES_IN_TABLE: KindInfo = KindInfo::new(
+    "few-queues-in-table",
+    "The indirection table uses fewer queues than the adapter has",
+);
+pub(super) const SIBLING_THREADS: KindInfo =
+    KindInfo::new("sibling-threads", "Queues on several threads of one core");
+pub(super) const FOREIGN_NODE: KindInfo =
+    KindInfo::new("foreign-node", "Queues on another node than the adapter");
+pub(super) const SHARED_CORES: KindInfo =
+    KindInfo::new("shared-cores", "Queues of two adapters on the same cores");
+pub(super) const FIRST_PROCESSOR: KindInfo =
+    KindInfo::new("first-processor", "Queues on the CPU that the system uses first");
+pub(super) const UNEVEN_TABLE: KindInfo =
+    KindInfo::new("uneven-table", "Entries of the table are not shared evenly");
+pub(super) const MORE_PROCESSORS_THAN_QUEUES: KindInfo = KindInfo::new(
+    "more-processors-than-queues",
+    "The table names more CPUs than the adapter has queues",
+);
 
 /// Pairs of adapters on the same cores that are reported.
 const PAIRS_MAX: usize = 1000;
@@ -44,17 +68,27 @@ fn one_processor(machine: &Machine, card: &Card, placement: &Placement, findings
             queues
         };
         let severity = if card.queues_max == Some(1) { Severity::Medium } else { Severity::High };
-        findings.add(
-            Some(card),
-            severity,
-            Trouble::OneProcessor { processor: *processor, queues, queues_max: card.queues_max },
+        let rest = match card.queues_max {
+            Some(most) if most > queues => format!(", and the adapter has {most} queues"),
+            _ => String::new(),
+        };
+        let sentence = format!(
+            "All receive work ({}) is on processor {}{rest}.",
+            count(queues, "queue"),
+            name(*processor)
         );
+        let evidence = json!({
+            "processor": cpu(*processor),
+            "queues": queues,
+            "queues_max": card.queues_max,
+        });
+        findings.add(Some(card), FindingKind::OneProcessor, severity, sentence, evidence);
     }
 }
 
 fn few_queues(machine: &Machine, card: &Card, placement: &Placement, findings: &mut Findings) {
     let used = length(placement.shares.len());
-    let entries = placement.shares.values().sum();
+    let entries: u32 = placement.shares.values().sum();
     // On Windows each processor of the table has a queue, as far as there are queues.
     let queues = match machine.system {
         System::Windows => card.rss.queues,
@@ -62,7 +96,10 @@ fn few_queues(machine: &Machine, card: &Card, placement: &Placement, findings: &
     };
     let Some(queues) = queues.filter(|queues| used > 0 && used < *queues) else { return };
     let severity = if used.saturating_mul(4) <= queues { Severity::High } else { Severity::Medium };
-    findings.add(Some(card), severity, Trouble::FewQueuesInTable { used, queues, entries });
+    let sentence =
+        format!("The indirection table of {entries} entries uses {used} of {queues} queues.");
+    let evidence = json!({ "used": used, "queues": queues, "entries": entries });
+    findings.add(Some(card), FindingKind::FewQueuesInTable, severity, sentence, evidence);
 }
 
 fn siblings(
@@ -75,9 +112,13 @@ fn siblings(
         placement.processors.iter().filter_map(|processor| cpus.get(processor)).collect();
     let cores: BTreeSet<(u32, u32)> = known.iter().map(|cpu| (cpu.socket, cpu.core)).collect();
     if cores.len() < known.len() {
-        let trouble =
-            Trouble::SiblingThreads { processors: length(known.len()), cores: length(cores.len()) };
-        findings.add(Some(card), Severity::Medium, trouble);
+        let (processors, cores) = (known.len(), length(cores.len()));
+        let sentence = format!(
+            "Queues are on {processors} processors, which are hardware threads of only {}.",
+            count(cores, "core")
+        );
+        let evidence = json!({ "processors": processors, "cores": cores });
+        findings.add(Some(card), FindingKind::SiblingThreads, Severity::Medium, sentence, evidence);
     }
 }
 
@@ -105,8 +146,20 @@ fn foreign_node(
     if foreign > 0 {
         let processors = length(placement.processors.len());
         let severity = if foreign == processors { Severity::High } else { Severity::Medium };
-        let trouble = Trouble::ForeignNode { foreign, processors, node: card.node, distance_max };
-        findings.add(Some(card), severity, trouble);
+        let node = card.node.map_or(String::new(), |node| format!(" (node {node})"));
+        let distance = distance_max
+            .map_or(String::new(), |distance| format!(", at a distance of up to {distance}"));
+        let sentence = format!(
+            "Receive work is on another NUMA node than the adapter{node}: {foreign} of {}{distance}.",
+            count(processors, "processor")
+        );
+        let evidence = json!({
+            "foreign": foreign,
+            "processors": processors,
+            "node": card.node,
+            "distance_max": distance_max,
+        });
+        findings.add(Some(card), FindingKind::ForeignNode, severity, sentence, evidence);
     }
 }
 
@@ -118,13 +171,15 @@ fn uneven(card: &Card, placement: &Placement, findings: &mut Findings) {
     };
     if least < most {
         let severity = if (most - least) * 4 >= *most { Severity::Medium } else { Severity::Low };
-        let entries = placement.shares.values().sum();
-        let targets = length(placement.shares.len());
-        findings.add(
-            Some(card),
-            severity,
-            Trouble::UnevenTable { entries, targets, least: *least, most: *most },
+        let entries: u32 = placement.shares.values().sum();
+        let targets = placement.shares.len();
+        let sentence = format!(
+            "{entries} entries for {targets} targets: the busiest has {most}, the least busy {least} ({} % less).",
+            (most - least) * 100 / most.max(&1)
         );
+        let evidence =
+            json!({ "entries": entries, "targets": targets, "least": least, "most": most });
+        findings.add(Some(card), FindingKind::UnevenTable, severity, sentence, evidence);
     }
 }
 
@@ -138,11 +193,13 @@ fn more_processors_than_queues(
     let queues =
         card.rss.queues.filter(|queues| machine.system == System::Windows && processors > *queues);
     if let Some(queues) = queues {
-        findings.add(
-            Some(card),
-            Severity::Medium,
-            Trouble::MoreProcessorsThanQueues { processors, queues },
+        let sentence = format!(
+            "The indirection table names {processors} processors, and the adapter has {}: the driver uses a part of them.",
+            count(queues, "queue")
         );
+        let evidence = json!({ "processors": processors, "queues": queues });
+        let kind = FindingKind::MoreProcessorsThanQueues;
+        findings.add(Some(card), kind, Severity::Medium, sentence, evidence);
     }
 }
 
@@ -160,12 +217,16 @@ fn first_processor(
     if on_first.is_empty() || cpus.len() == 1 {
         return;
     }
-    let cards = length(on_first.len());
-    if let [only] = on_first[..] {
-        findings.add(Some(only), Severity::Low, Trouble::FirstProcessor { cards });
+    let cards = on_first.len();
+    let (card, severity, who) = if let [only] = on_first[..] {
+        (Some(only), Severity::Low, "It receives".to_owned())
     } else {
-        findings.add(None, Severity::Medium, Trouble::FirstProcessor { cards });
-    }
+        (None, Severity::Medium, format!("{cards} adapters receive"))
+    };
+    let sentence =
+        format!("{who} on processor 0, which the operating system uses for other work first.");
+    let evidence = json!({ "cards": cards });
+    findings.add(card, FindingKind::FirstProcessor, severity, sentence, evidence);
 }
 
 fn shared_cores(
@@ -193,11 +254,13 @@ fn shared_cores(
                 } else {
                     Severity::Medium
                 };
-                findings.add(
-                    Some(card),
-                    severity,
-                    Trouble::SharedCores { other: other.name.clone(), cores },
+                let sentence = format!(
+                    "Its queues share {} with those of {}.",
+                    count(cores, "core"),
+                    other.name
                 );
+                let evidence = json!({ "other": other.name, "cores": cores });
+                findings.add(Some(card), FindingKind::SharedCores, severity, sentence, evidence);
             }
         }
     }
@@ -206,8 +269,4 @@ fn shared_cores(
 /// A team and its members have the same processors.
 fn is_one_adapter(one: &Card, other: &Card) -> bool {
     one.master.as_ref() == Some(&other.name) || other.master.as_ref() == Some(&one.name)
-}
-
-fn length(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }

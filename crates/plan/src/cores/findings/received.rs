@@ -1,7 +1,13 @@
 //! Rules about what a trace of the processors shows: where the receive work really ran.
 
+use serde_json::json;
+use smbscope_findings::KindInfo;
+
 use super::super::topology::Machine;
-use super::{Findings, Severity, Trouble};
+use super::{FindingKind, Findings, Severity, cpu, length, name};
+
+pub(super) const RECEIVED_ON_FEW: KindInfo =
+    KindInfo::new("received-on-few", "A trace shows receive work on few CPUs");
 
 /// Processors that have this part of the receive work have nearly all.
 const NEARLY_ALL: f64 = 0.95;
@@ -41,11 +47,19 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
         MEDIUM_PERCENT.. => Severity::Medium,
         _ => Severity::Low,
     };
-    let trouble = Trouble::ReceivedOnFew {
-        on: processors,
-        online: u32::try_from(online).unwrap_or(u32::MAX),
-        busiest_percent,
-        seconds: received.length_ns as f64 / 1e9,
-    };
-    findings.add(None, severity, trouble);
+    let seconds = received.length_ns as f64 / 1e9;
+    let names: Vec<_> = processors.iter().map(|one| name(*one)).collect();
+    let sentence = format!(
+        "In {seconds:.1} s, nearly all receive work ran on {} of {online} processors ({}), {} {busiest_percent:.0} % of its time.",
+        processors.len(),
+        names.join(", "),
+        if processors.len() == 1 { "which spent" } else { "the busiest with" }
+    );
+    let evidence = json!({
+        "on": processors.iter().map(|one| cpu(*one)).collect::<Vec<_>>(),
+        "online": length(online),
+        "busiest_percent": busiest_percent,
+        "seconds": seconds,
+    });
+    findings.add(None, FindingKind::ReceivedOnFew, severity, sentence, evidence);
 }

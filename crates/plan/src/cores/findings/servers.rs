@@ -5,29 +5,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Value as Json, json};
+use smbscope_findings::KindInfo;
+
 use super::super::processes::Process;
 use super::super::topology::{Machine, System};
-use super::{Findings, Severity, Trouble, cards};
+use super::{FindingKind, Findings, Severity, cards};
+
+pub(super) const SERVER_CONFINED: KindInfo =
+    KindInfo::new("server-confined", "Processes of the server may not run on the adapters' nodes");
+pub(super) const SERVER_SPREAD: KindInfo =
+    KindInfo::new("server-spread", "Processes of the server ran last on several nodes");
+pub(super) const SERVER_MEMORY: KindInfo =
+    KindInfo::new("server-memory", "Memory of the server is on other nodes than the adapters'");
+pub(super) const SERVER_OF_SEVERAL_NODES: KindInfo = KindInfo::new(
+    "server-of-several-nodes",
+    "One instance of a server takes connections of adapters on several nodes",
+);
+pub(super) const SERVER_IN_SYSTEM: KindInfo =
+    KindInfo::new("server-in-system", "Windows: the server's threads are the system's");
 
 /// A share of the memory, in percent, below which memory on another node is not reported.
 const MEMORY_PERCENT_MIN: u64 = 25;
 
 /// The nodes of the adapters that may carry traffic.
-pub(in crate::cores) fn card_nodes(machine: &Machine) -> BTreeSet<u32> {
+pub(crate) fn card_nodes(machine: &Machine) -> BTreeSet<u32> {
     cards(machine).filter_map(|card| card.node).collect()
 }
 
 /// The servers of user space that are placed badly, with all of their processes.
-pub(in crate::cores) fn misplaced(machine: &Machine) -> BTreeMap<&str, Vec<&Process>> {
+pub(crate) fn misplaced(machine: &Machine) -> BTreeMap<&str, Vec<&Process>> {
     let mut findings = Findings { found: Vec::new() };
     find(machine, &mut findings);
     let mut servers = servers(machine);
     servers.retain(|(name, is_kernel), _| {
-        let is_misplaced = findings.found.iter().any(|finding| match &finding.trouble {
-            Trouble::ServerConfined { server, .. }
-            | Trouble::ServerSpread { server, .. }
-            | Trouble::ServerMemory { server, .. } => server == name,
-            _ => false,
+        let is_misplaced = findings.found.iter().any(|finding| {
+            let kinds =
+                [FindingKind::ServerConfined, FindingKind::ServerSpread, FindingKind::ServerMemory];
+            kinds.contains(&finding.kind)
+                && finding.details.evidence.get("server") == Some(&Json::from(*name))
         });
         is_misplaced && !is_kernel
     });
@@ -51,19 +67,29 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     let node_of: BTreeMap<_, _> =
         machine.cpus.iter().map(|cpu| ((cpu.group, cpu.number), cpu.node)).collect();
     for ((name, is_kernel), processes) in servers(machine) {
-        let server = name.to_owned();
+        let mut add = |kind, severity, sentence, evidence| {
+            findings.add(None, kind, severity, sentence, with_server(evidence, name));
+        };
         if machine.system == System::Windows && is_kernel {
-            let trouble = Trouble::ServerInSystem { server, adapter_nodes: list(&homes) };
-            findings.add(None, Severity::Low, trouble);
+            let sentence = format!(
+                "The SMB server of Windows runs in {name}, whose threads cannot be placed: choose the node for receive-side \
+                 scaling instead. Packets arrive on {}.",
+                named(&homes)
+            );
+            let evidence = json!({ "adapter_nodes": homes });
+            add(FindingKind::ServerInSystem, Severity::Low, sentence, evidence);
             continue;
         }
         if homes.len() > 1 && !is_kernel {
-            let trouble = Trouble::ServerOfSeveralNodes {
-                server: server.clone(),
-                processes: length(processes.len()),
-                adapter_nodes: list(&homes),
-            };
-            findings.add(None, Severity::Low, trouble);
+            let sentence = format!(
+                "Adapters are on {}, and one instance of {name} ({}) serves all: half of the data or more crosses between nodes. \
+                 An instance for each node avoids it: bound to the adapters of its node, with state directories, CPUAffinity= and \
+                 NUMAMask= of its own.",
+                named(&homes),
+                counted(processes.len())
+            );
+            let evidence = json!({ "processes": processes.len(), "adapter_nodes": homes });
+            add(FindingKind::ServerOfSeveralNodes, Severity::Low, sentence, evidence);
         }
         let mut confined = BTreeSet::new();
         let (mut confined_count, mut by_node) = (0, BTreeMap::new());
@@ -78,26 +104,47 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
             }
         }
         if confined_count > 0 {
-            let trouble = Trouble::ServerConfined {
-                server: server.clone(),
-                processes: confined_count,
-                of: length(processes.len()),
-                nodes: list(&confined),
-                adapter_nodes: list(&homes),
-            };
-            findings.add(None, Severity::High, trouble);
+            let sentence = format!(
+                "{confined_count} of {} of {name} may run on {} only, and packets arrive on {}: all their data crosses between nodes.",
+                counted(processes.len()),
+                named(&confined),
+                named(&homes)
+            );
+            let evidence = json!({
+                "processes": confined_count,
+                "of": processes.len(),
+                "nodes": confined,
+                "adapter_nodes": homes,
+            });
+            add(FindingKind::ServerConfined, Severity::High, sentence, evidence);
         }
         if by_node.keys().any(|node| !homes.contains(node)) {
             let severity = if is_kernel { Severity::Low } else { Severity::Medium };
-            let trouble = Trouble::ServerSpread {
-                server: server.clone(),
-                by_node: by_node.into_iter().collect(),
-                adapter_nodes: list(&homes),
-                is_kernel,
-            };
-            findings.add(None, severity, trouble);
+            let ran: Vec<String> = by_node
+                .iter()
+                .map(|(node, processes)| format!("{processes} on node {node}"))
+                .collect();
+            let mut sentence = format!(
+                "{} of {name} ran last: {}. Packets arrive on {}: data of the others crosses between nodes.",
+                if is_kernel { "Kernel threads" } else { "Processes" },
+                ran.join(", "),
+                named(&homes)
+            );
+            if is_kernel {
+                sentence.push_str(
+                    " The kernel places them: move the adapters' queues, not these threads.",
+                );
+            }
+            let by_node =
+                by_node.iter().map(|(node, number)| json!({ "node": node, "processes": number }));
+            let evidence = json!({
+                "by_node": by_node.collect::<Vec<_>>(),
+                "adapter_nodes": homes,
+                "is_kernel": is_kernel,
+            });
+            add(FindingKind::ServerSpread, severity, sentence, evidence);
         }
-        memory(&server, &processes, &homes, findings);
+        memory(name, &processes, &homes, findings);
     }
 }
 
@@ -116,24 +163,52 @@ fn memory(server: &str, processes: &[&Process], homes: &BTreeSet<u32>, findings:
         !process.memory_nodes.is_empty()
             && process.memory_nodes.iter().all(|node| !homes.contains(node))
     });
-    let forbidden = length(forbidden.count());
+    let forbidden = forbidden.count();
     let percent = foreign.saturating_mul(100) / home.saturating_add(foreign).max(1);
     if forbidden > 0 || percent >= MEMORY_PERCENT_MIN {
-        let trouble = Trouble::ServerMemory {
-            server: server.to_owned(),
-            bytes_by_node: bytes.into_iter().collect(),
-            measured: length(processes.iter().filter(|p| !p.memory.is_empty()).count()),
-            forbidden,
-            adapter_nodes: list(homes),
-        };
-        findings.add(None, Severity::Medium, trouble);
+        let measured = processes.iter().filter(|p| !p.memory.is_empty()).count();
+        let mut sentences = Vec::new();
+        if forbidden > 0 {
+            sentences.push(format!(
+                "{} of {server} may not use memory of {}, where packets arrive.",
+                counted(forbidden),
+                named(homes)
+            ));
+        }
+        if measured > 0 {
+            let of: Vec<String> = bytes
+                .iter()
+                .map(|(node, bytes)| format!("{} MiB on node {node}", bytes >> 20))
+                .collect();
+            sentences.push(format!(
+                "Memory of {server} ({} measured): {}. Packets arrive on {}.",
+                counted(measured),
+                of.join(", "),
+                named(homes)
+            ));
+        }
+        let by_node = bytes.iter().map(|(node, bytes)| json!({ "node": node, "bytes": bytes }));
+        let evidence = json!({
+            "bytes_by_node": by_node.collect::<Vec<_>>(),
+            "measured": measured,
+            "forbidden": forbidden,
+            "adapter_nodes": homes,
+        });
+        let (kind, evidence) = (FindingKind::ServerMemory, with_server(evidence, server));
+        findings.add(None, kind, Severity::Medium, sentences.join(" "), evidence);
     }
 }
 
-fn list(nodes: &BTreeSet<u32>) -> Vec<u32> {
-    nodes.iter().copied().collect()
+fn with_server(mut evidence: Json, server: &str) -> Json {
+    evidence["server"] = server.into();
+    evidence
 }
 
-fn length(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
+fn counted(processes: usize) -> String {
+    format!("{processes} process{}", if processes == 1 { "" } else { "es" })
+}
+
+fn named(nodes: &BTreeSet<u32>) -> String {
+    let words: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    format!("node{} {}", if nodes.len() == 1 { "" } else { "s" }, words.join(" and "))
 }

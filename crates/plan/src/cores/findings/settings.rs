@@ -1,7 +1,42 @@
 //! Rules about settings and counters: whether receive-side scaling is on, what works against it, and what was lost.
 
+use serde_json::json;
+use smbscope_findings::KindInfo;
+
 use super::super::topology::{Card, Kind, Machine, System};
-use super::{Findings, Severity, Trouble, cards};
+use super::{FindingKind, Findings, Severity, cards, count, length};
+
+pub(super) const RSS_OFF: KindInfo = KindInfo::new("rss-off", "Receive-side scaling is off");
+pub(super) const PROFILE_IGNORES: KindInfo =
+    KindInfo::new("profile-ignores", "The profile ignores settings");
+pub(super) const IRQBALANCE_ACTIVE: KindInfo =
+    KindInfo::new("irqbalance-active", "irqbalance may move interrupts that are placed");
+pub(super) const INTERRUPTS_FLOAT: KindInfo =
+    KindInfo::new("interrupts-float", "Interrupts may go to any CPU, and irqbalance does not run");
+pub(super) const RPS_ON_RSS: KindInfo =
+    KindInfo::new("rps-on-rss", "RPS is set although RSS spreads");
+pub(super) const XPS_MISSING: KindInfo =
+    KindInfo::new("xps-missing", "Transmit queues without CPUs");
+pub(super) const TEAMED: KindInfo = KindInfo::new("teamed", "A team or bond is in the path");
+pub(super) const MODERATION_OFF: KindInfo =
+    KindInfo::new("moderation-off", "Each frame is an interrupt");
+pub(super) const MODERATION_HIGH: KindInfo =
+    KindInfo::new("moderation-high", "Interrupts come late");
+pub(super) const RING_LOSSES: KindInfo = KindInfo::new("ring-losses", "Receive rings lost frames");
+pub(super) const SQUEEZED: KindInfo =
+    KindInfo::new("squeezed", "Receive work ran out of its budget, or backlogs were full");
+pub(super) const FLOW_FILTERS: KindInfo =
+    KindInfo::new("flow-filters", "Filters place flows in addition to RSS");
+pub(super) const POWER_SAVING: KindInfo =
+    KindInfo::new("power-saving", "Governors of the frequency save power");
+pub(super) const QUEUES_BEYOND_TABLE: KindInfo = KindInfo::new(
+    "queues-beyond-table",
+    "The adapter has more queues than its indirection table can name",
+);
+pub(super) const VIRTUAL_FUNCTION: KindInfo =
+    KindInfo::new("virtual-function", "A virtual function");
+pub(super) const VIRTUAL_ADAPTER: KindInfo =
+    KindInfo::new("virtual-adapter", "An adapter of a hypervisor");
 
 /// Delay of an interrupt above which requests of some kilobytes wait for it longer than for the network.
 const DELAY_USECS_MAX: u32 = 200;
@@ -28,7 +63,11 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
         .iter()
         .find(|governor| matches!(governor.as_str(), "powersave" | "conservative"));
     if let Some(governor) = governor {
-        findings.add(None, Severity::Low, Trouble::PowerSaving { governor: governor.clone() });
+        let sentence = format!(
+            "Processors use the frequency governor {governor}, which lowers the frequency between bursts."
+        );
+        let evidence = json!({ "governor": governor });
+        findings.add(None, FindingKind::PowerSaving, Severity::Low, sentence, evidence);
     }
 }
 
@@ -37,7 +76,13 @@ fn rss_off(card: &Card, findings: &mut Findings) {
         card.rss.queues == Some(1) && card.queues_max.is_some_and(|queues| queues > 1);
     if card.rss.is_enabled == Some(false) || has_one_queue {
         let severity = if card.queues_max == Some(1) { Severity::Medium } else { Severity::High };
-        findings.add(Some(card), severity, Trouble::RssOff { queues_max: card.queues_max });
+        let rest = card.queues_max.map_or(String::new(), |queues| {
+            format!(", and the adapter has {}", count(queues, "queue"))
+        });
+        let sentence =
+            format!("Receive-side scaling is off: one processor does all receive work{rest}.");
+        let evidence = json!({ "queues_max": card.queues_max });
+        findings.add(Some(card), FindingKind::RssOff, severity, sentence, evidence);
     }
 }
 
@@ -45,7 +90,11 @@ fn beyond_table(card: &Card, findings: &mut Findings) {
     let queues = card.rss.queues.into_iter().chain(card.rss.rings).max();
     let Some((queues, limit)) = queues.zip(card.rss_queue_limit) else { return };
     if queues > limit {
-        findings.add(Some(card), Severity::Low, Trouble::QueuesBeyondTable { queues, limit });
+        let sentence = format!(
+            "It has {queues} queues, and its indirection table can name {limit}: receive-side scaling spreads over {limit} at most."
+        );
+        let evidence = json!({ "queues": queues, "limit": limit });
+        findings.add(Some(card), FindingKind::QueuesBeyondTable, Severity::Low, sentence, evidence);
     }
 }
 
@@ -66,8 +115,10 @@ fn profile(card: &Card, findings: &mut Findings) {
         _ => Vec::new(),
     };
     if !ignored.is_empty() {
-        let trouble = Trouble::ProfileIgnores { profile: profile.clone(), settings: ignored };
-        findings.add(Some(card), Severity::Medium, trouble);
+        let sentence =
+            format!("The profile {profile} ignores what is set: {}.", ignored.join(", "));
+        let evidence = json!({ "profile": profile, "settings": ignored });
+        findings.add(Some(card), FindingKind::ProfileIgnores, Severity::Medium, sentence, evidence);
     }
 }
 
@@ -81,25 +132,30 @@ fn interrupts(machine: &Machine, card: &Card, findings: &mut Findings) {
                 .collect();
             let pinned = free.iter().filter(|(_, cpus)| cpus.len() == 1).count();
             if !free.is_empty() {
-                let trouble = Trouble::IrqbalanceActive {
-                    interrupts: length(all.len()),
-                    pinned: length(pinned),
+                let interrupts = count(length(all.len()), "interrupt");
+                let (severity, sentence) = if pinned == 0 {
+                    (Severity::Low, format!("irqbalance runs and may move its {interrupts}."))
+                } else {
+                    let sentence = format!(
+                        "irqbalance runs and may move {pinned} of its {interrupts} that are pinned to a processor."
+                    );
+                    (Severity::Medium, sentence)
                 };
-                findings.add(
-                    Some(card),
-                    if pinned > 0 { Severity::Medium } else { Severity::Low },
-                    trouble,
-                );
+                let evidence = json!({ "interrupts": all.len(), "pinned": pinned });
+                let kind = FindingKind::IrqbalanceActive;
+                findings.add(Some(card), kind, severity, sentence, evidence);
             }
         }
         Some(false) => {
             let floating = all.iter().filter(|(_, cpus)| cpus.len() > 1).count();
             if floating > 0 {
-                findings.add(
-                    Some(card),
-                    Severity::Low,
-                    Trouble::InterruptsFloat { interrupts: length(floating) },
+                let sentence = format!(
+                    "{} may go to several processors, and irqbalance does not run: the interrupt controller chooses.",
+                    count(length(floating), "interrupt")
                 );
+                let evidence = json!({ "interrupts": floating });
+                let kind = FindingKind::InterruptsFloat;
+                findings.add(Some(card), kind, Severity::Low, sentence, evidence);
             }
         }
         None => {}
@@ -116,22 +172,35 @@ fn software_steering(machine: &Machine, card: &Card, findings: &mut Findings) {
         // With a queue for each processor it is redundant; with fewer it may help.
         let severity =
             if online > 0 && queues >= online { Severity::Medium } else { Severity::Low };
-        findings.add(
-            Some(card),
-            severity,
-            Trouble::RpsOnRss { queues, processors: length(rps.len()) },
+        let sentence = format!(
+            "RPS sends frames to {} although RSS spreads over {}: each frame costs an interrupt between processors.",
+            count(length(rps.len()), "processor"),
+            count(queues, "queue")
         );
+        let evidence = json!({ "queues": queues, "processors": rps.len() });
+        findings.add(Some(card), FindingKind::RpsOnRss, severity, sentence, evidence);
     }
     if rss.xps.len() > 1 && rss.xps.iter().all(Vec::is_empty) {
-        findings.add(
-            Some(card),
-            Severity::Low,
-            Trouble::XpsMissing { queues: length(rss.xps.len()) },
+        let sentence = format!(
+            "XPS is not set for {}: processors share transmit queues and their locks.",
+            count(length(rss.xps.len()), "transmit queue")
         );
+        let evidence = json!({ "queues": rss.xps.len() });
+        findings.add(Some(card), FindingKind::XpsMissing, Severity::Low, sentence, evidence);
     }
-    for (is_on, is_ntuple) in [(card.has_ntuple_filters, true), (card.has_flow_director, false)] {
+    let filters = [
+        (card.has_ntuple_filters, true, "ntuple filters are on: they place flows before RSS does."),
+        (
+            card.has_flow_director,
+            false,
+            "The flow director (ATR) is on: it moves flows to the queue of the processor that sends, not to RSS's.",
+        ),
+    ];
+    for (is_on, is_ntuple, sentence) in filters {
         if is_on == Some(true) {
-            findings.add(Some(card), Severity::Low, Trouble::FlowFilters { is_ntuple });
+            let evidence = json!({ "is_ntuple": is_ntuple });
+            let kind = FindingKind::FlowFilters;
+            findings.add(Some(card), kind, Severity::Low, sentence.to_owned(), evidence);
         }
     }
 }
@@ -144,11 +213,16 @@ fn moderation(card: &Card, findings: &mut Findings) {
     if moderation.is_on == Some(false)
         || (each_frame && !is_adaptive && card.kind == Kind::Physical)
     {
-        findings.add(Some(card), Severity::Medium, Trouble::ModerationOff);
+        let sentence = "Interrupt moderation is off: each frame may cost an interrupt.".to_owned();
+        findings.add(Some(card), FindingKind::ModerationOff, Severity::Medium, sentence, json!({}));
     } else if let Some(delay_usecs) =
         moderation.delay_usecs.filter(|delay| *delay > DELAY_USECS_MAX && !is_adaptive)
     {
-        findings.add(Some(card), Severity::Medium, Trouble::ModerationHigh { delay_usecs });
+        let sentence = format!(
+            "Interrupts come up to {delay_usecs} µs after a frame, which each SMB request waits for."
+        );
+        let evidence = json!({ "delay_usecs": delay_usecs });
+        findings.add(Some(card), FindingKind::ModerationHigh, Severity::Medium, sentence, evidence);
     }
 }
 
@@ -164,31 +238,53 @@ fn losses(card: &Card, findings: &mut Findings) {
         Some(received) if frames.saturating_mul(1_000_000) < received => Severity::Low,
         _ => Severity::Medium,
     };
-    let trouble = Trouble::RingLosses {
-        counter: counter.clone(),
-        frames: *frames,
-        received: card.received,
-        ring: card.ring,
-        ring_max: card.ring_max,
+    let received =
+        card.received.map_or(String::new(), |received| format!(" of {received} received"));
+    let ring = match (card.ring, card.ring_max) {
+        (Some(ring), Some(most)) => format!("; a ring has {ring} of at most {most} descriptors"),
+        _ => String::new(),
     };
-    findings.add(Some(card), severity, trouble);
+    let sentence = format!("Receive rings lost {frames} frames ({counter}){received}{ring}.");
+    let evidence = json!({
+        "counter": counter,
+        "frames": frames,
+        "received": card.received,
+        "ring": card.ring,
+        "ring_max": card.ring_max,
+    });
+    findings.add(Some(card), FindingKind::RingLosses, severity, sentence, evidence);
 }
 
 fn path(card: &Card, findings: &mut Findings) {
     if let Some(master) = &card.master {
-        findings.add(Some(card), Severity::Medium, Trouble::Teamed { master: master.clone() });
+        teamed(Some(card), master, findings);
     }
-    match card.kind {
-        Kind::Physical => {}
-        Kind::VirtualFunction => findings.add(Some(card), Severity::Low, Trouble::VirtualFunction),
-        Kind::Virtual => findings.add(Some(card), Severity::Low, Trouble::VirtualAdapter),
-    }
+    let (kind, sentence) = match card.kind {
+        Kind::Physical => return,
+        Kind::VirtualFunction => (
+            FindingKind::VirtualFunction,
+            "It is a virtual function (SR-IOV): the host decides how many queues it has.",
+        ),
+        Kind::Virtual => (
+            FindingKind::VirtualAdapter,
+            "It is a virtual adapter: the host's processors receive first, and their layout counts too.",
+        ),
+    };
+    findings.add(Some(card), kind, Severity::Low, sentence.to_owned(), json!({}));
+}
+
+fn teamed(card: Option<&Card>, master: &str, findings: &mut Findings) {
+    let sentence = format!(
+        "{master} is a team, bond or bridge: SMB Multichannel sees one interface, and its hash decides which adapter receives."
+    );
+    let evidence = json!({ "master": master });
+    findings.add(card, FindingKind::Teamed, Severity::Medium, sentence, evidence);
 }
 
 /// A team whose members are not known.
 fn team(machine: &Machine, findings: &mut Findings) {
     if let Some(master) = &machine.team {
-        findings.add(None, Severity::Medium, Trouble::Teamed { master: master.clone() });
+        teamed(None, master, findings);
     }
 }
 
@@ -206,9 +302,15 @@ fn squeezes(machine: &Machine, findings: &mut Findings) {
     let severity =
         if dropped.saturating_mul(1000) >= processed { Severity::High } else { Severity::Medium };
     let severity = if dropped == 0 { Severity::Medium } else { severity };
-    findings.add(None, severity, Trouble::Squeezed { processors, squeezed, dropped, processed });
-}
-
-fn length(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
+    let sentence = format!(
+        "Receive work ended early {squeezed} times and lost {dropped} frames on {}, of {processed} frames.",
+        count(processors, "processor")
+    );
+    let evidence = json!({
+        "processors": processors,
+        "squeezed": squeezed,
+        "dropped": dropped,
+        "processed": processed,
+    });
+    findings.add(None, FindingKind::Squeezed, severity, sentence, evidence);
 }

@@ -7,7 +7,7 @@ use crate::cores::topology::{Cpu, Rss};
 
 /// How the threads of cores are numbered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::cores) enum Numbering {
+pub(crate) enum Numbering {
     /// Threads of a core are neighbours (Windows).
     Neighbours,
     /// All first threads, then all second ones (usual on Linux).
@@ -15,7 +15,7 @@ pub(in crate::cores) enum Numbering {
 }
 
 /// A machine of equal sockets, each a node; on Windows in groups of 64.
-pub(in crate::cores) fn machine(
+pub(crate) fn machine(
     system: System,
     sockets: u32,
     cores: u32,
@@ -40,7 +40,7 @@ pub(in crate::cores) fn machine(
     Machine { system, cpus, ..Machine::default() }
 }
 
-pub(in crate::cores) fn card(name: &str, node: Option<u32>, queues_max: Option<u32>) -> Card {
+pub(crate) fn card(name: &str, node: Option<u32>, queues_max: Option<u32>) -> Card {
     Card {
         name: name.into(),
         node,
@@ -129,7 +129,7 @@ fn a_machine_without_processors_has_an_empty_layout() {
 }
 
 /// Any machine: 1 to 8 sockets, 2 to 64 cores, 1 to 8 threads, 1 to 12 adapters.
-pub(in crate::cores) fn machines() -> impl Strategy<Value = Machine> {
+pub(crate) fn machines() -> impl Strategy<Value = Machine> {
     let shape = (
         any::<bool>(),
         1_u32..=8,

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::powershell::Object;
+use super::objects::bits_per_second;
+use crate::input::powershell::{Object, text};
 
 /// An adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +33,8 @@ pub(super) fn read(object: &Object) -> Option<Adapter> {
         index: object.number(&["ifindex", "interfaceindex"]),
         status: object.text(&["status"]),
         // `Speed` is a number; `LinkSpeed` is a text such as `10 Gbps`.
-        bits_per_second: object
-            .bits_per_second(&["linkspeed"])
-            .or_else(|| object.bits_per_second(&["speed", "receivelinkspeed"])),
+        bits_per_second: bits_per_second(object, &["linkspeed"])
+            .or_else(|| bits_per_second(object, &["speed", "receivelinkspeed"])),
         is_virtual: object.flag(&["virtual"]),
         is_hardware: object.flag(&["hardwareinterface", "connectorpresent"]),
         driver: object.text(&["driverfilename", "driverprovider"]),
@@ -57,14 +57,14 @@ pub(super) fn read_property(object: &Object) -> Option<AdvancedProperty> {
     let keyword = object.text(&["registrykeyword"])?;
     let value = object.get("registryvalue");
     let values = match value {
-        Some(super::powershell::Property::Json(serde_json::Value::Array(values))) => values
+        Some(serde_json::Value::Array(values)) => values
             .iter()
             .take(VALUES_MAX)
             .filter_map(|value| Some(value.as_str()?.to_owned()))
             .collect(),
         // A table writes `{1}`.
         Some(value) => {
-            let text = value.text().unwrap_or_default();
+            let text = text(value).unwrap_or_default();
             let text = text.trim_matches(['{', '}']);
             text.split(',')
                 .take(VALUES_MAX)

@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::powershell::{Object, Property, processor};
+use super::objects::processor;
 use super::{CPUS_MAX, TABLE_MAX};
+use crate::input::powershell::Object;
 
 /// Receive-side scaling of an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,10 +47,9 @@ pub(super) fn read(object: &Object) -> Option<Result<AdapterRss, String>> {
         return None;
     }
     let name = object.text(&["name"]).unwrap_or_default();
-    let list = |property: &str, limit: usize| match object.get(property) {
-        None => Ok(Vec::new()),
-        Some(value) => processors(value, limit)
-            .ok_or_else(|| format!("`{property}` of `{name}` is not a list of processors")),
+    let list = |property: &str, limit: usize| {
+        processors(object, property, limit)
+            .ok_or_else(|| format!("`{property}` of `{name}` is not a list of processors"))
     };
     let (processors, table) =
         match (list("rssprocessorarray", CPUS_MAX), list("indirectiontable", TABLE_MAX)) {
@@ -58,7 +58,8 @@ pub(super) fn read(object: &Object) -> Option<Result<AdapterRss, String>> {
         };
     let pair = |text: &str, group: &str, number: &str| {
         object
-            .processor(&[text])
+            .text(&[text])
+            .and_then(|pair| processor(pair.split_whitespace().next()?))
             .or_else(|| Some((object.number(&[group])?, object.number(&[number])?)))
     };
     Some(Ok(AdapterRss {
@@ -91,8 +92,8 @@ fn profile(text: String) -> String {
     name.to_owned()
 }
 
-fn processors(value: &Property, limit: usize) -> Option<Vec<RssProcessor>> {
-    let members = value.members();
+fn processors(object: &Object, property: &str, limit: usize) -> Option<Vec<RssProcessor>> {
+    let members = object.members(property, CPUS_MAX * 4);
     if !members.is_empty() {
         let member = |object: &Object| {
             Some(RssProcessor {
@@ -106,7 +107,7 @@ fn processors(value: &Property, limit: usize) -> Option<Vec<RssProcessor>> {
         return members.iter().take(limit).map(member).collect();
     }
     // `0:0/0  0:2/0 ...`: group, number, distance.
-    let text = value.text().unwrap_or_default();
+    let text = object.text(&[property]).unwrap_or_default();
     let words = text.split_whitespace().take(limit.saturating_add(1)).map(|word| {
         let (pair, distance) = word.split_once('/').unwrap_or((word, "0"));
         let (group, number) = processor(pair)?;

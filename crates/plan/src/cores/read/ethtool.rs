@@ -3,8 +3,10 @@
 //!
 //! `ethtool(8)`; `ethtool.c` and `netlink/*.c` of ethtool 6.1 print the headings.
 
-use super::lines::{Lines, key_value};
-use super::{Piece, ReadError, ends};
+use super::linux_lists::key_value;
+use super::{Piece, ends};
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 pub(super) mod channels;
 pub(super) mod coalesce;
@@ -61,7 +63,7 @@ pub(super) fn read(
     heading: Heading,
     lines: &mut Lines<'_>,
     pieces: &mut Vec<Piece>,
-) -> Result<(), ReadError> {
+) -> Result<(), Damage> {
     match heading {
         Heading::Channels => pieces.push(Piece::Channels(channels::read(lines))),
         Heading::Indirection => pieces.push(Piece::Indirection(indirection::read(lines)?)),

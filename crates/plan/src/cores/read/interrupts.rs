@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::Lines;
-use super::{CPUS_MAX, Piece, ReadError, command_line};
+use super::{CPUS_MAX, Piece, command_line};
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 /// Rows that are kept.
 const ROWS_MAX: usize = 16_384;
@@ -38,15 +39,15 @@ pub(super) fn starts(line: &str) -> bool {
 }
 
 /// Reads the header, which may be wrapped: numbers of the CPUs.
-pub(super) fn header(lines: &mut Lines<'_>) -> Result<Vec<u32>, ReadError> {
+pub(super) fn header(lines: &mut Lines<'_>) -> Result<Vec<u32>, Damage> {
     let mut cpus = Vec::new();
     while let Some(line) = lines.peek().filter(|line| is_header(line)) {
         for word in line.split_whitespace() {
             let number = word.strip_prefix("CPU").and_then(|number| number.parse().ok());
             let number = number
-                .ok_or_else(|| ReadError::new(lines.number(), format!("`{word}` is not a CPU")))?;
+                .ok_or_else(|| Damage::new(lines.number(), format!("`{word}` is not a CPU")))?;
             if cpus.len() >= CPUS_MAX {
-                return Err(ReadError::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
+                return Err(Damage::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
             }
             cpus.push(number);
         }
@@ -55,7 +56,7 @@ pub(super) fn header(lines: &mut Lines<'_>) -> Result<Vec<u32>, ReadError> {
     Ok(cpus)
 }
 
-pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
     let mut interrupts = Interrupts { cpus: header(lines)?, rows: Vec::new() };
     let has_header = !interrupts.cpus.is_empty();
     let mut joined = None;
@@ -82,7 +83,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
         // Rows with a name (`NMI`, `LOC`) have a description; rows of errors have one count.
         let Some(number) = number else { continue };
         if has_header && counts.len() != interrupts.cpus.len() {
-            return Err(ReadError::new(
+            return Err(Damage::new(
                 line,
                 format!(
                     "interrupt {number} has {} counts for {} CPUs",
@@ -92,7 +93,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
             ));
         }
         if interrupts.rows.len() >= ROWS_MAX {
-            return Err(ReadError::new(line, format!("more than {ROWS_MAX} interrupts")));
+            return Err(Damage::new(line, format!("more than {ROWS_MAX} interrupts")));
         }
         let (controller, name) = split_name(text);
         interrupts.rows.push(Interrupt { number, counts, controller, name });
@@ -108,7 +109,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
 }
 
 /// The counts of a row, and the text after them; both may continue on the next lines.
-fn counts<'a>(rest: &'a str, lines: &mut Lines<'a>) -> Result<(Vec<u64>, &'a str), ReadError> {
+fn counts<'a>(rest: &'a str, lines: &mut Lines<'a>) -> Result<(Vec<u64>, &'a str), Damage> {
     let mut counts = Vec::new();
     let mut text = rest;
     loop {
@@ -121,7 +122,7 @@ fn counts<'a>(rest: &'a str, lines: &mut Lines<'a>) -> Result<(Vec<u64>, &'a str
         }
         text = text.trim();
         if counts.len() > CPUS_MAX {
-            return Err(ReadError::new(
+            return Err(Damage::new(
                 lines.number(),
                 format!("more than {CPUS_MAX} counts of an interrupt"),
             ));

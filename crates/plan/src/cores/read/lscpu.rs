@@ -4,8 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::{Lines, key_value, number_list};
-use super::{CPUS_MAX, Piece, ReadError, command_line, ends};
+use super::linux_lists::{key_value, number_list};
+use super::{CPUS_MAX, Piece, command_line, ends};
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 /// Longest list of nodes.
 const NODES_MAX: usize = 4096;
@@ -41,10 +43,10 @@ pub(super) fn starts(line: &str) -> bool {
     line.starts_with("Architecture:")
 }
 
-pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
     let summaries = pieces.iter().filter(|piece| matches!(piece, Piece::Lscpu(_))).count();
     if summaries >= SUMMARIES_MAX {
-        return Err(ReadError::new(
+        return Err(Damage::new(
             lines.number(),
             format!("more than {SUMMARIES_MAX} outputs of lscpu"),
         ));
@@ -61,7 +63,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
             _ if line.starts_with("                    ") => lines.skip(1),
             Some((key, value)) => {
                 set(&mut lscpu, key, value).ok_or_else(|| {
-                    ReadError::new(
+                    Damage::new(
                         lines.number(),
                         format!("`{key}` is not a number or a list of numbers"),
                     )
@@ -117,12 +119,12 @@ fn columns(line: &str) -> Option<Vec<String>> {
         .then_some(names)
 }
 
-pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
     let mut names = None;
     while let Some(line) = lines.peek().filter(|line| line.starts_with('#') || names.is_none()) {
         names = columns(line).or(names);
         if names.is_none() && !line.starts_with('#') {
-            return Err(ReadError::new(
+            return Err(Damage::new(
                 lines.number(),
                 "a table of lscpu without the columns CPU and CORE",
             ));
@@ -130,7 +132,7 @@ pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<()
         lines.skip(1);
     }
     let names = names.ok_or_else(|| {
-        ReadError::new(lines.number(), "a table of lscpu without the columns CPU and CORE")
+        Damage::new(lines.number(), "a table of lscpu without the columns CPU and CORE")
     })?;
     let mut rows = Vec::new();
     while let Some(line) = lines.peek() {
@@ -141,10 +143,10 @@ pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<()
             break;
         }
         if rows.len() >= CPUS_MAX {
-            return Err(ReadError::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
+            return Err(Damage::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
         }
         let row = row(&names, line)
-            .ok_or_else(|| ReadError::new(lines.number(), "a CPU without a number"))?;
+            .ok_or_else(|| Damage::new(lines.number(), "a CPU without a number"))?;
         rows.push(row);
         lines.skip(1);
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::powershell::Object;
+use crate::input::powershell::Object;
 
 /// A path that the client found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::powershell::Object;
+use super::objects::bits_per_second;
+use crate::input::powershell::Object;
 
 /// An interface of an SMB server or client. A server lists one for each scope and address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +29,7 @@ pub(super) fn read_client(object: &Object) -> Option<NetworkInterface> {
 }
 
 fn read(object: &Object) -> Option<NetworkInterface> {
-    let addresses =
-        || object.get("ipaddresses")?.text().map(|text| text.trim_matches(['{', '}']).to_owned());
+    let addresses = || Some(object.text(&["ipaddresses"])?.trim_matches(['{', '}']).to_owned());
     Some(NetworkInterface {
         index: object.number(&["interfaceindex"])?,
         name: object.text(&["friendlyname"]),
@@ -37,6 +37,6 @@ fn read(object: &Object) -> Option<NetworkInterface> {
         address: object.text(&["ipaddress"]).or_else(addresses),
         is_rss_capable: object.flag(&["rsscapable"]),
         is_rdma_capable: object.flag(&["rdmacapable"]),
-        bits_per_second: object.bits_per_second(&["speed", "linkspeed"]),
+        bits_per_second: bits_per_second(object, &["speed", "linkspeed"]),
     })
 }

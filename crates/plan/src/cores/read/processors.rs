@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::CPUS_MAX;
-use super::powershell::Object;
+use crate::input::powershell::Object;
 
 const CORE: u32 = 0;
 const NODE: u32 = 1;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::powershell::Object;
+use crate::input::powershell::Object;
 
 /// A process that listens on a port of a file server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

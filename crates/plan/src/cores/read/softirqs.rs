@@ -4,9 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Piece;
 use super::interrupts::header;
-use super::lines::{Lines, key_value};
-use super::{Piece, ReadError};
+use super::linux_lists::key_value;
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 const NAMES: [&str; 10] = [
     "HI",
@@ -38,14 +40,14 @@ fn is_row(line: &str) -> bool {
     key_value(line).is_some_and(|(name, _)| NAMES.contains(&name) || name == "RCU")
 }
 
-pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
     let mut softirqs = Softirqs { cpus: header(lines)?, ..Softirqs::default() };
     while let Some((name, values)) = lines.peek().filter(|line| is_row(line)).and_then(key_value) {
         let counts: Option<Vec<u64>> =
             values.split_whitespace().map(|count| count.parse().ok()).collect();
         let counts =
             counts.filter(|counts| counts.len() == softirqs.cpus.len()).ok_or_else(|| {
-                ReadError::new(
+                Damage::new(
                     lines.number(),
                     format!("`{name}` does not have {} counts", softirqs.cpus.len()),
                 )

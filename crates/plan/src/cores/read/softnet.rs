@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::Lines;
-use super::{CPUS_MAX, Piece, ReadError};
+use super::{CPUS_MAX, Piece};
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 /// One CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,13 +52,13 @@ fn row(line: &str, position: u32) -> Option<SoftnetRow> {
     })
 }
 
-pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(), Damage> {
     let mut rows: Vec<SoftnetRow> = Vec::new();
     while let Some(row) =
         lines.peek().and_then(|line| row(line, u32::try_from(rows.len()).unwrap_or(u32::MAX)))
     {
         if rows.len() >= CPUS_MAX {
-            return Err(ReadError::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
+            return Err(Damage::new(lines.number(), format!("more than {CPUS_MAX} CPUs")));
         }
         rows.push(row);
         lines.skip(1);
@@ -65,7 +66,7 @@ pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<(),
     if lines.peek().is_some_and(|line| {
         line.split_whitespace().count() >= 9 && line.split_whitespace().all(is_word)
     }) {
-        return Err(ReadError::new(
+        return Err(Damage::new(
             lines.number(),
             "a line of softnet_stat has a number that does not have 8 digits",
         ));

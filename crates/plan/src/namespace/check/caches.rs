@@ -5,10 +5,26 @@
 
 use std::collections::HashMap;
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::{folded, split_unc};
 use super::super::model::{CachedReferral, Target};
 use super::referrals::{DOMAIN_TTL_S, is_of_domain};
-use super::{Evidence, Findings, Severity, Subject, Trouble, is_same_host};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host};
+
+pub(super) const FIRST_TARGET_FAILS: KindInfo = KindInfo::new("first-target-fails", "Clients try a target first that fails")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "remove or correct this target, or lower its priority: each client waits for the failure again when its referral expires")]);
+pub(super) const CACHE_DIFFERS: KindInfo =
+    KindInfo::new("cache-differs", "Clients hold targets that the namespace does not have")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "wait until these referrals expire, or flush them: dfsutil cache referral flush",
+        )]);
+pub(super) const SYSVOL_TTL: KindInfo = KindInfo::new("sysvol-ttl", "Referrals of SYSVOL or NETLOGON are not kept for 900 s")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "dfsdiag /TestReferral expects 900 s, the default of domain controllers: compare the settings of the domain controllers; with a longer one clients stay on a domain controller that is gone")]);
 
 const BAD_NETWORK_PATH: u32 = 0xc000_00be;
 
@@ -47,7 +63,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             if let Some(left) =
                 left.filter(|_| is_of_domain(name) && is_same_host(host, &namespace.host))
             {
-                findings.add(Trouble::SysvolTtl, || Evidence {
+                findings.add(FindingKind::SysvolTtl, || Evidence {
                     link: Some(entry.clone()),
                     place: Some(format!("cache of {}", cache.client)),
                     detail: format!("{left} s left"),
@@ -89,7 +105,7 @@ fn first_fails(findings: &mut Findings, client: &str, referral: &CachedReferral,
         }
         let Some(status) = target.access_status.filter(|status| *status != 0) else { continue };
         let severity = if status == BAD_NETWORK_PATH { Severity::High } else { Severity::Medium };
-        findings.add_as(Trouble::FirstTargetFails, severity, || {
+        findings.add_as(FindingKind::FirstTargetFails, severity, || {
             let then = match active.and_then(|active| referral.targets.get(active)) {
                 Some(active) => format!("then \\\\{}\\{} answered", active.server, active.share),
                 None => "no target answered".to_owned(),
@@ -117,7 +133,7 @@ fn differs(
             })
         });
         if !is_known {
-            findings.add(Trouble::CacheDiffers, || {
+            findings.add(FindingKind::CacheDiffers, || {
                 let expires = match referral.expires_s {
                     Some(seconds) => format!(", expires in {seconds} s"),
                     None => String::new(),

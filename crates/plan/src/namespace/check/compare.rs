@@ -2,11 +2,56 @@
 
 use std::collections::HashMap;
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::{Form, folded};
 use super::super::model::{Link, State};
 use super::super::read::{ReadNamespace, Reading};
 use super::super::write::express;
-use super::{Evidence, Findings, Severity, Subject, Trouble, is_same_host, unc};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, unc};
+
+pub(super) const EXPORT_LOSES: KindInfo = KindInfo::new(
+    "export-loses",
+    "The export does not have everything",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[(
+    "namespace",
+    "export the directory objects too (ldifde), or note these by hand before the root is removed",
+)]);
+pub(super) const ORPHANED_LINKS: KindInfo =
+    KindInfo::new("orphaned-links", "The directory has links that the export does not have")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "delete the objects after a backup (dfsutil diag clean for roots), or export again",
+        )]);
+pub(super) const MISSING_IN_DIRECTORY: KindInfo =
+    KindInfo::new("missing-in-directory", "The export has links that the directory does not have")
+        .with_severity(Severity::High)
+        .with_remedies(&[("namespace", "export again: one of the two files is old")]);
+pub(super) const DIFFERS_FROM_DIRECTORY: KindInfo = KindInfo::new(
+    "differs-from-directory",
+    "Links of the export and of the directory lead to different targets",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[("namespace", "export again: one of the two files is old")]);
+pub(super) const ORPHANED_OBJECTS: KindInfo =
+    KindInfo::new("orphaned-objects", "Link objects of the directory have no namespace")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "delete the objects after a backup, or export their namespace too",
+        )]);
+pub(super) const ROOT_SERVERS_DIFFER: KindInfo = KindInfo::new(
+    "root-servers-differ",
+    "The directory's list of namespace servers differs from the blob",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[(
+    "namespace",
+    "remove the stale server: dfsutil diag unmapdomroot, or dfsutil target remove",
+)]);
 
 /// Whether a form is the directory itself.
 fn is_directory(form: Form) -> bool {
@@ -25,7 +70,7 @@ fn is_same(one: &ReadNamespace, other: &ReadNamespace) -> bool {
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let read = subject.read;
     for server in &read.root_servers_differ {
-        findings.add(Trouble::RootServersDiffer, || Evidence {
+        findings.add(FindingKind::RootServersDiffer, || Evidence {
             target: Some(server.clone()),
             ..subject.root("in one of remoteServerName and the blob")
         });
@@ -59,7 +104,7 @@ fn differences(subject: &Subject<'_>, findings: &mut Findings, directory: &ReadN
     for (number, link) in directory.namespace.links.iter().enumerate() {
         let path = folded(&link.path);
         if !own.contains_key(&path) {
-            findings.add(Trouble::OrphanedLinks, || {
+            findings.add(FindingKind::OrphanedLinks, || {
                 let place =
                     directory.link_places.get(number).map(|place| subject.reading.place(*place));
                 let targets: Vec<String> = link.targets.iter().map(unc).collect();
@@ -76,8 +121,9 @@ fn differences(subject: &Subject<'_>, findings: &mut Findings, directory: &ReadN
     }
     for (number, link) in subject.namespace().links.iter().enumerate() {
         let Some(other) = theirs.get(&folded(&link.path)) else {
-            findings
-                .add(Trouble::MissingInDirectory, || subject.link(number, "only in the export"));
+            findings.add(FindingKind::MissingInDirectory, || {
+                subject.link(number, "only in the export")
+            });
             continue;
         };
         let paths = |link: &Link| {
@@ -87,7 +133,7 @@ fn differences(subject: &Subject<'_>, findings: &mut Findings, directory: &ReadN
             all
         };
         if paths(link) != paths(other) {
-            findings.add(Trouble::DiffersFromDirectory, || {
+            findings.add(FindingKind::DiffersFromDirectory, || {
                 let list =
                     |link: &Link| link.targets.iter().map(unc).collect::<Vec<_>>().join(", ");
                 subject.link(
@@ -108,17 +154,17 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
             if loss.lost == super::super::write::Lost::OtherAttributes {
                 continue;
             }
-            findings.add(Trouble::ExportLoses, || {
+            findings.add(FindingKind::ExportLoses, || {
                 let examples = loss.examples.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
                 subject.root(format!("{}: {} ({examples})", loss.lost.title(), loss.count))
             });
         }
     }
     let path = subject.path();
-    let quoted = crate::quote::powershell(&path);
+    let quoted = crate::script::quote::powershell(&path);
     let mut add = |detail: &str, command: String| {
         let severity = if directory.is_some() { Severity::Low } else { Severity::Medium };
-        findings.add_as(Trouble::ExportLoses, severity, || Evidence {
+        findings.add_as(FindingKind::ExportLoses, severity, || Evidence {
             repair: Some(command),
             ..subject.root(detail)
         });
@@ -127,7 +173,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
         "priorities of targets",
         format!(
             "Get-DfsnFolder -Path {} | Get-DfsnFolderTarget | ConvertTo-Json",
-            crate::quote::powershell(&format!("{path}\\*"))
+            crate::script::quote::powershell(&format!("{path}\\*"))
         ),
     );
     add(
@@ -159,7 +205,7 @@ fn loses(subject: &Subject<'_>, findings: &mut Findings, directory: Option<&Read
 /// Objects that belong to no namespace of the files.
 pub(super) fn orphans(reading: &Reading, findings: &mut Findings) {
     for orphan in &reading.orphans {
-        findings.add(Trouble::OrphanedObjects, || Evidence {
+        findings.add(FindingKind::OrphanedObjects, || Evidence {
             link: Some(orphan.link.path.clone()),
             target: orphan.link.targets.first().map(unc),
             place: Some(reading.place(orphan.place)),

@@ -3,11 +3,44 @@
 //! 5,000 links and 5 MB of blob are Microsoft's recommendations for Windows 2000 mode. A client that got its referral just
 //! before a change keeps it for the whole TTL: that is why a shorter TTL helps only after the old one.
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::Form;
 use super::super::model::Kind;
 use super::super::write::namespace_bytes;
-use super::{Cutover, Evidence, Findings, Severity, Subject, Trouble};
-use crate::quote::powershell;
+use super::{Cutover, Evidence, FindingKind, Findings, Severity, Subject};
+use crate::script::quote::powershell;
+
+pub(super) const TTL_TOO_LONG: KindInfo =
+    KindInfo::new("ttl-too-long", "Clients keep referrals longer than the cut-over allows")
+        .with_severity(Severity::High)
+        .with_remedies(&[(
+            "namespace",
+            "shorten the TTLs now, and wait for the old ones before the old servers go",
+        )]);
+pub(super) const LONG_TTL: KindInfo =
+    KindInfo::new("long-ttl", "Referrals are kept for more than a day")
+        .with_severity(Severity::Low)
+        .with_remedies(&[(
+            "namespace",
+            "shorten the TTL before a move: Set-DfsnFolder -TimeToLiveSec 1800",
+        )]);
+pub(super) const ZERO_TTL: KindInfo = KindInfo::new("zero-ttl", "Referrals are not kept")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[(
+        "namespace",
+        "set a TTL: clients ask before every access (300 s for roots, 1800 s for links)",
+    )]);
+pub(super) const TOO_MANY_LINKS: KindInfo =
+    KindInfo::new("too-many-links", "More links than Windows 2000 mode carries")
+        .with_severity(Severity::High)
+        .with_remedies(&[(
+            "namespace",
+            "move to Windows Server 2008 mode, which keeps each link in an object of its own",
+        )]);
+pub(super) const BLOB_TOO_LARGE: KindInfo = KindInfo::new("blob-too-large", "The blob is larger than the directory keeps well")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "move to Windows Server 2008 mode, or shorten comments and paths: every change replicates the whole blob")]);
 
 /// Links of a namespace in Windows 2000 mode.
 const LINKS_V1: usize = 5_000;
@@ -49,14 +82,14 @@ fn sizes(subject: &Subject<'_>, findings: &mut Findings) {
         None => (namespace_bytes(namespace), "is estimated at"),
     };
     if links > LINKS_V1 {
-        findings.add_as(Trouble::TooManyLinks, severity, || {
+        findings.add_as(FindingKind::TooManyLinks, severity, || {
             subject.root(format!(
                 "{links} links; {LINKS_V1} are recommended; the blob {how} {bytes} bytes"
             ))
         });
     }
     if bytes > BLOB_BYTES {
-        findings.add_as(Trouble::BlobTooLarge, severity, || {
+        findings.add_as(FindingKind::BlobTooLarge, severity, || {
             subject.root(format!("the blob {how} {bytes} bytes; {BLOB_BYTES} are recommended"))
         });
     }
@@ -74,7 +107,7 @@ fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_
     };
     if ttl_s == 0 {
         let usual = if link.is_some() { 1800 } else { 300 };
-        findings.add(Trouble::ZeroTtl, || evidence("the TTL is 0".to_owned(), usual));
+        findings.add(FindingKind::ZeroTtl, || evidence("the TTL is 0".to_owned(), usual));
     }
     match subject.context.cutover {
         Some(Cutover { left_s, window_s }) if u64::from(ttl_s) > window_s => {
@@ -83,7 +116,7 @@ fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_
             // If the TTL is shortened now, the last old referral expires after the old TTL.
             let late_s = u64::from(ttl_s).saturating_sub(left_s);
             let severity = if late_s > window_s { Severity::High } else { Severity::Medium };
-            findings.add_as(Trouble::TtlTooLong, severity, || {
+            findings.add_as(FindingKind::TtlTooLong, severity, || {
                 let detail = if late_s > window_s {
                     format!(
                         "TTL {ttl_s} s: even if it is shortened now, the last clients keep the old referral until {late_s} s after the cut-over begins, {window_s} s are allowed"
@@ -96,7 +129,7 @@ fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_
         }
         Some(_) => {}
         None if ttl_s > DAY_S => {
-            findings.add(Trouble::LongTtl, || evidence(format!("TTL {ttl_s} s"), 1800));
+            findings.add(FindingKind::LongTtl, || evidence(format!("TTL {ttl_s} s"), 1800));
         }
         None => {}
     }

@@ -2,9 +2,43 @@
 
 use std::collections::HashMap;
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::{LEVELS_MAX, folded};
 use super::super::model::State;
-use super::{Evidence, Findings, Severity, Subject, Trouble};
+use super::{Evidence, FindingKind, Findings, Severity, Subject};
+
+pub(super) const DUPLICATE_LINKS: KindInfo = KindInfo::new("duplicate-links", "Links are there twice")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "keep one of them: a namespace has each path once, without regard to case, and an import stops or merges")]);
+pub(super) const NESTED_LINKS: KindInfo = KindInfo::new("nested-links", "Links are below other links")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "move the inner link to another path, or make the outer one a folder without targets: clients that follow the outer link never ask for the inner one")]);
+pub(super) const EMPTY_LINKS: KindInfo = KindInfo::new("empty-links", "Links have no target")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "remove the link, or add a target")]);
+pub(super) const FORBIDDEN_NAMES: KindInfo = KindInfo::new("forbidden-names", "Names have characters that servers refuse")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "rename the link: \" * / : < > ? | and control characters are refused, and parts may not be . or ..")]);
+pub(super) const DIFFICULT_NAMES: KindInfo = KindInfo::new("difficult-names", "Names that tools break")
+    .with_severity(Severity::Low)
+    .with_remedies(&[("namespace", "test these links first after an import; quote them in every command ('...' in PowerShell, with -LiteralPath where it exists)")]);
+pub(super) const AMPERSANDS: KindInfo = KindInfo::new("ampersands", "Names have &, which dfsutil writes as it is and cannot import")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "import the rewritten export, in which it is &amp; of XML, or make these links with New-DfsnFolder")]);
+pub(super) const OFFLINE_LINKS: KindInfo = KindInfo::new("offline-links", "Links are offline")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[(
+        "namespace",
+        "remove them, or set them online: Set-DfsnFolder -State Online",
+    )]);
+pub(super) const UNKNOWN_STATES: KindInfo =
+    KindInfo::new("unknown-states", "States are neither online nor offline")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "read the state again on the server: Get-DfsnFolder, Get-DfsnFolderTarget",
+        )]);
 
 /// Characters that Windows refuses in a part of a link's path (\[MS-DFSNM\] 3.1.4.1.3, behaviour note).
 fn is_forbidden(c: char) -> bool {
@@ -16,7 +50,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let mut first: HashMap<String, usize> = HashMap::with_capacity(links.len());
     for (number, link) in links.iter().enumerate() {
         if let Some(before) = first.insert(folded(&link.path), number) {
-            findings.add(Trouble::DuplicateLinks, || {
+            findings.add(FindingKind::DuplicateLinks, || {
                 let other = &links[before].path;
                 let how = if *other == link.path { "the same path" } else { "another case" };
                 let detail = format!("also at {} ({how})", subject.link_place(before));
@@ -31,7 +65,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let path = folded(&link.path);
         for (at, _) in path.match_indices('\\').take(LEVELS_MAX) {
             let Some(above) = path.get(..at).and_then(|above| first.get(above)) else { continue };
-            findings.add(Trouble::NestedLinks, || {
+            findings.add(FindingKind::NestedLinks, || {
                 let outer = &links[*above].path;
                 let place = subject.link_place(*above);
                 subject.link(number, format!("below the link {outer} ({place})"))
@@ -40,19 +74,19 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         names(subject, findings, number, &link.path);
         match link.state {
             State::Online => {}
-            State::Offline => findings.add(Trouble::OfflineLinks, || Evidence {
+            State::Offline => findings.add(FindingKind::OfflineLinks, || Evidence {
                 repair: Some(format!(
                     "Set-DfsnFolder -Path {} -State Online",
-                    crate::quote::powershell(&subject.link_path(number))
+                    crate::script::quote::powershell(&subject.link_path(number))
                 )),
                 ..subject.link(number, "offline: clients get no target")
             }),
-            State::Other(code) => findings.add(Trouble::UnknownStates, || {
+            State::Other(code) => findings.add(FindingKind::UnknownStates, || {
                 subject.link(number, format!("the link's state is {code}"))
             }),
         }
         if link.targets.is_empty() {
-            findings.add(Trouble::EmptyLinks, || subject.link(number, "no target"));
+            findings.add(FindingKind::EmptyLinks, || subject.link(number, "no target"));
         }
     }
 }
@@ -71,7 +105,7 @@ fn names(subject: &Subject<'_>, findings: &mut Findings, number: usize, path: &s
     forbidden.dedup();
     let has_bad_part = path.split('\\').any(|part| matches!(part, "" | "." | ".."));
     if !forbidden.is_empty() || has_bad_part {
-        findings.add(Trouble::ForbiddenNames, || {
+        findings.add(FindingKind::ForbiddenNames, || {
             let detail = if has_bad_part {
                 "a part of the path is empty, . or ..".to_owned()
             } else {
@@ -82,7 +116,7 @@ fn names(subject: &Subject<'_>, findings: &mut Findings, number: usize, path: &s
         });
     }
     if path.contains('&') {
-        findings.add(Trouble::Ampersands, || subject.link(number, "the link's name has &"));
+        findings.add(FindingKind::Ampersands, || subject.link(number, "the link's name has &"));
     }
     let mut why = Vec::new();
     if path.split('\\').any(|part| part.trim() != part || part.ends_with('.')) {
@@ -107,6 +141,7 @@ fn names(subject: &Subject<'_>, findings: &mut Findings, number: usize, path: &s
         } else {
             Severity::Medium
         };
-        findings.add_as(Trouble::DifficultNames, severity, || subject.link(number, why.join("; ")));
+        findings
+            .add_as(FindingKind::DifficultNames, severity, || subject.link(number, why.join("; ")));
     }
 }

@@ -2,9 +2,37 @@
 
 use std::collections::HashMap;
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::folded;
 use super::super::resolution::Resolved;
-use super::{Evidence, Findings, Subject, Trouble, label};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, label};
+
+pub(super) const MIXED_NAMES: KindInfo = KindInfo::new("mixed-names", "Servers are named by their short name and by their FQDN")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "write all targets with FQDN: plan namespace rewrite --fqdn; clients take the two names for two servers, with two logons and two caches")]);
+pub(super) const SHORT_NAMES: KindInfo = KindInfo::new("short-names", "Targets have short names")
+    .with_severity(Severity::Low)
+    .with_remedies(&[("namespace", "write FQDN (plan namespace rewrite --fqdn), and let namespace servers answer them: Set-DfsnServerConfiguration -UseFqdn $true; clients of other domains and without the suffix do not find short names")]);
+pub(super) const ADDRESSES: KindInfo =
+    KindInfo::new("addresses", "Targets are addresses instead of names")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "write the server's FQDN: Kerberos needs a name, and a logon by NTLM may be refused",
+        )]);
+pub(super) const UNRESOLVED_NAMES: KindInfo = KindInfo::new("unresolved-names", "Names of servers do not resolve")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "correct the name, or add it to DNS; clients wait for the failure before they try the next target")]);
+pub(super) const DIFFERENT_ADDRESSES: KindInfo = KindInfo::new(
+    "different-addresses",
+    "A short name and its FQDN resolve to different addresses",
+)
+.with_severity(Severity::High)
+.with_remedies(&[("namespace", "find out which server is meant before names are rewritten")]);
+pub(super) const ALIASES: KindInfo = KindInfo::new("aliases", "Targets name an alias")
+    .with_severity(Severity::Low)
+    .with_remedies(&[("namespace", "register the alias with netdom computername /add or name the server itself: Kerberos needs a service principal name for the alias")]);
 
 /// A server's name and where it is used.
 struct Use {
@@ -54,7 +82,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<Strin
     for name in &names {
         let Some(one) = uses.get(name) else { continue };
         if name.parse::<std::net::IpAddr>().is_ok() {
-            findings.add(Trouble::Addresses, || {
+            findings.add(FindingKind::Addresses, || {
                 evidence(one, format!("{} in {} targets", one.server, one.targets))
             });
         } else if !name.contains('.') {
@@ -62,7 +90,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<Strin
                 all.iter().find(|other| other.contains('.')).and_then(|other| uses.get(*other))
             });
             match full {
-                Some(full) => findings.add(Trouble::MixedNames, || {
+                Some(full) => findings.add(FindingKind::MixedNames, || {
                     evidence(
                         one,
                         format!(
@@ -71,7 +99,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<Strin
                         ),
                     )
                 }),
-                None => findings.add(Trouble::ShortNames, || {
+                None => findings.add(FindingKind::ShortNames, || {
                     evidence(one, format!("{} in {} targets", one.server, one.targets))
                 }),
             }
@@ -93,12 +121,12 @@ fn resolve(
     let Some(resolution) = subject.context.resolution else { return };
     match resolution.resolve(name) {
         Resolved::Unknown => {}
-        Resolved::Nothing => findings.add(Trouble::UnresolvedNames, || {
+        Resolved::Nothing => findings.add(FindingKind::UnresolvedNames, || {
             evidence(one, format!("{} in {} targets", one.server, one.targets))
         }),
         Resolved::To(addresses, alias) => {
             if let Some(alias) = alias {
-                findings.add(Trouble::Aliases, || {
+                findings.add(FindingKind::Aliases, || {
                     evidence(one, format!("{} is an alias of {alias}", one.server))
                 });
             }
@@ -108,7 +136,7 @@ fn resolve(
             for full in resolution.full_names(name) {
                 let Resolved::To(others, _) = resolution.resolve(full) else { continue };
                 if others.is_disjoint(&addresses) {
-                    findings.add(Trouble::DifferentAddresses, || {
+                    findings.add(FindingKind::DifferentAddresses, || {
                         let list = |all: &std::collections::BTreeSet<std::net::IpAddr>| {
                             all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
                         };

@@ -4,9 +4,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{Namespace, Target};
-use super::{Evidence, Findings, Subject, Trouble, is_same_host, label, unc};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, label, unc};
+
+pub(super) const INTERLINKS: KindInfo = KindInfo::new("interlinks", "Targets are DFS paths themselves")
+    .with_severity(Severity::Low)
+    .with_remedies(&[("namespace", "name the server behind the path: each such link costs another referral, and the other namespace must be there during the move")]);
+pub(super) const LOOPS: KindInfo = KindInfo::new("loops", "Links lead back to themselves")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "name a server and share as the target")]);
 
 /// Links that one path may pass; \[MS-DFSC\] leaves the limit to the client.
 const STEPS_MAX: usize = 16;
@@ -129,7 +138,7 @@ fn follow(
             Step::Server => {
                 let is_other = passed.len() == 1 && is_domain(subject, target);
                 if passed.len() > 1 || is_other {
-                    findings.add(Trouble::Interlinks, || {
+                    findings.add(FindingKind::Interlinks, || {
                         let detail = if is_other {
                             "a path of a namespace that was not read".to_owned()
                         } else {
@@ -147,7 +156,7 @@ fn follow(
                 let own = folded(&subject.namespace().links[number].path);
                 let holds = is_own
                     && (below.is_empty() || own == below || own.starts_with(&format!("{below}\\")));
-                let trouble = if holds { Trouble::Loops } else { Trouble::Interlinks };
+                let trouble = if holds { FindingKind::Loops } else { FindingKind::Interlinks };
                 findings.add(trouble, || {
                     evidence(format!(
                         "leads to the folder {path} of the namespace {}",
@@ -158,7 +167,7 @@ fn follow(
             }
             Step::Link(at, link, rest) => {
                 if passed.contains(&(at, link)) || passed.len() >= STEPS_MAX {
-                    findings.add(Trouble::Loops, || evidence(trail.join(" -> ")));
+                    findings.add(FindingKind::Loops, || evidence(trail.join(" -> ")));
                     return;
                 }
                 passed.push((at, link));

@@ -2,10 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{State, Target};
 use super::super::referral::ReferralRow;
-use super::{Evidence, Findings, Subject, Trouble, is_same_host};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host};
+
+pub(super) const REFERRALS_DIFFER: KindInfo = KindInfo::new("referrals-differ", "Servers answer targets that the export does not have")
+    .with_severity(Severity::High)
+    .with_remedies(&[("namespace", "find the server with the old data: dfsutil root forcesync on each namespace server, or export again")]);
+pub(super) const REFERRALS_LACK: KindInfo = KindInfo::new("referrals-lack", "Servers leave out targets that the export has")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "check the state of these targets and the sites: in-site referrals leave out targets of other sites")]);
+pub(super) const UNKNOWN_REFERRALS: KindInfo = KindInfo::new(
+    "unknown-referrals",
+    "Clients get referrals for links that the export does not have",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[("namespace", "export again, or find the server that still has the link")]);
+pub(super) const NEVER_NEW_SERVERS: KindInfo = KindInfo::new(
+    "never-new-servers",
+    "Clients never get the new servers",
+)
+.with_severity(Severity::High)
+.with_remedies(&[(
+    "namespace",
+    "see which server answers them, and whether it has read the change: dfsutil root forcesync",
+)]);
+pub(super) const REFERRAL_STORMS: KindInfo = KindInfo::new("referral-storms", "Clients ask for the same referral again and again")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "check the TTL, and whether the first target answers: a client whose targets all fail asks again")]);
+pub(super) const REFERRAL_COST: KindInfo =
+    KindInfo::new("referral-cost", "Referrals cost round trips")
+        .with_severity(Severity::Low)
+        .with_remedies(&[(
+            "namespace",
+            "a longer TTL after the move, and no interlinks, save them",
+        )]);
 
 /// Requests of one client for one path within a minute that are a storm.
 const STORM_REQUESTS: usize = 10;
@@ -68,7 +102,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         }
         if link.is_none() && !below.is_empty() {
-            findings.add(Trouble::UnknownReferrals, || {
+            findings.add(FindingKind::UnknownReferrals, || {
                 evidence(
                     row,
                     below,
@@ -94,7 +128,7 @@ pub(super) fn is_of_domain(name: &str) -> bool {
 /// What `dfsdiag /TestReferral` checks of SYSVOL and NETLOGON.
 fn domain_ttl(findings: &mut Findings, row: &ReferralRow, path: &str) {
     let Some(ttl_s) = row.ttl_s.filter(|ttl_s| *ttl_s != DOMAIN_TTL_S) else { return };
-    findings.add(Trouble::SysvolTtl, || Evidence {
+    findings.add(FindingKind::SysvolTtl, || Evidence {
         link: Some(path.to_owned()),
         place: Some(format!("answer of {} to {}", row.server, row.client)),
         detail: format!("TTL {ttl_s} s"),
@@ -143,19 +177,19 @@ fn compare(findings: &mut Findings, row: &ReferralRow, link: &str, known: &[Targ
     for path in &row.targets {
         match known.iter().find(|target| is_target(target, path)) {
             Some(target) if target.state == State::Offline => {
-                findings.add(Trouble::ReferralsDiffer, || {
+                findings.add(FindingKind::ReferralsDiffer, || {
                     evidence(row, link, Some(path.clone()), "offline in the export".to_owned())
                 });
             }
             Some(_) => {}
-            None => findings.add(Trouble::ReferralsDiffer, || {
+            None => findings.add(FindingKind::ReferralsDiffer, || {
                 evidence(row, link, Some(path.clone()), "not in the export".to_owned())
             }),
         }
     }
     for target in known.iter().filter(|target| target.state == State::Online) {
         if !row.targets.iter().any(|path| is_target(target, path)) {
-            findings.add(Trouble::ReferralsLack, || {
+            findings.add(FindingKind::ReferralsLack, || {
                 evidence(
                     row,
                     link,
@@ -187,7 +221,7 @@ fn new_servers(
 fn of_client(subject: &Subject<'_>, findings: &mut Findings, name: &str, client: &Client<'_>) {
     let place = || Some(format!("client {name}"));
     if client.asked_new > 0 && !client.got_new {
-        findings.add(Trouble::NeverNewServers, || Evidence {
+        findings.add(FindingKind::NeverNewServers, || Evidence {
             place: place(),
             detail: format!(
                 "{} answers, none with {}; the last came from {}",
@@ -205,7 +239,7 @@ fn of_client(subject: &Subject<'_>, findings: &mut Findings, name: &str, client:
             .windows(STORM_REQUESTS)
             .find(|window| window[STORM_REQUESTS - 1].saturating_sub(window[0]) < STORM_NS);
         if storm.is_some() {
-            findings.add(Trouble::ReferralStorms, || Evidence {
+            findings.add(FindingKind::ReferralStorms, || Evidence {
                 link: Some((*path).to_owned()),
                 place: place(),
                 detail: format!(
@@ -228,7 +262,7 @@ fn cost(subject: &Subject<'_>, findings: &mut Findings, clients: &BTreeMap<&str,
         return;
     }
     let most = clients.iter().max_by_key(|(_, client)| client.requests);
-    findings.add(Trouble::ReferralCost, || {
+    findings.add(FindingKind::ReferralCost, || {
         let ms = |ns: i64| ns as f64 / 1e6;
         let times = match elapsed.get(elapsed.len() / 2) {
             Some(median) => format!(

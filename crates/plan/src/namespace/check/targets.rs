@@ -2,11 +2,68 @@
 
 use std::collections::HashMap;
 
+use smbscope_findings::KindInfo;
+
 use super::super::form::folded;
 use super::super::model::{Kind, State, Target};
 use super::super::read::ShareList;
-use super::{Evidence, Findings, Subject, Trouble, is_same_host, label, unc};
-use crate::quote::powershell;
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, label, unc};
+use crate::script::quote::powershell;
+
+pub(super) const SINGLE_TARGET: KindInfo = KindInfo::new("single-target", "Links have one target")
+    .with_severity(Severity::Low)
+    .with_remedies(&[(
+        "namespace",
+        "nothing takes over when its server fails: decide whether that is meant",
+    )]);
+pub(super) const SINGLE_SERVER: KindInfo =
+    KindInfo::new("single-server", "The namespace has one namespace server")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[("namespace", "add a second one: New-DfsnRootTarget")]);
+pub(super) const OFFLINE_TARGETS: KindInfo = KindInfo::new("offline-targets", "Targets are offline")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[("namespace", "remove them, or set them online (Set-DfsnFolderTarget -State Online) before the move: they are moved as they are")]);
+pub(super) const NOTHING_ONLINE: KindInfo =
+    KindInfo::new("nothing-online", "No target of a link is online")
+        .with_severity(Severity::High)
+        .with_remedies(&[("namespace", "set a target online, or remove the link")]);
+pub(super) const DUPLICATE_TARGETS: KindInfo =
+    KindInfo::new("duplicate-targets", "A link has one target twice")
+        .with_severity(Severity::Medium)
+        .with_remedies(&[(
+            "namespace",
+            "remove one of them: clients that fail over try the same server again",
+        )]);
+pub(super) const TARGETS_DIFFER_IN_CASE: KindInfo =
+    KindInfo::new("targets-differ-in-case", "Targets of a link differ in case only")
+        .with_severity(Severity::Low)
+        .with_remedies(&[(
+            "namespace",
+            "write them alike: servers that are not Windows may distinguish case",
+        )]);
+pub(super) const TRAILING_PARTS: KindInfo = KindInfo::new(
+    "trailing-parts",
+    "Targets end in a space, a dot or a backslash, or lead to different depths of one share",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[(
+    "namespace",
+    "write the path as the server has it: clients that fail over see another folder",
+)]);
+pub(super) const MISSING_SHARES: KindInfo =
+    KindInfo::new("missing-shares", "Shares of targets do not exist")
+        .with_severity(Severity::High)
+        .with_remedies(&[(
+            "namespace",
+            "share the folder, or correct the target; clients get STATUS_BAD_NETWORK_NAME",
+        )]);
+pub(super) const ROOT_SHARE_NAMES: KindInfo =
+    KindInfo::new("root-share-names", "Namespace servers share the root under another name")
+        .with_severity(Severity::High)
+        .with_remedies(&[(
+            "namespace",
+            "a domain-based namespace requires a share with its own name on every namespace server",
+        )]);
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     root(subject, findings);
@@ -17,7 +74,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (number, link) in subject.namespace().links.iter().enumerate() {
         let targets = link.targets.as_slice();
         if let [only] = targets {
-            findings.add(Trouble::SingleTarget, || of(subject, number, only, "the only target"));
+            findings
+                .add(FindingKind::SingleTarget, || of(subject, number, only, "the only target"));
         }
         states(subject, findings, number, targets);
         if targets.len() > 1 {
@@ -26,13 +84,14 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         for target in targets {
             trailing(subject, findings, number, target);
             if target.share.contains('&') {
-                findings
-                    .add(Trouble::Ampersands, || of(subject, number, target, "the target has &"));
+                findings.add(FindingKind::Ampersands, || {
+                    of(subject, number, target, "the target has &")
+                });
             }
             if let Some(known) = lists.get(&label(&target.server))
                 && let Some(detail) = missing(known, target)
             {
-                findings.add(Trouble::MissingShares, || of(subject, number, target, detail));
+                findings.add(FindingKind::MissingShares, || of(subject, number, target, detail));
             }
         }
     }
@@ -40,7 +99,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         if let Some(detail) =
             lists.get(&label(&target.server)).and_then(|known| missing(known, target))
         {
-            findings.add(Trouble::MissingShares, || Evidence {
+            findings.add(FindingKind::MissingShares, || Evidence {
                 target: Some(unc(target)),
                 ..subject.root(detail)
             });
@@ -58,14 +117,14 @@ fn root(subject: &Subject<'_>, findings: &mut Findings) {
     if let [only] = namespace.targets.as_slice()
         && matches!(namespace.kind, None | Some(Kind::DomainV1 | Kind::DomainV2))
     {
-        findings.add(Trouble::SingleServer, || Evidence {
+        findings.add(FindingKind::SingleServer, || Evidence {
             target: Some(unc(only)),
             ..subject.root("without it no client gets a referral")
         });
     }
     for target in &namespace.targets {
         if target.state != State::Online {
-            findings.add(Trouble::OfflineTargets, || Evidence {
+            findings.add(FindingKind::OfflineTargets, || Evidence {
                 target: Some(unc(target)),
                 repair: Some(format!(
                     "Set-DfsnRootTarget -Path {} -TargetPath {} -State Online",
@@ -78,7 +137,7 @@ fn root(subject: &Subject<'_>, findings: &mut Findings) {
         let is_domain = matches!(namespace.kind, Some(Kind::DomainV1 | Kind::DomainV2))
             || (namespace.kind.is_none() && namespace.targets.len() > 1);
         if is_domain && folded(&target.share) != folded(&namespace.name) {
-            findings.add(Trouble::RootShareNames, || Evidence {
+            findings.add(FindingKind::RootShareNames, || Evidence {
                 target: Some(unc(target)),
                 ..subject.root(format!("the namespace is {}", namespace.name))
             });
@@ -91,7 +150,7 @@ fn states(subject: &Subject<'_>, findings: &mut Findings, number: usize, targets
     for target in targets {
         match target.state {
             State::Online => online += 1,
-            State::Offline => findings.add(Trouble::OfflineTargets, || Evidence {
+            State::Offline => findings.add(FindingKind::OfflineTargets, || Evidence {
                 repair: Some(format!(
                     "Set-DfsnFolderTarget -Path {} -TargetPath {} -State Online",
                     powershell(&subject.link_path(number)),
@@ -99,13 +158,13 @@ fn states(subject: &Subject<'_>, findings: &mut Findings, number: usize, targets
                 )),
                 ..of(subject, number, target, "offline")
             }),
-            State::Other(code) => findings.add(Trouble::UnknownStates, || {
+            State::Other(code) => findings.add(FindingKind::UnknownStates, || {
                 of(subject, number, target, format!("the target's state is {code}"))
             }),
         }
     }
     if online == 0 && !targets.is_empty() {
-        findings.add(Trouble::NothingOnline, || {
+        findings.add(FindingKind::NothingOnline, || {
             subject.link(number, format!("{} targets, none is online", targets.len()))
         });
     }
@@ -118,7 +177,7 @@ fn spelling(subject: &Subject<'_>, findings: &mut Findings, number: usize, targe
             let is_same_server = is_same_host(&target.server, &other.server);
             let (share, before) = (folded(&target.share), folded(&other.share));
             if is_same_server && share == before {
-                findings.add(Trouble::DuplicateTargets, || Evidence {
+                findings.add(FindingKind::DuplicateTargets, || Evidence {
                     repair: Some(format!(
                         "Remove-DfsnFolderTarget -Path {} -TargetPath {}",
                         powershell(&subject.link_path(number)),
@@ -127,11 +186,11 @@ fn spelling(subject: &Subject<'_>, findings: &mut Findings, number: usize, targe
                     ..of(subject, number, target, format!("also {}", unc(other)))
                 });
             } else if share == before && target.share != other.share {
-                findings.add(Trouble::TargetsDifferInCase, || {
+                findings.add(FindingKind::TargetsDifferInCase, || {
                     of(subject, number, target, format!("the other target is {}", unc(other)))
                 });
             } else if is_below(&share, &before) || is_below(&before, &share) {
-                findings.add(Trouble::TrailingParts, || {
+                findings.add(FindingKind::TrailingParts, || {
                     let detail = format!("another depth than {}", unc(other));
                     of(subject, number, target, detail)
                 });
@@ -150,7 +209,7 @@ fn trailing(subject: &Subject<'_>, findings: &mut Findings, number: usize, targe
         || share.contains("\\\\")
         || target.server.trim() != target.server
     {
-        findings.add(Trouble::TrailingParts, || {
+        findings.add(FindingKind::TrailingParts, || {
             of(
                 subject,
                 number,

@@ -1,5 +1,7 @@
 //! Each finding on the smallest namespace that has it, and a namespace that has none.
 
+use smbscope_findings::Kind as _;
+
 use super::super::model::{CachedReferral, ClientCache, Kind, Link, State};
 use super::super::read::read;
 use super::*;
@@ -54,15 +56,15 @@ fn of(namespace: Namespace) -> Vec<Finding> {
     findings(&whole(namespace, Form::DirectoryV2), &Context::default())
 }
 
-fn troubles(findings: &[Finding]) -> Vec<Trouble> {
-    findings.iter().map(|finding| finding.trouble).collect()
+fn troubles(findings: &[Finding]) -> Vec<FindingKind> {
+    findings.iter().map(|finding| finding.kind).collect()
 }
 
 /// The evidence of one trouble: link, target and detail.
-fn evidence(findings: &[Finding], trouble: Trouble) -> Vec<String> {
-    let found = findings.iter().find(|finding| finding.trouble == trouble);
+fn evidence(findings: &[Finding], trouble: FindingKind) -> Vec<String> {
+    let found = findings.iter().find(|finding| finding.kind == trouble);
     let found = found.unwrap_or_else(|| panic!("no {trouble:?} in {:?}", troubles(findings)));
-    assert_eq!(found.count as usize, found.evidence.len());
+    assert_eq!(found.details.count as usize, found.details.evidence.len());
     let text = |one: &Evidence| {
         format!(
             "{}|{}|{}",
@@ -71,7 +73,7 @@ fn evidence(findings: &[Finding], trouble: Trouble) -> Vec<String> {
             one.detail
         )
     };
-    found.evidence.iter().map(text).collect()
+    found.details.evidence.iter().map(text).collect()
 }
 
 #[test]
@@ -93,12 +95,12 @@ fn names_of_servers() {
     namespace.targets[1].server = "10.0.0.9".to_owned();
     let found = of(namespace.clone());
     assert_eq!(
-        evidence(&found, Trouble::MixedNames),
+        evidence(&found, FindingKind::MixedNames),
         ["Accounting|FS1|FS1 in 1 targets, fs1.contoso.com in 1"]
     );
-    assert_eq!(evidence(&found, Trouble::ShortNames), ["Tools|old|old in 1 targets"]);
-    assert_eq!(evidence(&found, Trouble::Addresses), ["|10.0.0.9|10.0.0.9 in 1 targets"]);
-    assert_eq!(found[0].evidence[0].place.as_deref(), Some("a.xml:7"));
+    assert_eq!(evidence(&found, FindingKind::ShortNames), ["Tools|old|old in 1 targets"]);
+    assert_eq!(evidence(&found, FindingKind::Addresses), ["|10.0.0.9|10.0.0.9 in 1 targets"]);
+    assert_eq!(found[0].details.evidence[0].place.as_deref(), Some("a.xml:7"));
 
     let zone = b"$ORIGIN contoso.com.\nfs1 IN A 10.0.0.1\nfs2 IN CNAME fs1\nroot1 IN A 10.0.0.3\nold IN A 10.0.0.4\n";
     let mut names = Resolution::read("zone", zone).unwrap();
@@ -106,18 +108,18 @@ fn names_of_servers() {
     let context = Context { resolution: Some(&names), ..Context::default() };
     let found = findings(&whole(namespace, Form::DirectoryV2), &context);
     assert_eq!(
-        evidence(&found, Trouble::DifferentAddresses),
+        evidence(&found, FindingKind::DifferentAddresses),
         ["Accounting|FS1|FS1 is 10.9.9.9, fs1.contoso.com is 10.0.0.1"]
     );
     assert_eq!(
-        evidence(&found, Trouble::Aliases),
+        evidence(&found, FindingKind::Aliases),
         ["Accounting|fs2.contoso.com|fs2.contoso.com is an alias of fs1.contoso.com"]
     );
     let mut gone = clean();
     gone.links[0].targets[0].server = "gone.contoso.com".to_owned();
     let found = findings(&whole(gone, Form::DirectoryV2), &context);
     assert_eq!(
-        evidence(&found, Trouble::UnresolvedNames),
+        evidence(&found, FindingKind::UnresolvedNames),
         [
             "Accounting|gone.contoso.com|gone.contoso.com in 1 targets",
             "|root2.contoso.com|root2.contoso.com in 1 targets"
@@ -134,21 +136,21 @@ fn paths_of_links() {
     namespace.links.push(link("Empty", &[]));
     let found = of(namespace);
     assert_eq!(
-        evidence(&found, Trouble::DuplicateLinks),
+        evidence(&found, FindingKind::DuplicateLinks),
         ["accounting||also at a.xml:7 (another case)"]
     );
     assert_eq!(
-        evidence(&found, Trouble::NestedLinks),
+        evidence(&found, FindingKind::NestedLinks),
         ["Accounting\\2024||below the link accounting (a.xml:7)"]
     );
-    assert_eq!(evidence(&found, Trouble::Ampersands), ["R&D||the link's name has &"]);
+    assert_eq!(evidence(&found, FindingKind::Ampersands), ["R&D||the link's name has &"]);
     assert_eq!(
-        evidence(&found, Trouble::ForbiddenNames),
+        evidence(&found, FindingKind::ForbiddenNames),
         ["a:b||it has ':'", "x\\..||a part of the path is empty, . or .."]
     );
-    assert_eq!(evidence(&found, Trouble::DifficultNames).len(), 3);
-    assert_eq!(evidence(&found, Trouble::EmptyLinks), ["Empty||no target"]);
-    assert_eq!(found[0].severity, Severity::High);
+    assert_eq!(evidence(&found, FindingKind::DifficultNames).len(), 3);
+    assert_eq!(evidence(&found, FindingKind::EmptyLinks), ["Empty||no target"]);
+    assert_eq!(found[0].severity().unwrap(), Severity::High);
 }
 
 #[test]
@@ -165,36 +167,39 @@ fn states_and_spelling_of_targets() {
     namespace.targets[1].share = "Other".to_owned();
     let found = of(namespace);
     assert_eq!(
-        evidence(&found, Trouble::OfflineTargets),
+        evidence(&found, FindingKind::OfflineTargets),
         [
             "|\\\\root1.contoso.com\\Public|a namespace server",
             "Accounting|\\\\fs1.contoso.com\\accounting|offline"
         ]
     );
-    let offline = found.iter().find(|one| one.trouble == Trouble::OfflineTargets).unwrap();
+    let offline = found.iter().find(|one| one.kind == FindingKind::OfflineTargets).unwrap();
     assert_eq!(
-        offline.evidence[1].repair.as_deref(),
+        offline.details.evidence[1].repair.as_deref(),
         Some(
             "Set-DfsnFolderTarget -Path '\\\\contoso.com\\Public\\Accounting' -TargetPath '\\\\fs1.contoso.com\\accounting' -State Online"
         )
     );
-    assert_eq!(evidence(&found, Trouble::NothingOnline), ["Accounting||2 targets, none is online"]);
-    assert_eq!(evidence(&found, Trouble::UnknownStates).len(), 1);
-    assert_eq!(evidence(&found, Trouble::OfflineLinks).len(), 1);
-    assert_eq!(evidence(&found, Trouble::SingleTarget).len(), 1);
     assert_eq!(
-        evidence(&found, Trouble::DuplicateTargets),
+        evidence(&found, FindingKind::NothingOnline),
+        ["Accounting||2 targets, none is online"]
+    );
+    assert_eq!(evidence(&found, FindingKind::UnknownStates).len(), 1);
+    assert_eq!(evidence(&found, FindingKind::OfflineLinks).len(), 1);
+    assert_eq!(evidence(&found, FindingKind::SingleTarget).len(), 1);
+    assert_eq!(
+        evidence(&found, FindingKind::DuplicateTargets),
         ["Twice|\\\\FS1.contoso.com\\X|also \\\\fs1\\x"]
     );
-    assert_eq!(evidence(&found, Trouble::TargetsDifferInCase).len(), 1);
-    assert_eq!(evidence(&found, Trouble::TrailingParts).len(), 2);
+    assert_eq!(evidence(&found, FindingKind::TargetsDifferInCase).len(), 1);
+    assert_eq!(evidence(&found, FindingKind::TrailingParts).len(), 2);
     assert_eq!(
-        evidence(&found, Trouble::RootShareNames),
+        evidence(&found, FindingKind::RootShareNames),
         ["|\\\\root2.contoso.com\\Other|the namespace is Public"]
     );
     let mut single = clean();
     single.targets.truncate(1);
-    assert_eq!(troubles(&of(single)), [Trouble::SingleServer]);
+    assert_eq!(troubles(&of(single)), [FindingKind::SingleServer]);
 }
 
 #[test]
@@ -204,7 +209,7 @@ fn shares_that_do_not_exist() {
     reading.shares = read(&[("FS1.txt".to_owned(), net.as_bytes().to_vec())]).unwrap().shares;
     let found = findings(&reading, &Context::default());
     assert_eq!(
-        evidence(&found, Trouble::MissingShares),
+        evidence(&found, FindingKind::MissingShares),
         ["Tools|\\\\fs1.contoso.com\\tools|FS1 has no share tools"]
     );
 }
@@ -219,13 +224,13 @@ fn targets_that_are_dfs_paths() {
     namespace.links.push(link("Else", &["contoso.com\\Unread\\x"]));
     let found = of(namespace);
     assert_eq!(
-        evidence(&found, Trouble::Interlinks),
+        evidence(&found, FindingKind::Interlinks),
         [
             "Inter|\\\\contoso.com\\Public\\Tools\\bin|leads to \\\\fs1.contoso.com\\tools\\bin over \\\\contoso.com\\Public\\Tools\\bin",
             "Else|\\\\contoso.com\\Unread\\x|a path of a namespace that was not read"
         ]
     );
-    let loops = evidence(&found, Trouble::Loops);
+    let loops = evidence(&found, FindingKind::Loops);
     assert_eq!(loops.len(), 3);
     assert!(loops[2].starts_with("Up\\Down|"));
 }
@@ -236,17 +241,17 @@ fn times_to_live_and_sizes() {
     namespace.links[0].ttl_s = Some(90_000);
     namespace.links[1].ttl_s = Some(0);
     let found = of(namespace.clone());
-    assert_eq!(evidence(&found, Trouble::LongTtl), ["Accounting||TTL 90000 s"]);
-    assert_eq!(evidence(&found, Trouble::ZeroTtl), ["Tools||the TTL is 0"]);
+    assert_eq!(evidence(&found, FindingKind::LongTtl), ["Accounting||TTL 90000 s"]);
+    assert_eq!(evidence(&found, FindingKind::ZeroTtl), ["Tools||the TTL is 0"]);
     // In two days: there is time to shorten it; in an hour: there is not.
     for (left_s, severity) in [(172_800, Severity::Medium), (3_600, Severity::High)] {
         let context =
             Context { cutover: Some(Cutover { left_s, window_s: 7_200 }), ..Context::default() };
         let found = findings(&whole(namespace.clone(), Form::DirectoryV2), &context);
-        let long = found.iter().find(|one| one.trouble == Trouble::TtlTooLong).unwrap();
-        assert_eq!((long.severity, long.count), (severity, 1));
+        let long = found.iter().find(|one| one.kind == FindingKind::TtlTooLong).unwrap();
+        assert_eq!((long.severity().unwrap(), long.details.count), (severity, 1));
         assert_eq!(
-            long.evidence[0].repair.as_deref(),
+            long.details.evidence[0].repair.as_deref(),
             Some("Set-DfsnFolder -Path '\\\\contoso.com\\Public\\Accounting' -TimeToLiveSec 3600")
         );
     }
@@ -258,8 +263,8 @@ fn times_to_live_and_sizes() {
         })
         .collect();
     let found = of(namespace);
-    assert_eq!(troubles(&found), [Trouble::TooManyLinks, Trouble::BlobTooLarge]);
-    assert_eq!(found[0].severity, Severity::High);
+    assert_eq!(troubles(&found), [FindingKind::TooManyLinks, FindingKind::BlobTooLarge]);
+    assert_eq!(found[0].severity().unwrap(), Severity::High);
 }
 
 #[test]
@@ -267,8 +272,8 @@ fn an_export_and_the_directory() {
     let mut reading = whole(clean(), Form::Export2008);
     reading.namespaces[0].namespace.kind = None;
     let found = findings(&reading, &Context::default());
-    assert_eq!(troubles(&found), [Trouble::ExportLoses]);
-    assert_eq!(found[0].severity, Severity::Medium);
+    assert_eq!(troubles(&found), [FindingKind::ExportLoses]);
+    assert_eq!(found[0].severity().unwrap(), Severity::Medium);
     let mut directory = whole(clean(), Form::DirectoryV2).namespaces.remove(0);
     directory.namespace.links[0].targets.remove(1);
     directory.namespace.links[1].targets[0].priority_rank = Some(3);
@@ -282,14 +287,14 @@ fn an_export_and_the_directory() {
     let checked = check(&reading, &Context::default());
     let found = &checked.namespaces[0].findings;
     assert_eq!(
-        evidence(found, Trouble::OrphanedLinks),
+        evidence(found, FindingKind::OrphanedLinks),
         ["Old||only in the directory: \\\\fs0\\old"]
     );
-    assert_eq!(evidence(found, Trouble::MissingInDirectory), ["New||only in the export"]);
-    assert_eq!(evidence(found, Trouble::DiffersFromDirectory).len(), 1);
-    let loses = evidence(found, Trouble::ExportLoses);
+    assert_eq!(evidence(found, FindingKind::MissingInDirectory), ["New||only in the export"]);
+    assert_eq!(evidence(found, FindingKind::DiffersFromDirectory).len(), 1);
+    let loses = evidence(found, FindingKind::ExportLoses);
     assert_eq!(loses[0], "||priorities of targets: 1 (Tools (\\\\fs1.contoso.com\\tools))");
-    assert_eq!(evidence(&checked.namespaces[1].findings, Trouble::RootServersDiffer).len(), 1);
+    assert_eq!(evidence(&checked.namespaces[1].findings, FindingKind::RootServersDiffer).len(), 1);
 }
 
 #[test]
@@ -297,8 +302,8 @@ fn objects_without_a_namespace() {
     let ldif = "dn: CN=link-2,CN=Gone,CN=Gone,CN=Dfs-Configuration,CN=System,DC=contoso,DC=com\nobjectClass: msDFS-Linkv2\nmsDFS-LinkPathv2: /lost\nmsDFS-TargetListv2: <targets><target>\\\\s\\x</target></targets>\n";
     let reading = read(&[("a.ldif".to_owned(), ldif.as_bytes().to_vec())]).unwrap();
     let checked = check(&reading, &Context::default());
-    assert_eq!(troubles(&checked.findings), [Trouble::OrphanedObjects]);
-    assert_eq!(checked.findings[0].evidence[0].place.as_deref(), Some("a.ldif:1"));
+    assert_eq!(troubles(&checked.findings), [FindingKind::OrphanedObjects]);
+    assert_eq!(checked.findings[0].details.evidence[0].place.as_deref(), Some("a.ldif:1"));
 }
 
 #[test]
@@ -308,13 +313,13 @@ fn caches_of_clients() {
     reading.caches = read(&[("PC1.txt".to_owned(), cache.as_bytes().to_vec())]).unwrap().caches;
     let found = findings(&reading, &Context::default());
     assert_eq!(
-        evidence(&found, Trouble::FirstTargetFails),
+        evidence(&found, FindingKind::FirstTargetFails),
         [
             "Accounting|\\\\fs1.contoso.com\\accounting|target 0: 0xC00000BE (STATUS_BAD_NETWORK_PATH), then \\\\fs2\\accounting answered"
         ]
     );
     assert_eq!(
-        evidence(&found, Trouble::CacheDiffers),
+        evidence(&found, FindingKind::CacheDiffers),
         ["Accounting|\\\\fs7\\accounting|not a target of the namespace, expires in 70 s"]
     );
 }
@@ -349,27 +354,30 @@ fn referrals_of_a_capture() {
     let context = Context { referrals: &rows, new_servers: &new_servers, ..Context::default() };
     let found = findings(&whole(clean(), Form::DirectoryV2), &context);
     assert_eq!(
-        evidence(&found, Trouble::ReferralsDiffer),
+        evidence(&found, FindingKind::ReferralsDiffer),
         ["tools|\\old\\tools|not in the export"]
     );
     assert_eq!(
-        evidence(&found, Trouble::ReferralsLack),
+        evidence(&found, FindingKind::ReferralsLack),
         [
             "tools|\\\\fs2.contoso.com\\tools|online in the export, not in the answer",
             "Accounting|\\\\fs2.contoso.com\\accounting|online in the export, not in the answer"
         ]
     );
-    assert_eq!(evidence(&found, Trouble::UnknownReferrals), ["Gone\\x||root1 answers \\fs1\\gone"]);
     assert_eq!(
-        evidence(&found, Trouble::NeverNewServers),
+        evidence(&found, FindingKind::UnknownReferrals),
+        ["Gone\\x||root1 answers \\fs1\\gone"]
+    );
+    assert_eq!(
+        evidence(&found, FindingKind::NeverNewServers),
         ["||10 answers, none with fs2.contoso.com; the last came from root1"]
     );
     assert_eq!(
-        evidence(&found, Trouble::ReferralStorms),
+        evidence(&found, FindingKind::ReferralStorms),
         ["\\contoso.com\\Public\\Accounting||10 requests, 10 or more of them within a minute"]
     );
     assert_eq!(
-        evidence(&found, Trouble::ReferralCost),
+        evidence(&found, FindingKind::ReferralCost),
         [
             "||14 round trips of 3 clients, 28.0 ms in total, median 2.00 ms, longest 2.00 ms (n = 14); the most by c: 10"
         ]
@@ -397,7 +405,7 @@ fn referrals_of_domain_controllers_are_kept_for_900_seconds() {
         ..ClientCache::default()
     });
     let found = findings(&reading, &Context { referrals: &rows, ..Context::default() });
-    let mut shown = evidence(&found, Trouble::SysvolTtl);
+    let mut shown = evidence(&found, FindingKind::SysvolTtl);
     shown.sort();
     assert_eq!(
         shown,
@@ -407,8 +415,8 @@ fn referrals_of_domain_controllers_are_kept_for_900_seconds() {
 
 #[test]
 fn every_trouble_has_a_name_of_its_own() {
-    let mut names: Vec<&str> = Trouble::ALL.iter().map(|trouble| trouble.id()).collect();
+    let mut names: Vec<&str> = FindingKind::ALL.iter().map(|trouble| trouble.id()).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), Trouble::ALL.len());
+    assert_eq!(names.len(), FindingKind::ALL.len());
 }

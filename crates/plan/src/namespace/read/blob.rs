@@ -21,7 +21,7 @@ const ENTRY: u32 = 0x1;
 const ROOT: u32 = 0x80;
 
 /// The GUID of an object that has none: from its path, so that writing twice gives the same.
-pub(in super::super) fn derived_guid(path: &str) -> [u8; 16] {
+pub(crate) fn derived_guid(path: &str) -> [u8; 16] {
     // FNV-1a with 128 bits; version 8 of RFC 9562 is for such GUIDs.
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     for byte in folded(path).bytes() {
@@ -35,7 +35,7 @@ pub(in super::super) fn derived_guid(path: &str) -> [u8; 16] {
 }
 
 /// The text of a GUID: its first three numbers are little-endian.
-pub(in super::super) fn guid_text(guid: &[u8; 16]) -> String {
+pub(crate) fn guid_text(guid: &[u8; 16]) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let [a, b, c, d, e, f, g, h, rest @ ..] = guid;
     format!(

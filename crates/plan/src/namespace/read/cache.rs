@@ -5,8 +5,9 @@
 //! is the file's name.
 
 use super::super::model::{CachedReferral, CachedTarget, ClientCache};
-use super::lines::{Lines, after};
+use super::fragments::after;
 use super::{Context, Damage, Damaged};
+use crate::input::lines::Lines;
 
 /// Referrals and targets of one file.
 const ENTRIES_MAX: usize = 1_000_000;

@@ -12,7 +12,7 @@ use super::ldif::{self, Entry, as_text, dn_parts, escape_dn, part_value};
 use super::{Context, Damage, Damaged, LINKS_MAX, Orphan, ReadNamespace, blob, target_list};
 
 /// The time in objects that never were in a directory.
-pub(in super::super) const PLACEHOLDER_TIME: &str = "20000101000000.0Z";
+pub(crate) const PLACEHOLDER_TIME: &str = "20000101000000.0Z";
 
 /// Names of link attributes that are read or derived.
 const ANCHOR: &str = "msDFS-NamespaceAnchor";
@@ -79,7 +79,7 @@ pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
 }
 
 /// The distinguished name of a namespace's object; of mode 2008, the one below its anchor.
-pub(in super::super) fn namespace_dn(namespace: &Namespace, form: Form) -> String {
+pub(crate) fn namespace_dn(namespace: &Namespace, form: Form) -> String {
     if let Some(dn) = namespace.other.get(&format!("{}dn", form.prefix())) {
         return dn.clone();
     }
@@ -91,7 +91,7 @@ pub(in super::super) fn namespace_dn(namespace: &Namespace, form: Form) -> Strin
 }
 
 /// The distinguished name of a link's object.
-pub(in super::super) fn link_dn(namespace: &Namespace, link: &Link) -> String {
+pub(crate) fn link_dn(namespace: &Namespace, link: &Link) -> String {
     if let Some(dn) = link.other.get("v2:dn") {
         return dn.clone();
     }
@@ -106,7 +106,7 @@ pub(in super::super) fn link_dn(namespace: &Namespace, link: &Link) -> String {
 }
 
 /// A kept value of 16 bytes.
-pub(in super::super) fn guid_of(text: &str) -> Option<[u8; 16]> {
+pub(crate) fn guid_of(text: &str) -> Option<[u8; 16]> {
     use base64::Engine as _;
     let bytes = match text.strip_prefix(ldif::BASE64) {
         Some(encoded) => base64::engine::general_purpose::STANDARD.decode(encoded).ok()?,
@@ -172,7 +172,7 @@ fn version_1(entry: &Entry<'_>, context: &Context<'_>) -> Damaged<ReadNamespace>
 }
 
 /// The values of `remoteServerName` for root targets.
-pub(in super::super) fn remote_servers(targets: &[Target]) -> Vec<String> {
+pub(crate) fn remote_servers(targets: &[Target]) -> Vec<String> {
     let paths = targets.iter().map(|target| format!("\\\\{}\\{}", target.server, target.share));
     paths.chain(["*".to_owned()]).collect()
 }

@@ -11,13 +11,14 @@ use quick_xml::reader::Reader;
 
 use super::super::form::{FLAG_BITS, Form, Stateful, flags_of_bits, split_target, split_unc};
 use super::super::model::{Flags, Link, Namespace, State, Target};
-use super::super::text::{LineCounter, repair_ampersands};
 use super::{Context, Damage, Damaged, LINKS_MAX, ReadNamespace, push_target};
+use crate::input::lines::LineCounter;
+use crate::input::text::repair_ampersands;
 
 /// The key of `other` with the word for "on", where it is not `TRUE`.
-pub(in super::super) const SWITCH: &str = "export:switch";
+pub(crate) const SWITCH: &str = "export:switch";
 /// Words for on and off, in pairs.
-pub(in super::super) const SWITCHES: [(&str, &str); 5] =
+pub(crate) const SWITCHES: [(&str, &str); 5] =
     [("TRUE", "FALSE"), ("ENABLED", "DISABLED"), ("ON", "OFF"), ("YES", "NO"), ("1", "0")];
 
 #[derive(Default)]

@@ -44,7 +44,7 @@ pub(super) fn as_text(value: &[u8]) -> String {
 }
 
 /// How the text of a value begins that is not plain.
-pub(in super::super) const BASE64: &str = "base64:";
+pub(crate) const BASE64: &str = "base64:";
 
 /// Calls `look` with each entry.
 pub(super) fn entries<'a>(
@@ -174,7 +174,7 @@ pub(super) fn part_value(part: &str) -> String {
 }
 
 /// A value in a distinguished name.
-pub(in super::super) fn escape_dn(value: &str) -> String {
+pub(crate) fn escape_dn(value: &str) -> String {
     let mut out = String::new();
     let last = value.chars().count().saturating_sub(1);
     for (at, c) in value.chars().enumerate() {

@@ -9,7 +9,7 @@ use super::super::model::{Kind, Link, Namespace, Target};
 use super::{Context, Damage, Damaged, LINKS_MAX, Place, ReadNamespace, Reading, push_target};
 
 /// The line that names the namespace of a list: `# msdfs of \\host\name`.
-pub(in super::super) const HEADER: &str = "# msdfs of ";
+pub(crate) const HEADER: &str = "# msdfs of ";
 
 /// A list of links as a file for [`super::read`], from the symbolic links of a share's folder: paths below it and what
 /// they lead to. Links that are not Samba's are left out. The second part has those whose names no line can hold.
@@ -27,7 +27,7 @@ pub fn link_list(host: &str, name: &str, links: &[(String, String)]) -> (Vec<u8>
 }
 
 /// The same in an `smb.conf`.
-pub(in super::super) const CONF_HEADER: &str = "# smb.conf of ";
+pub(crate) const CONF_HEADER: &str = "# smb.conf of ";
 
 /// What the files say about Samba.
 #[derive(Default)]
@@ -340,9 +340,7 @@ impl Samba {
                 let list = format!("msdfs:{}", proxy.trim_start_matches(['\\', '/']));
                 match targets(&list) {
                     Ok(targets) => namespace.targets = targets,
-                    Err(message) => {
-                        reading.note(share.place.file, share.place.line as usize, &message)
-                    }
+                    Err(message) => reading.note(share.place, &message),
                 }
                 namespace.other.insert("msdfs:proxy".to_owned(), "yes".to_owned());
             }

@@ -2,8 +2,9 @@
 //!
 //! Owns the order in which they are recognised line by line.
 
-use super::lines::{Lines, after};
+use super::fragments::after;
 use super::{Context, Damage, Damaged, cache, objects, shares, view};
+use crate::input::lines::Lines;
 
 /// Lines that programs print around what is read.
 const AROUND: [&str; 8] = [
@@ -34,8 +35,8 @@ pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
         } else if shares::starts(&lines) {
             shares::read(&mut lines, context);
             found += 1;
-        } else if objects::table_starts(&lines) {
-            objects::read_table(&mut lines, context)?;
+        } else if let Some(table) = objects::table(&lines) {
+            objects::read_table(&mut lines, &table, context)?;
             found += 1;
         } else if objects::list_starts(&lines) {
             objects::read_list(&mut lines, context)?;
@@ -52,7 +53,7 @@ pub(super) fn read(text: &str, context: &mut Context<'_>) -> Damaged<()> {
         return Err(Damage::new(
             1,
             "no known form; expected an export of dfsutil, dfsutil /view, LDIF, Get-DfsnRoot, -Folder, -FolderTarget or \
-             -RootTarget as list, table, CSV or JSON, commands New-Dfsn*, dfsutil cache referral, net share, net view, a \
+             -RootTarget as list, table, CSV, JSON or CliXML, commands New-Dfsn*, dfsutil cache referral, net share, net view, a \
              log of robocopy, smb.conf, or lines LINK<tab>msdfs:SERVER\\SHARE",
         ));
     }

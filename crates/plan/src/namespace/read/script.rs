@@ -5,9 +5,10 @@
 //! expression as a value is an error.
 
 use super::super::form::Form;
-use super::objects::{Properties, Subject, plain};
+use super::objects::Subject;
 use super::{Context, Damage, Damaged};
-use crate::quote::is_powershell_quote;
+use crate::input::powershell::{Object, plain};
+use crate::script::quote::is_powershell_quote;
 
 /// A word, and whether it begins with a quote.
 type Word = (String, bool);
@@ -135,8 +136,8 @@ fn command(name: &str, words: &[Word], line: usize, context: &mut Context<'_>) -
         "dfsnroottarget" | "dfsnfoldertarget" => (Subject::Target, false),
         _ => return Ok(false),
     };
-    let mut own = Properties::default();
-    let mut of_target = Properties::default();
+    let mut own = Object::default();
+    let mut of_target = Object::default();
     let mut has_target = false;
     let mut words = words.iter().skip(1).peekable();
     while let Some((word, is_quoted)) = words.next() {
@@ -174,20 +175,22 @@ fn command(name: &str, words: &[Word], line: usize, context: &mut Context<'_>) -
         match plain(parameter).as_str() {
             "targetpath" => {
                 has_target = true;
-                of_target.push("TargetPath", value);
+                of_target.push("TargetPath", value, line);
             }
-            "targetstate" => of_target.push("State", value),
-            "referralpriorityclass" | "referralpriorityrank" => of_target.push(parameter, value),
+            "targetstate" => of_target.push("State", value, line),
+            "referralpriorityclass" | "referralpriorityrank" => {
+                of_target.push(parameter, value, line)
+            }
             "path" => {
-                of_target.push("Path", value.clone());
-                own.push("Path", value);
+                of_target.push("Path", value.clone(), line);
+                own.push("Path", value, line);
             }
-            "state" if subject == Subject::Target => of_target.push("State", value),
+            "state" if subject == Subject::Target => of_target.push("State", value, line),
             "whatif" | "confirm" | "asjob" | "cimsession" | "throttlelimit" | "erroraction" => {}
-            _ => own.push(parameter, value),
+            _ => own.push(parameter, value, line),
         }
     }
-    if own.get("path").is_none() {
+    if !own.has("path") {
         return Err(Damage::new(line, format!("{name} has no -Path")));
     }
     let place = context.place(line);

@@ -6,8 +6,9 @@
 use serde::Serialize;
 
 use super::super::form::{folded, split_unc};
-use super::lines::{Lines, after};
+use super::fragments::after;
 use super::{Context, Place};
+use crate::input::lines::Lines;
 
 /// Shares of one list.
 const SHARES_MAX: usize = 100_000;

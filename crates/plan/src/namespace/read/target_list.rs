@@ -8,15 +8,15 @@ use quick_xml::reader::Reader;
 
 use super::super::form::{STATE_DETAIL, Stateful, priority_class, split_target};
 use super::super::model::Target;
-use super::super::text::{decode, repair_ampersands};
 use super::push_target;
+use crate::input::text::{decode, repair_ampersands};
 
 /// The XML namespace of the list.
-pub(in super::super) const NAMESPACE: &str = "http://schemas.microsoft.com/dfs/2007/03";
+pub(crate) const NAMESPACE: &str = "http://schemas.microsoft.com/dfs/2007/03";
 
 /// Reads a list; an error says what is damaged in it.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Target>, String> {
-    let text = decode(bytes);
+    let text = decode(bytes).text;
     let repaired = repair_ampersands(&text);
     let text = repaired.as_deref().unwrap_or(&text);
     let mut reader = Reader::from_str(text);

@@ -15,7 +15,7 @@ fn files(all: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
 
 fn reading(text: &str) -> Reading {
     let reading = read(&files(&[("file.txt", text)])).unwrap();
-    assert_eq!(reading.unknown, []);
+    assert_eq!(reading.unknown.list, []);
     reading
 }
 
@@ -102,7 +102,7 @@ fn a_view_is_read() {
     let read =
         read(&files(&[("view.txt", include_str!("../../../tests/namespace/view-2003-2008.txt"))]))
             .unwrap();
-    assert_eq!(read.unknown_count, 0);
+    assert_eq!(read.unknown.count(), 0);
     let view = &read.namespaces[0];
     assert_eq!((view.form, view.blob_bytes), (Form::View, Some(812)));
     assert_eq!(view.namespace.kind, Some(Kind::DomainV1));
@@ -143,7 +143,7 @@ fn caches_name_their_client_their_time_and_open_files() {
     assert_eq!(read.caches[0].read_at_s, Some(60));
     assert_eq!(read.caches[0].open_files, ["\\\\d\\n\\a.xlsx"]);
     assert!(read.caches[1].referrals[0].targets[0].active);
-    assert_eq!(read.unknown_count, 1);
+    assert_eq!(read.unknown.count(), 1);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn objects_in_lists_are_read() {
     let root = include_str!("../../../tests/namespace/Get-DfsnRoot.txt");
     let target = include_str!("../../../tests/namespace/Get-DfsnFolderTarget.txt");
     let read = read(&files(&[("root.txt", root), ("target.txt", target)])).unwrap();
-    assert_eq!(read.unknown, []);
+    assert_eq!(read.unknown.list, []);
     assert_eq!(read.namespaces.len(), 1);
     let namespace = &read.namespaces[0].namespace;
     assert_eq!((namespace.host.as_str(), namespace.name.as_str()), ("Corp", "SalesFiles"));
@@ -196,7 +196,7 @@ fn objects_as_tables_csv_and_json_are_the_same() {
     assert_eq!(flags.insite_referrals, Some(false));
     let numbers = json.replace("\"Online\"", "1");
     let read = read(&files(&[("a.json", &numbers)])).unwrap();
-    assert!(read.unknown[0].text.contains("select its text"));
+    assert!(read.unknown.list[0].text.contains("select its text"));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn links_of_samba_are_read() {
         [proxy]\n msdfs proxy = \\other\\share\n[homes]\n browseable = no\n";
     let list = ".:\ntotal 8\nlrwxrwxrwx 1 root root 20 Nov  1 10:00 accounting -> msdfs:fs1\\accounting,fs2/accounting\ndrwxr-xr-x 2 root root 40 Nov  1 10:00 sub\n\n./sub:\ntotal 0\nlrwxrwxrwx 1 root root 20 Nov  1 10:00 a b -> msdfs:fs3\\x\\y\n";
     let read = read(&files(&[("smb.conf", conf), ("links.txt", list)])).unwrap();
-    assert_eq!(read.unknown, []);
+    assert_eq!(read.unknown.list, []);
     let [public, proxy] = read.namespaces.as_slice() else { panic!("two shares") };
     assert_eq!((public.namespace.host.as_str(), public.namespace.name.as_str()), ("FS1", "public"));
     assert_eq!(public.namespace.comment.as_deref(), Some("all"));

@@ -7,8 +7,9 @@ use super::super::form::{
     FLAG_BITS, Form, STATE_DETAIL, Stateful, flags_of_bits, split_target, split_unc,
 };
 use super::super::model::{Kind, Link, Namespace, Target};
-use super::lines::{Lines, after, quoted_pairs};
+use super::fragments::{after, quoted_pairs};
 use super::{Context, Damage, Damaged, ReadNamespace, push_target};
+use crate::input::lines::Lines;
 
 /// Whether the next line begins such an output.
 pub(super) fn starts(line: &str) -> bool {

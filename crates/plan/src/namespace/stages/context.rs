@@ -8,7 +8,7 @@ use super::{
 };
 use crate::namespace::model::{Kind, Namespace};
 use crate::namespace::names::qualified;
-use crate::namespace::quote::{distinguished, verbatim, word};
+use crate::script::quote::{distinguished, powershell as verbatim, word};
 
 /// Where commands run that work from anywhere.
 pub const ADMIN: &str = "the administrator's machine (Windows Server 2012 or later with the tools of DFS Namespaces, PowerShell as administrator)";

@@ -7,7 +7,7 @@ use super::context::{Context, any, counted, dfsutil, mode, powershell, stage, st
 use super::servers::{add_step, show_step};
 use super::{Impact, Server, Stage, StageId, Step, lost};
 use crate::namespace::model::Kind;
-use crate::namespace::quote::word;
+use crate::script::quote::word;
 
 /// No import is estimated to take longer.
 const IMPORT_S_MAX: u64 = 30 * 86_400;

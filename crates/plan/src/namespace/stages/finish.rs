@@ -5,8 +5,8 @@ use super::servers::{collect_step, show_step};
 use super::{GateRule, Impact, Stage, StageId, offline};
 use crate::namespace::model::Kind;
 use crate::namespace::names::{Servers, is_qualified};
-use crate::namespace::quote::word;
 use crate::namespace::waits::wait;
+use crate::script::quote::word;
 
 /// Names in a note.
 const NAMED: usize = 5;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Step;
 use super::context::{Context, UNCONFIRMED, any, dfsutil, powershell, step};
 use crate::namespace::model::Kind;
-use crate::namespace::quote::{verbatim, word};
+use crate::script::quote::{powershell as verbatim, word};
 
 /// One thing that an import does not bring back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

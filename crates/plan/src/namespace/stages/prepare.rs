@@ -7,8 +7,8 @@ use super::context::{
 };
 use super::{GateRule, Impact, LOWERED_TO_S, Server, Stage, StageId, Step, lost};
 use crate::namespace::model::Kind;
-use crate::namespace::quote::{verbatim, word};
 use crate::namespace::waits::wait;
+use crate::script::quote::{powershell as verbatim, word};
 
 /// Everything that is needed to go back, and the preconditions.
 pub(super) fn save(context: &Context<'_>) -> Stage {

@@ -5,8 +5,8 @@ use super::context::{
     Context, UNCONFIRMED, counted, dfsutil, powershell, stage, step, target_path,
 };
 use super::{GateRule, Impact, Server, Stage, StageId, Step};
-use crate::namespace::quote::{verbatim, word};
 use crate::namespace::waits::wait;
+use crate::script::quote::{powershell as verbatim, word};
 
 /// The stages from the first new server to the last old one.
 pub(super) fn stages(context: &Context<'_>) -> Vec<Stage> {

@@ -14,9 +14,9 @@ use super::super::read::{
     BASE64, PLACEHOLDER_TIME, TARGET_LIST_NAMESPACE, derived_guid, guid_of, link_dn, namespace_dn,
     remote_servers,
 };
-use super::super::text::escape_xml;
 use super::blob;
 use super::express::{LINK_TTL_S, ROOT_TTL_S};
+use crate::input::text::escape_xml;
 
 /// Columns of a line before it is folded.
 const COLUMNS: usize = 76;

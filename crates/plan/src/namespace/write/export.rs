@@ -5,7 +5,7 @@
 use super::super::form::{FLAG_BITS, STATE_DETAIL, Stateful, bits_of_flags};
 use super::super::model::{Flags, Namespace, State, Target};
 use super::super::read::{SWITCH, SWITCHES};
-use super::super::text::escape_xml;
+use crate::input::text::escape_xml;
 use std::collections::BTreeMap;
 
 /// Writes an export of 2003 or of 2008.

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::super::form::{Form, LEVELS_MAX, STATE_DETAIL, Stateful, folded};
 use super::super::model::{Flags, Kind, Link, Namespace, PriorityClass, State, Target};
-use super::super::text::is_xml_text;
 use super::loss::{Loss, Losses, Lost};
 use super::others::{Level, keep_other};
+use crate::input::text::is_xml_text;
 
 /// What Windows gives roots and links that say nothing.
 pub(super) const ROOT_TTL_S: u32 = 300;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::super::model::{Link, Namespace, Target};
 use super::super::read::{CONF_HEADER, MSDFS_HEADER};
 use super::WrittenFile;
-use crate::quote::sh;
+use crate::script::quote::sh;
 
 /// The text of a link's symbolic link.
 pub fn link_text(link: &Link) -> String {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::form::{FLAG_BITS, Form, INTERLINK, STATE_DETAIL};
 use super::super::read::{SWITCH, SWITCHES};
-use super::super::text::is_xml_text;
 use super::loss::{Losses, Lost};
+use crate::input::text::is_xml_text;
 
 /// What the attributes belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]

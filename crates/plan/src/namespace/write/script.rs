@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::super::form::priority_name_powershell;
 use super::super::model::{Kind, Namespace, State, Target};
-use crate::quote::powershell;
+use crate::script::quote::powershell;
 
 pub(super) fn write(namespace: &Namespace) -> Vec<u8> {
     let root = format!("\\\\{}\\{}", namespace.host, namespace.name);

@@ -104,7 +104,7 @@ fn link() -> impl Strategy<Value = Link> {
     )
 }
 
-pub(in super::super) fn namespace() -> impl Strategy<Value = Namespace> {
+pub(crate) fn namespace() -> impl Strategy<Value = Namespace> {
     let kind = proptest::option::of(prop_oneof![
         Just(Kind::Standalone),
         Just(Kind::DomainV1),
@@ -124,7 +124,7 @@ pub(in super::super) fn namespace() -> impl Strategy<Value = Namespace> {
 }
 
 /// Writes what the form can hold and reads it again.
-pub(in super::super) fn through(namespace: &Namespace, form: Form) -> Namespace {
+pub(crate) fn through(namespace: &Namespace, form: Form) -> Namespace {
     let written = write(namespace, form, &Allowed { all: true, some: Vec::new() }).unwrap();
     let files: Vec<(String, Vec<u8>)> = written
         .files
@@ -135,7 +135,7 @@ pub(in super::super) fn through(namespace: &Namespace, form: Form) -> Namespace 
     let reading = read(&files).unwrap_or_else(|error| {
         panic!("{form:?}: {error}\n{}", String::from_utf8_lossy(&files[0].1))
     });
-    assert_eq!(reading.unknown, [], "{form:?}");
+    assert_eq!(reading.unknown.list, [], "{form:?}");
     assert_eq!(reading.namespaces.len(), 1, "{form:?}");
     let read = reading.namespaces.into_iter().next().unwrap();
     assert_eq!(read.form, form);

@@ -1,5 +1,6 @@
 //! The fields of the judgement of a security baseline. It is data.
 
+use smbscope_findings::Kind as _;
 use smbscope_plan::baseline::judgement::findings::FindingKind;
 
 use crate::document::by_field;
@@ -19,7 +20,7 @@ fn objects() -> Vec<Object> {
 /// Fields whose values are a closed list.
 fn closed() -> Vec<Closed> {
     vec![
-        values_of("baseline_finding", "kind", &FindingKind::ALL),
+        values_of("baseline_finding", "kind", FindingKind::ALL),
         values_of("baseline_cost", "outcome", &["predicted", "nothing", "unknown"]),
         values_of("baseline_change", "security", &["stricter", "weaker", "neutral"]),
     ]

@@ -10,8 +10,9 @@ use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::judgement::findings::Finding;
 use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::{TermKey, place_title};
+use smbscope_plan::script::Step;
 
-use super::{BaselinePlan, CommandBlock, SearchPlan, verdict, words};
+use super::{BaselinePlan, SearchPlan, verdict, words};
 
 pub(super) fn json(plan: &BaselinePlan) -> serde_json::Result<Value> {
     let judgement = &plan.judgement;
@@ -173,16 +174,16 @@ fn alternative(way: &Alternative) -> Value {
 fn finding(finding: &Finding) -> serde_json::Result<Value> {
     Ok(json!({
         "kind": serde_json::to_value(finding.kind)?,
-        "setting": words::key(&finding.key),
-        "name": finding.name,
-        "sentence": finding.sentence,
-        "price": finding.price,
-        "origins": finding.origins,
+        "setting": words::key(&finding.details.key),
+        "name": finding.details.name,
+        "sentence": finding.what,
+        "price": finding.details.price,
+        "origins": finding.details.origins,
     }))
 }
 
-fn commands(block: &CommandBlock) -> Value {
-    json!({ "title": block.title, "apply": block.apply, "undo": block.undo })
+fn commands(block: &Step) -> Value {
+    json!({ "title": block.does, "apply": block.apply, "undo": block.undo })
 }
 
 fn search(search: &SearchPlan) -> Value {

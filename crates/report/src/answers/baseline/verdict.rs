@@ -56,7 +56,7 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
         }
     };
     let price = judgement.findings.iter().find(|one| one.kind == FindingKind::Costly);
-    if let Some(price) = price.and_then(|one| one.price.as_ref()) {
+    if let Some(price) = price.and_then(|one| one.details.price.as_ref()) {
         reasons.push(format!("Security: {}; that is lost without it.", lower(price)));
     }
     // Where nothing costs, what a way is known to save is not worth a headline.

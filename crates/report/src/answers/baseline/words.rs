@@ -69,18 +69,20 @@ pub(super) fn cost(predicted: &Predicted) -> String {
 /// A finding with its price and where it was read.
 pub(super) fn finding(finding: &Finding) -> String {
     let mut text = match finding.kind {
-        FindingKind::Weaker => format!("Less security: {}", finding.sentence),
-        FindingKind::NotOn => format!("Not in force: {}", finding.sentence),
-        FindingKind::Conflict => format!("Conflict: {}", finding.sentence),
-        FindingKind::Hidden => format!("Hidden: {}", finding.sentence),
-        FindingKind::NoEffect => format!("No effect: {}", finding.sentence),
-        FindingKind::Costly => finding.sentence.clone(),
+        FindingKind::Weaker => format!("Less security: {}", finding.what),
+        FindingKind::NotOn => format!("Not in force: {}", finding.what),
+        FindingKind::Conflict => format!("Conflict: {}", finding.what),
+        FindingKind::Hidden => format!("Hidden: {}", finding.what),
+        FindingKind::NoEffect => format!("No effect: {}", finding.what),
+        FindingKind::Costly => finding.what.clone(),
     };
-    if let (FindingKind::Weaker | FindingKind::Costly, Some(price)) = (finding.kind, &finding.price)
+    if let (FindingKind::Weaker | FindingKind::Costly, Some(price)) =
+        (finding.kind, &finding.details.price)
     {
         text.push_str(&format!(" Price in security: {price}."));
     }
-    let origins: Vec<_> = finding.origins.iter().filter(|one| !one.is_empty()).cloned().collect();
+    let origins: Vec<_> =
+        finding.details.origins.iter().filter(|one| !one.is_empty()).cloned().collect();
     if !origins.is_empty() {
         text.push_str(&format!(" Set by {}.", origins.join(", ")));
     }
@@ -91,8 +93,8 @@ pub(super) fn finding(finding: &Finding) -> String {
 pub(super) fn in_short(findings: &[&Finding], kind: &str) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for one in findings {
-        if !names.contains(&one.name.as_str()) {
-            names.push(&one.name);
+        if !names.contains(&one.details.name.as_str()) {
+            names.push(&one.details.name);
         }
     }
     (!names.is_empty()).then(|| format!("{kind}: {}.", names.join(", ")))

@@ -222,7 +222,14 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("severity", "Severity", Code, Always, "high (receive work is limited by it), medium (it costs processor time, or limits at higher load) or low."),
         ("trouble", "Trouble", Code, Always, "What it is, from a fixed list."),
         ("evidence", "Evidence", Object("evidence"), Optional, "Its numbers; absent if it has none."),
-        ("sentence", "Sentence", Text, Always, "The finding in words."),
+        ("what", "What", Text, Always, "The finding in words."),
+        ("first_ns", "First", Number, Nullable, "Always null: settings have no time."),
+        ("last_ns", "Last", Number, Nullable, "Always null: settings have no time."),
+        ("remedies", "Remedies", List("adapter_remedy"), Always, "What to do; the plan has the commands."),
+    ]),
+    ("adapter_remedy", "What to do, and where.", &[], &[
+        ("at", "Where", Text, Always, "Where to do it."),
+        ("action", "Action", Text, Always, "What to do."),
     ]),
     ("evidence", "Numbers of a finding; each trouble has some of them.", &[], &[
         ("processor", "Processor", Object("cpu_id"), Optional, "The only processor."),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::prediction::Prediction;
 use smbscope_plan::cores::topology::{Machine, System};
@@ -91,9 +92,9 @@ fn adapters(plan: &CoresPlan, board: &TopologyDrawing) -> Vec<Block> {
 
 fn findings(plan: &CoresPlan) -> Section {
     let judged = plan.findings.iter().map(|finding| FindingLine {
-        severity: finding.severity,
-        about: finding.card.clone().unwrap_or_else(|| "The machine".to_owned()),
-        sentence: finding.sentence.clone(),
+        severity: finding.severity().unwrap_or(Severity::Medium),
+        about: finding.details.card.clone().unwrap_or_else(|| "The machine".to_owned()),
+        sentence: finding.what.clone(),
     });
     let title = |others| format!("{} more", format::counted(others, "finding"));
     let mut blocks = Block::findings(judged.collect(), FINDINGS_SHOWN, title);
@@ -111,10 +112,10 @@ fn findings(plan: &CoresPlan) -> Section {
 fn commands(plan: &CoresPlan) -> Section {
     let Commands { system, steps, refused, .. } = &plan.commands;
     let task = |step: &Step| ChecklistItem {
-        about: step.card.clone().unwrap_or_default(),
+        about: step.details.card.clone().unwrap_or_default(),
         does: step.does.clone(),
-        interrupts: words::interrupts(step.interrupts).to_owned(),
-        is_noticed: verdict::is_noticed(step.interrupts),
+        interrupts: words::interrupts(step.details.interrupts).to_owned(),
+        is_noticed: verdict::is_noticed(step.details.interrupts),
         apply: step.apply.clone(),
         checks: step
             .checks

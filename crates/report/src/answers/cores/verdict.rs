@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::Interruption;
-use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::prediction;
 
 use super::CoresPlan;
@@ -25,15 +25,16 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
     let others = plan.findings.len().saturating_sub(1);
     let (tone, sentence) = match plan.findings.first() {
         Some(worst) => {
-            let about = worst.card.as_ref().map_or(String::new(), |card| format!("{card}: "));
-            let sentence = format!("{about}{}", worst.sentence.trim_end_matches('.'));
+            let about =
+                worst.details.card.as_ref().map_or(String::new(), |card| format!("{card}: "));
+            let sentence = format!("{about}{}", worst.what.trim_end_matches('.'));
             if others > 0 {
                 reasons.push(format!("There {}.", more(plan, others)));
             }
-            let tone = match worst.severity {
-                Severity::High => Tone::Bad,
-                Severity::Medium => Tone::Watch,
-                Severity::Low => Tone::Good,
+            let tone = match worst.severity() {
+                Some(Severity::High) => Tone::Bad,
+                Some(Severity::Medium) => Tone::Watch,
+                _ => Tone::Good,
             };
             (tone, sentence)
         }
@@ -47,7 +48,8 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
 }
 
 fn more(plan: &CoresPlan, others: usize) -> String {
-    let high = plan.findings.iter().skip(1).filter(|one| one.severity == Severity::High).count();
+    let high =
+        plan.findings.iter().skip(1).filter(|one| one.severity() == Some(Severity::High)).count();
     let are = if others == 1 { "is one more finding" } else { "are more findings" };
     match (others, high) {
         (1, 0) => are.to_owned(),
@@ -94,8 +96,8 @@ fn does(plan: &CoresPlan) -> String {
 
 /// Adapters whose link or queues restart.
 fn restarts(plan: &CoresPlan) -> BTreeSet<&str> {
-    let noticed = plan.commands.steps.iter().filter(|step| is_noticed(step.interrupts));
-    noticed.filter_map(|step| step.card.as_deref()).collect()
+    let noticed = plan.commands.steps.iter().filter(|step| is_noticed(step.details.interrupts));
+    noticed.filter_map(|step| step.details.card.as_deref()).collect()
 }
 
 /// Whether users notice it.
@@ -137,7 +139,7 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
             },
         ));
     }
-    let high = plan.findings.iter().filter(|one| one.severity == Severity::High).count();
+    let high = plan.findings.iter().filter(|one| one.severity() == Some(Severity::High)).count();
     let note = format!("{high} of high severity");
     tiles.push(Tile::new("Findings", plan.findings.len().to_string(), note));
     let steps = plan.commands.steps.len();

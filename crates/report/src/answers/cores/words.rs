@@ -1,7 +1,6 @@
 //! Sentences that text and page of a plan of cores share.
 
 use smbscope_plan::cores::commands::{Interruption, Reason};
-use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::layout::{CardLayout, CpuId, Layout, Note};
 use smbscope_plan::cores::prediction::multichannel::{Multichannel, Source};
 use smbscope_plan::cores::prediction::{CardPrediction, Spread, Verdict};
@@ -16,14 +15,6 @@ const CORES_LISTED: usize = 8;
 /// A processor as people write it: with its group if that is not the first.
 pub(super) fn cpu((group, number): CpuId) -> String {
     if group == 0 { number.to_string() } else { format!("{group}:{number}") }
-}
-
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-    }
 }
 
 /// Different values of the processors: sockets, nodes or cores.

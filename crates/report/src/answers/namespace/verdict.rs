@@ -1,10 +1,11 @@
 //! What a plan of a namespace says first: the gate, else where the move is, else what the move needs.
 
+use smbscope_findings::Severity;
 use smbscope_plan::namespace::gate::Verdict as GateVerdict;
 use smbscope_plan::namespace::stages::{Impact, MovePlan, StageId};
 
 use super::words::{nanoseconds, seconds};
-use super::{FindingSeverity, NamespacePlan, mode};
+use super::{NamespacePlan, findings, mode};
 use crate::document::{Tile, Tone, Verdict};
 use crate::value::format;
 
@@ -18,7 +19,8 @@ pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
     match (plan.plan(), &plan.namespace) {
         (Some(moved), _) => of_move(moved, plan),
         (None, Some(namespace)) => {
-            let high = plan.findings.iter().filter(|one| one.severity == FindingSeverity::High);
+            let found = findings::rows(plan);
+            let high = found.iter().filter(|one| one.severity == Severity::High);
             let high = high.count() as u64;
             let links = format::counted(namespace.links.len() as u64, "link");
             Verdict {
@@ -155,7 +157,7 @@ pub(super) fn tiles(plan: &NamespacePlan) -> Vec<Tile> {
             format::count(namespace.targets.len() as u64),
             "",
         ));
-        tiles.push(Tile::new("Findings", format::count(plan.findings.len() as u64), ""));
+        tiles.push(Tile::new("Findings", format::count(findings::rows(plan).len() as u64), ""));
     }
     tiles
 }

@@ -1,7 +1,7 @@
 //! Checks of a second server, made and to be made.
 
 use smbscope_plan::replication::TEST_SR_TOPOLOGY;
-use smbscope_plan::replication::checks::{Check, Outcome};
+use smbscope_plan::replication::checks::{Check, Outcome, outcome_of};
 use smbscope_plan::replication::html::HtmlRow;
 
 use super::{ReplicationPlan, name};
@@ -12,14 +12,14 @@ use crate::value::format;
 pub(super) fn checks(plan: &ReplicationPlan) -> Section {
     let mut blocks = Vec::new();
     let shown = |check: &Check| {
-        let outcome = match check.outcome {
-            Outcome::Met => "met",
-            Outcome::NotMet => "not met",
-            Outcome::ToBeMade => "to be made",
+        let outcome = match outcome_of(check) {
+            Some(Outcome::Passed) => "met",
+            Some(Outcome::Failed | Outcome::Warning) => "not met",
+            Some(Outcome::ToBeMade) | None => "to be made",
         };
         Block::Note(format!("[{outcome}] {}: {}.", check.what, check.because))
     };
-    let is_made = |check: &&Check| check.outcome != Outcome::ToBeMade;
+    let is_made = |check: &&Check| outcome_of(check) != Some(Outcome::ToBeMade);
     for (line, checks) in plan.forecast.lines.iter().zip(&plan.checks) {
         blocks.push(Block::Note(format!("Link of {}", name(line))));
         blocks.extend(checks.iter().filter(is_made).map(shown));

@@ -142,9 +142,17 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("checks", "Checks", List("check"), Always, "The checks."),
     ]),
     ("check", "One check.", &[], &[
+        ("trouble", "Kind", Code, Always, "What is checked, from a fixed list."),
         ("what", "Check", Text, Always, "What is required."),
-        ("outcome", "Outcome", Code, Always, "met, not-met, or to-be-made where it cannot be made from here."),
+        ("outcome", "Outcome", Code, Always, "passed, failed, or to-be-made where it cannot be made from here."),
         ("because", "Found", Text, Always, "What was found, or how to find out."),
+        ("first_ns", "First", Number, Nullable, "Always null: a check has no time."),
+        ("last_ns", "Last", Number, Nullable, "Always null: a check has no time."),
+        ("remedies", "Remedies", List("check_remedy"), Always, "What to do."),
+    ]),
+    ("check_remedy", "What to do, and where.", &[], &[
+        ("at", "Where", Text, Always, "Where to do it."),
+        ("action", "Action", Text, Always, "What to do."),
     ]),
     ("html_tables", "The tables of an HTML page.", &[], &[
         ("tables", "Tables", List("html_table"), Always, "The tables."),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use smbscope_plan::cores::findings::Severity;
+use smbscope_findings::Severity;
 
 use super::{indented, wrapped};
 use crate::document::{FindingCard, FindingLine};

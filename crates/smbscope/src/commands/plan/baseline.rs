@@ -17,7 +17,8 @@ use smbscope_plan::baseline::judgement::{Assessment, Judgement};
 use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::Terms;
 use smbscope_plan::baseline::write::FormerState;
-use smbscope_report::baseline::{BaselinePlan, CommandBlock};
+use smbscope_plan::script::Step;
+use smbscope_report::baseline::BaselinePlan;
 
 use self::inputs::Read;
 use self::search::Found;
@@ -213,7 +214,7 @@ fn touching(read: &Read, terms: &Terms) -> Vec<Setting> {
 }
 
 /// The commands of the cheaper ways.
-fn commands(judgement: &Judgement, former: &FormerState) -> Vec<CommandBlock> {
+fn commands(judgement: &Judgement, former: &FormerState) -> Vec<Step> {
     let with_settings = judgement.alternatives.iter().filter(|one| !one.settings.is_empty());
     with_settings.flat_map(|one| files::blocks(&one.what, &one.settings, former)).collect()
 }

@@ -179,7 +179,7 @@ fn machine(paths: &[PathBuf]) -> anyhow::Result<Bundle> {
                 }
                 let reading = outputs(&bytes).map_err(|error| named(path, &error))?;
                 pieces.extend(reading.pieces);
-                bundle.unknown_count += reading.unknown_count;
+                bundle.unknown.extend_from(&path.display().to_string(), reading.unknown);
             }
             bundle.machine = assemble(&pieces);
             Ok(bundle)

@@ -11,13 +11,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use smbscope_plan::namespace::check::{
-    Checked, Context, Cutover, Evidence, Finding, Severity, check,
-};
+use smbscope_plan::namespace::check::{Context, Cutover, check};
 use smbscope_plan::namespace::difference::{difference, text};
 use smbscope_plan::namespace::read::Reading;
 use smbscope_plan::namespace::referral::ReferralRow;
-use smbscope_report::namespace::{FindingSeverity, NamespaceFinding, NamespacePlan};
+use smbscope_report::namespace::NamespacePlan;
 
 use crate::answer::{AnswerOptions, VERSION};
 use crate::exit::Failure;
@@ -25,9 +23,6 @@ use crate::format::TextFormat;
 use crate::options::{Reading as CaptureReading, Verbosity, duration, input_name};
 use crate::output::Output;
 use crate::pipeline::namespace as pipeline;
-
-/// Places of a finding that are listed, without --all.
-const PLACES: usize = 3;
 
 /// Check, rewrite and move a DFS namespace.
 ///
@@ -149,10 +144,10 @@ fn check_or_compare(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<()
         referrals: &referrals,
         new_servers: &args.new_servers,
     };
-    let checked = check(&reading, &context);
     let plan = NamespacePlan {
         namespace: reading.namespaces.first().map(|one| one.namespace.clone()),
-        findings: findings(&checked, args.all || args.shown.answer.html.is_some()),
+        checked: check(&reading, &context),
+        all_places: args.all || args.shown.answer.html.is_some(),
         ..plan_of(&args.inputs)
     };
     show(&plan, &args.shown)
@@ -210,61 +205,6 @@ fn now_ns() -> i64 {
 
 fn show(plan: &NamespacePlan, shown: &Shown) -> anyhow::Result<()> {
     shown.answer.open()?.show(plan, true)
-}
-
-/// Findings in words, with their places.
-fn findings(checked: &Checked, all: bool) -> Vec<NamespaceFinding> {
-    let mut found = Vec::new();
-    for one in &checked.namespaces {
-        found.extend(one.findings.iter().flat_map(|finding| words(finding, &one.path, all)));
-        found.extend(one.unchecked.iter().map(|unchecked| NamespaceFinding {
-            severity: FindingSeverity::Low,
-            about: one.path.clone(),
-            sentence: format!("Not visible in the files: {}", unchecked.what),
-            repair: Some(unchecked.command.clone()),
-        }));
-    }
-    found.extend(checked.findings.iter().flat_map(|finding| words(finding, "", all)));
-    found
-}
-
-fn words(finding: &Finding, namespace: &str, all: bool) -> Vec<NamespaceFinding> {
-    let severity = match finding.severity {
-        Severity::High => FindingSeverity::High,
-        Severity::Medium => FindingSeverity::Medium,
-        Severity::Low => FindingSeverity::Low,
-    };
-    let place = |one: &Evidence| {
-        let parts = [one.link.as_deref(), one.target.as_deref(), one.place.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    };
-    let shown = if all { usize::MAX } else { PLACES };
-    let left = finding.count.saturating_sub(finding.evidence.len().min(shown) as u64);
-    let more = match left {
-        0 => String::new(),
-        left => format!("; and {left} more"),
-    };
-    let mut sentence = finding.sentence.clone();
-    if !all && !finding.evidence.is_empty() {
-        let places = finding.evidence.iter().take(shown);
-        let places = places.map(|one| format!("{} ({})", place(one), one.detail));
-        sentence.push_str(&format!(". At {}{more}", places.collect::<Vec<_>>().join("; ")));
-    }
-    let mut rows = vec![NamespaceFinding {
-        severity,
-        about: namespace.to_owned(),
-        sentence,
-        repair: Some(finding.repair.clone()),
-    }];
-    if all {
-        rows.extend(finding.evidence.iter().map(|one| NamespaceFinding {
-            severity,
-            about: place(one),
-            sentence: one.detail.clone(),
-            repair: one.repair.clone(),
-        }));
-    }
-    rows
 }
 
 /// A usage error about an input.

@@ -1,108 +1,72 @@
-//! Objects of `ConvertTo-Json`, one by one, in arrays, or under names.
+//! Objects of `ConvertTo-Json` and `Export-Clixml`, one by one, in arrays, or under names.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::super::sink::Sink;
-use super::{CLIENT, PROPERTIES_MAX, Property, SERVER, SHARE, command_of, emit};
+use super::{command_of, emit, is_known};
+use crate::input::lines::{self, Lines};
+use crate::input::powershell::{Object, clixml, read_json, walk};
 
-/// Depth of arrays and objects around an object.
-const DEPTH_MAX: u32 = 4;
-const OBJECTS_MAX: usize = 100_000;
-
-/// Names of the numbers that `ConvertTo-Json` writes for enumerations (MSFT_SmbShare).
-const ENUMS: [(&str, &[&str]); 5] = [
-    ("FolderEnumerationMode", &["AccessBased", "Unrestricted"]),
-    ("CachingMode", &["None", "Manual", "Documents", "Programs", "BranchCache", "Unknown"]),
-    ("AvailabilityType", &["NonClustered", "Clustered", "ScaleOut", "CSV", "DFS"]),
-    ("ShareType", &["FileSystemDirectory", "PrintQueue", "Device", "IPC", "ClusterServer"]),
-    ("LeasingMode", &["Full", "Shared", "None"]),
-];
-
-pub(in super::super) fn read(text: &str, sink: &mut Sink<'_>) {
-    let text = text.trim_start_matches('\u{feff}');
-    let json: Json = match serde_json::from_str(text) {
-        Ok(json) => json,
-        Err(error) => return sink.damage(error.line() as u64, format!("not JSON: {error}")),
-    };
-    let mut lines = lines_of_keys(text);
-    let mut waiting = VecDeque::from([(&json, None, 0)]);
-    let mut objects = 0;
-    while let Some((json, command, depth)) = waiting.pop_front() {
-        objects += 1;
-        if objects > OBJECTS_MAX {
-            return sink
-                .damage(0, format!("more than {OBJECTS_MAX} objects: the rest is not read"));
+pub(crate) fn read(text: &str, sink: &mut Sink<'_>) {
+    let mut keys = lines_of_keys(text);
+    let mut lines = Lines::new(text);
+    while let Some(line) = lines.peek() {
+        if line.trim().is_empty() {
+            lines.skip(1);
+            continue;
         }
-        match json {
+        match read_json(&mut lines) {
+            Ok(values) => values.iter().for_each(|value| objects(value, &mut keys, sink)),
+            Err(damage) => return sink.damage(damage.line as u64, damage.message),
+        }
+    }
+}
+
+pub(super) fn read_clixml(text: &str, sink: &mut Sink<'_>) {
+    match clixml(text) {
+        Ok(value) => objects(&value, &mut KeyLines::new(), sink),
+        Err(damage) => sink.damage(damage.line as u64, damage.message),
+    }
+}
+
+/// Lines of each key, in the order of the text.
+type KeyLines = BTreeMap<String, VecDeque<usize>>;
+
+fn objects(value: &Json, keys: &mut KeyLines, sink: &mut Sink<'_>) {
+    let Ok(()) = walk(value, &mut |names, value| {
+        let command = names.iter().rev().find_map(|name| command_of(name));
+        match value {
             Json::Object(members)
-                if is_known(members) || (command.is_some() && !has_objects(members)) =>
+                if members.keys().any(|name| is_known(name))
+                    || (command.is_some() && !members.values().any(Json::is_object)) =>
             {
-                emit(&object(members, &mut lines), command, sink);
-            }
-            Json::Object(members) if depth < DEPTH_MAX => {
-                for (name, value) in members {
-                    waiting.push_back((value, command_of(name).or(command), depth + 1));
+                let mut object = Object::from_json(value).unwrap_or_default();
+                for property in &mut object.properties {
+                    let line = keys.get_mut(&property.name).and_then(VecDeque::pop_front);
+                    property.line = line.unwrap_or(0);
                 }
+                emit(&object, command, sink);
+                return Ok::<_, Infallible>(true);
             }
-            Json::Array(members) if depth < DEPTH_MAX => {
-                waiting.extend(members.iter().map(|member| (member, command, depth + 1)));
-            }
+            Json::Object(_) => {}
             other => sink.unknown(0, &other.to_string(), "not an object of Get-Smb*"),
         }
-    }
-}
-
-fn is_known(members: &Map<String, Json>) -> bool {
-    let known = SERVER.iter().chain(&CLIENT).chain(&SHARE);
-    known.into_iter().any(|name| members.keys().any(|key| key.eq_ignore_ascii_case(name)))
-}
-
-fn has_objects(members: &Map<String, Json>) -> bool {
-    members.values().any(|value| value.is_object())
-}
-
-fn object(members: &Map<String, Json>, lines: &mut Lines) -> Vec<Property> {
-    let properties = members.iter().take(PROPERTIES_MAX).map(|(name, value)| Property {
-        name: name.clone(),
-        text: shown(name, value),
-        line: lines.get_mut(name).and_then(VecDeque::pop_front).unwrap_or(0),
+        Ok(false)
     });
-    properties.collect()
 }
 
-/// As `Format-List` prints it.
-fn shown(name: &str, value: &Json) -> String {
-    match value {
-        Json::Null => String::new(),
-        Json::Bool(true) => "True".to_owned(),
-        Json::Bool(false) => "False".to_owned(),
-        Json::String(text) => text.clone(),
-        Json::Number(number) => {
-            let names = ENUMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            let named =
-                names.and_then(|(_, names)| names.get(usize::try_from(number.as_u64()?).ok()?));
-            named.map_or_else(|| number.to_string(), |name| (*name).to_owned())
-        }
-        Json::Array(members) => {
-            members.iter().map(|member| shown(name, member)).collect::<Vec<_>>().join(", ")
-        }
-        Json::Object(_) => "an object".to_owned(),
-    }
-}
-
-type Lines = BTreeMap<String, VecDeque<u64>>;
-
-/// Lines of the keys in the order of the text: the parser does not keep positions.
-fn lines_of_keys(text: &str) -> Lines {
-    let mut found = Lines::new();
-    for (number, line) in super::super::text::lines(text) {
+/// The parser does not keep positions.
+fn lines_of_keys(text: &str) -> KeyLines {
+    let mut found = KeyLines::new();
+    for (number, line) in lines::lines(text) {
         let mut parts = line.split('"');
         parts.next();
         while let (Some(key), Some(rest)) = (parts.next(), parts.next()) {
             if rest.trim_start().starts_with(':') {
-                found.entry(key.to_owned()).or_default().push_back(number);
+                found.entry(key.to_owned()).or_default().push_back(number as usize);
             }
         }
     }

@@ -63,7 +63,7 @@ pub fn parameters() -> &'static [Parameter] {
 }
 
 /// The parameter of a name or a synonym in any spelling, and whether the name means the opposite.
-pub(in super::super) fn find(name: &str) -> Option<(&'static Parameter, bool)> {
+pub(crate) fn find(name: &str) -> Option<(&'static Parameter, bool)> {
     BY_NAME.get(&normal(name)).copied()
 }
 
@@ -121,7 +121,7 @@ fn fields(line: &'static str) -> Vec<&'static str> {
 
 impl Parameter {
     /// A value in the spelling of `testparm`. `is_inverse`: it is the value of an inverse synonym.
-    pub(in super::super) fn canonical(&self, value: &str, is_inverse: bool) -> String {
+    pub(crate) fn canonical(&self, value: &str, is_inverse: bool) -> String {
         match self.kind {
             Kind::Bool => match (boolean(value), is_inverse) {
                 (Some(flag), is_inverse) => {
@@ -146,7 +146,7 @@ impl Parameter {
 }
 
 /// `set_boolean` of Samba.
-pub(in super::super) fn boolean(text: &str) -> Option<bool> {
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "yes" | "true" | "on" | "1" => Some(true),
         "no" | "false" | "off" | "0" => Some(false),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::super::setting::Value;
 use super::super::sink::Output;
-use super::super::xml::Node;
 use super::{Class, Element, ElementKind, Template, Texts};
+use crate::input::xml::Node;
 
 /// Elements of one policy; the largest has about 20.
 const ELEMENTS_MAX: usize = 200;
@@ -25,7 +25,7 @@ pub(super) fn read(
             Some(policy) => policies.push(policy),
             None => {
                 let name = node.attribute("name").unwrap_or_default();
-                output.unknown(file, node.line, name, "a policy without a name or a key");
+                output.unknown.note(file, node.line, name, "a policy without a name or a key");
             }
         }
     }

@@ -95,17 +95,17 @@ fn unknown_text_is_clean_and_short() {
     let line = format!("\u{1b}[31mred\u{202e}gnitset\u{0}{}", "x".repeat(1_000));
     let conf = format!("[global]\nworkgroup = A\n{line}\n");
     let baseline = one("x", conf.as_bytes());
-    let shown = &baseline.unknown[0].text;
+    let shown = &baseline.unknown.list[0].text;
     assert!(shown.starts_with(" [31mredgnitset x"), "{shown}");
     assert_eq!(shown.chars().count(), 200);
 }
 
 #[test]
 fn lists_are_limited_and_counted() {
-    let conf = format!("[global]\n{}", "nonsense\n".repeat(UNKNOWN_MAX + 5));
+    let conf = format!("[global]\n{}", "nonsense\n".repeat(Unknowns::MAX + 5));
     let baseline = one("x", conf.as_bytes());
-    assert_eq!(baseline.unknown.len(), UNKNOWN_MAX);
-    assert_eq!(baseline.unknown_omitted, 5);
+    assert_eq!(baseline.unknown.list.len(), Unknowns::MAX);
+    assert_eq!(baseline.unknown.omitted, 5);
     let conf = format!("[global]\n{}", "workgroup=A\n".repeat(SETTINGS_MAX + 3));
     let baseline = one("x", conf.as_bytes());
     assert_eq!((baseline.settings.len(), baseline.settings_omitted), (SETTINGS_MAX, 3));

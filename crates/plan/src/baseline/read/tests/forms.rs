@@ -111,7 +111,7 @@ fn security_template_has_all_sections() {
         // The name does not matter.
         let baseline = one("anything.txt", &bytes);
         assert_eq!(pairs(&baseline), expected);
-        assert_eq!(baseline.unknown.len(), 5, "{:?}", baseline.unknown);
+        assert_eq!(baseline.unknown.list.len(), 5, "{:?}", baseline.unknown.list);
         assert_eq!(baseline.settings[2].origin.position, 8);
     }
 }
@@ -143,7 +143,7 @@ fn lgpo_text_has_all_actions() {
             (computer("Software\\A", "Q"), Value::Qword(5)),
         ]
     );
-    assert_eq!(baseline.unknown.len(), 3, "{:?}", baseline.unknown);
+    assert_eq!(baseline.unknown.list.len(), 3, "{:?}", baseline.unknown.list);
     assert!(baseline.sources[0].note.is_some());
 }
 
@@ -210,7 +210,7 @@ fn export_of_the_registry_in_both_versions() {
                 (computer("SYSTEM\\W", "E"), Value::ExpandText("%".to_owned())),
             ]
         );
-        assert_eq!(baseline.unknown.len(), 3, "{:?}", baseline.unknown);
+        assert_eq!(baseline.unknown.list.len(), 3, "{:?}", baseline.unknown.list);
     }
 }
 
@@ -248,8 +248,8 @@ fn auditing_and_finding_lists() {
             (template("Service General Setting", "Spooler"), text("4")),
         ]
     );
-    assert_eq!(baseline.unknown.len(), 2);
-    assert!(baseline.unknown[1].text.contains("smb1protocol"));
+    assert_eq!(baseline.unknown.list.len(), 2);
+    assert!(baseline.unknown.list[1].text.contains("smb1protocol"));
 }
 
 const ADMX: &str = "<policyDefinitions><policies><policy name=\"Smb1\" class=\"Machine\" displayName=\"$(string.Smb1)\" explainText=\"$(string.Help)\" \
@@ -304,7 +304,7 @@ fn templates_in_several_languages_explain_a_report() {
             (computer("Software\\Z", "Y"), Value::Dword(2)),
         ]
     );
-    assert_eq!(baseline.unknown.len(), 1, "{:?}", baseline.unknown);
+    assert_eq!(baseline.unknown.list.len(), 1, "{:?}", baseline.unknown.list);
     let link = &baseline.policies[0].links[0];
     assert_eq!((link.place.as_str(), link.is_enabled, link.is_enforced), ("d/OU", true, true));
     assert_eq!(baseline.templates.languages(), ["de-de", "en-us"]);

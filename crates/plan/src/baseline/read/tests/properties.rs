@@ -52,18 +52,18 @@ proptest! {
     fn any_bytes_are_read(bytes in bytes()) {
         let Ok(baseline) = read(&[NamedBytes { name: "x", bytes: &bytes }]) else { return Ok(()) };
         let positions = baseline.settings.iter().map(|one| one.origin.position)
-            .chain(baseline.unknown.iter().map(|one| one.position))
+            .chain(baseline.unknown.list.iter().map(|one| one.position))
             .chain(baseline.damage.iter().map(|one| one.position));
         for position in positions {
             prop_assert!(position <= bytes.len() as u64 + 1);
         }
-        for unknown in &baseline.unknown {
+        for unknown in &baseline.unknown.list {
             prop_assert!(unknown.text.chars().count() <= 200);
             prop_assert!(!unknown.text.chars().any(char::is_control));
         }
         // A bound on what is kept: no reader multiplies its input.
         prop_assert!(baseline.settings.len() <= bytes.len());
-        prop_assert!(baseline.unknown.len() <= bytes.len() + 1);
+        prop_assert!(baseline.unknown.list.len() <= bytes.len() + 1);
         // The result survives being stored.
         let stored = serde_json::to_string(&baseline).unwrap();
         let again: Baseline = serde_json::from_str(&stored).unwrap();

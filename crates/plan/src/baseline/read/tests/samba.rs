@@ -62,7 +62,7 @@ fn includes_are_read_in_their_place() {
     );
     assert_eq!(baseline.settings[0].origin.file, "etc/samba/common.conf");
     assert_eq!(baseline.settings[0].origin.position, 1);
-    assert_eq!(baseline.unknown.len(), 3, "{:?}", baseline.unknown);
+    assert_eq!(baseline.unknown.list.len(), 3, "{:?}", baseline.unknown.list);
     assert!(reasons(&baseline)[2].contains("not part of the input"));
 }
 
@@ -76,7 +76,7 @@ fn files_that_include_each_other_end() {
     let baseline = read(&files).unwrap();
     let values: Vec<Value> = baseline.settings.iter().map(|one| one.value.clone()).collect();
     assert_eq!(values, ["B", "A", "C"].map(text));
-    assert_eq!(baseline.unknown.len(), 2, "{:?}", baseline.unknown);
+    assert_eq!(baseline.unknown.list.len(), 2, "{:?}", baseline.unknown.list);
 
     // 30 levels, each of which includes the next one many times.
     let contents: Vec<String> = (1..31)

@@ -89,7 +89,7 @@ fn json_of_all_three() {
         setting.unwrap().origin.position
     };
     assert_eq!((line("EncryptData"), line("EncryptionCiphers"), line("ScopeName")), (1, 2, 3));
-    assert_eq!(baseline.unknown.len(), 2, "{:?}", baseline.unknown);
+    assert_eq!(baseline.unknown.list.len(), 2, "{:?}", baseline.unknown.list);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn shared_outputs_are_read() {
                     .filter(|line| line.contains(" : ") || line.ends_with(" :"))
                     .count();
                 let baseline = one(name, &bytes);
-                (lines, baseline.settings.len(), baseline.unknown.len())
+                (lines, baseline.settings.len(), baseline.unknown.list.len())
             });
     // Each line of a list is a property; the shares' tables have three columns more for each of 22 rows.
     assert_eq!(counts[0], (46, 46, 0));

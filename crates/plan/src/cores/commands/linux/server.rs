@@ -8,8 +8,9 @@
 use super::super::super::findings::servers::{card_nodes, misplaced};
 use super::super::super::processes::Process;
 use super::super::super::topology::Machine;
-use super::super::{Check, Interruption, Kind, Step, quote};
+use super::super::{Details, Interruption, Kind, Step};
 use super::masks::list;
+use crate::script::{Check, quote};
 
 /// Longest name of a unit (systemd.unit(5)).
 const UNIT_BYTES_MAX: usize = 255;
@@ -58,13 +59,10 @@ fn unit_step(unit: &str, wanted: &[u32], node: u32) -> Step {
     let quoted = quote::sh(unit);
     let processors = list(wanted);
     Step {
-        card: None,
-        kind: Kind::ServerUnit,
         does: format!(
             "Let {unit} start on the processors of node {node}, where packets arrive, with memory of that node first; it takes effect when \
              you restart the service"
         ),
-        interrupts: Interruption::None,
         apply: vec![format!("place_service {quoted} {processors} {node}")],
         undo: vec![
             format!(
@@ -77,6 +75,7 @@ fn unit_step(unit: &str, wanted: &[u32], node: u32) -> Step {
             command: format!("systemctl show -p CPUAffinity -p NUMAPolicy -p NUMAMask {quoted}"),
             expected: format!("CPUAffinity={processors}, NUMAPolicy=preferred, NUMAMask={node}"),
         }],
+        details: Details { card: None, kind: Kind::ServerUnit, interrupts: Interruption::None },
     }
 }
 
@@ -95,19 +94,18 @@ fn running(name: &str, processes: &[&Process], wanted: &[u32]) -> Option<Step> {
     let first = processes.first()?.id;
     // A bundle may have been changed: its names are in comments of the script too.
     (!apply.is_empty() && is_unit(name)).then(|| Step {
-        card: None,
-        kind: Kind::ServerProcesses,
+
         does: format!(
             "Let the processes of {name} that run now, and those that they start, use the processors {} (a cpuset of `cset shield` or of the \
              service's slice is the alternative)",
             list(wanted)
         ),
-        interrupts: Interruption::None,
         apply,
         undo,
         checks: vec![Check {
             command: format!("taskset -acp {first}"),
             expected: format!("{} for each thread", list(wanted)),
         }],
+        details: Details { card: None, kind: Kind::ServerProcesses, interrupts: Interruption::None, },
     })
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::cores::layout::CpuId;
 use crate::cores::toeplitz::{default_table, weight_table};
 use crate::cores::topology::{Rss, System};
-use crate::quote::is_powershell_quote;
+use crate::script::quote::is_powershell_quote;
 
 /// The settings of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -24,24 +24,21 @@ fn with_processes(list: Vec<Process>) -> Machine {
 #[test]
 fn a_server_confined_to_another_node() {
     nothing(&with_processes(smbd(0..8, &[1, 3])));
-    let trouble = Trouble::ServerConfined {
-        server: "smbd".into(),
-        processes: 2,
-        of: 2,
-        nodes: vec![1],
-        adapter_nodes: vec![0],
-    };
+    let trouble = (
+        FindingKind::ServerConfined,
+        json!({ "server": "smbd", "processes": 2, "of": 2, "nodes": [1], "adapter_nodes": [0] }),
+    );
     only(&with_processes(smbd(8..16, &[9, 11])), Severity::High, trouble);
 }
 
 #[test]
 fn a_server_spread_over_nodes() {
     nothing(&with_processes(smbd(0..16, &[1, 3])));
-    let trouble = |is_kernel| Trouble::ServerSpread {
-        server: "smbd".into(),
-        by_node: vec![(0, 1), (1, 2)],
-        adapter_nodes: vec![0],
-        is_kernel,
+    let trouble = |is_kernel| {
+        (
+            FindingKind::ServerSpread,
+            json!({ "server": "smbd", "by_node": [{"node": 0, "processes": 1}, {"node": 1, "processes": 2}], "adapter_nodes": [0], "is_kernel": is_kernel }),
+        )
     };
     let mut list = smbd(0..16, &[1, 9, 11]);
     only(&with_processes(list.clone()), Severity::Medium, trouble(false));
@@ -62,12 +59,11 @@ fn memory_of_a_server_on_another_node() {
         with_processes(list)
     };
     nothing(&with_memory(20, &[0, 1]));
-    let trouble = |foreign: u64, forbidden| Trouble::ServerMemory {
-        server: "smbd".into(),
-        bytes_by_node: vec![(0, 80 << 20), (1, foreign << 20)],
-        measured: 1,
-        forbidden,
-        adapter_nodes: vec![0],
+    let trouble = |foreign: u64, forbidden| {
+        (
+            FindingKind::ServerMemory,
+            json!({ "server": "smbd", "bytes_by_node": [{"node": 0, "bytes": (80 << 20)}, {"node": 1, "bytes": (foreign << 20)}], "measured": 1, "forbidden": forbidden, "adapter_nodes": [0] }),
+        )
     };
     only(&with_memory(40, &[0, 1]), Severity::Medium, trouble(40, 0));
     only(&with_memory(20, &[1]), Severity::Medium, trouble(20, 1));
@@ -79,11 +75,10 @@ fn one_server_for_adapters_on_two_nodes() {
     other.node = Some(1);
     let mut machine = on_linux(&[linux("eth0", &[2, 4]), other]);
     machine.processes.list = smbd(0..16, &[1, 9]);
-    let trouble = Trouble::ServerOfSeveralNodes {
-        server: "smbd".into(),
-        processes: 2,
-        adapter_nodes: vec![0, 1],
-    };
+    let trouble = (
+        FindingKind::ServerOfSeveralNodes,
+        json!({ "server": "smbd", "processes": 2, "adapter_nodes": [0, 1] }),
+    );
     only(&machine, Severity::Low, trouble);
 }
 
@@ -97,7 +92,7 @@ fn the_server_of_windows_cannot_be_placed() {
         {"ServerProcessId":900,"ProcessName":"nfssvc","ProcessorAffinity":"65280"}]"#;
     let read = crate::cores::assemble::assemble(&read(json.as_bytes()).unwrap().pieces);
     machine.processes = read.processes;
-    let sentences: Vec<String> = find(&machine).into_iter().map(|found| found.sentence).collect();
+    let sentences: Vec<String> = find(&machine).into_iter().map(|found| found.what).collect();
     assert_eq!(
         sentences,
         [

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{device, each_value, number_or_absent};
-use crate::cores::read::lines::Lines;
+use crate::input::lines::Lines;
 
 /// Interrupt moderation of the receive side.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

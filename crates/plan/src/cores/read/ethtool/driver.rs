@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::each_value;
-use crate::cores::read::lines::{Lines, key_value};
+use crate::cores::read::linux_lists::key_value;
+use crate::input::lines::Lines;
 
 /// Driver of an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{device, each_value};
-use crate::cores::read::lines::Lines;
+use crate::input::lines::Lines;
 
 /// Names of features and private flags are bounded by the driver; this is far above.
 const FEATURES_MAX: usize = 1024;

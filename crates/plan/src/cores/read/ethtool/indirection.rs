@@ -5,8 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::device;
-use crate::cores::read::lines::{Lines, key_value};
-use crate::cores::read::{ReadError, TABLE_MAX, ends};
+use crate::cores::read::linux_lists::key_value;
+use crate::cores::read::{TABLE_MAX, ends};
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 /// Longest key that is read, in bytes; the kernel's drivers have 40 or 52.
 const KEY_MAX: usize = 1024;
@@ -24,14 +26,14 @@ pub struct Indirection {
     pub function: Option<String>,
 }
 
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Indirection, ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Indirection, Damage> {
     let rings = lines.peek().and_then(rings);
     let mut indirection = Indirection { device: device(lines), rings, ..Indirection::default() };
     while let Some(line) = lines.peek() {
         let text = line.trim();
         if let Some((first, entries)) = row(text) {
             if usize::try_from(first).ok() != Some(indirection.table.len()) {
-                return Err(ReadError::new(
+                return Err(Damage::new(
                     lines.number(),
                     format!(
                         "entry {first} of an indirection table after {} entries",
@@ -43,13 +45,13 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Indirection, ReadError> {
             let numbers =
                 entries.split_whitespace().map(str::parse::<u32>).take(space.saturating_add(1));
             let numbers: Vec<u32> = numbers.collect::<Result<_, _>>().map_err(|_| {
-                ReadError::new(
+                Damage::new(
                     lines.number(),
                     "an entry of an indirection table is not the number of a queue",
                 )
             })?;
             if numbers.len() > space {
-                return Err(ReadError::new(
+                return Err(Damage::new(
                     lines.number(),
                     format!("an indirection table of more than {TABLE_MAX} entries"),
                 ));

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::device;
 use crate::cores::read::ends;
-use crate::cores::read::lines::{Lines, key_value};
+use crate::cores::read::linux_lists::key_value;
+use crate::input::lines::Lines;
 
 /// Link of an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cores::read::lines::Lines;
-use crate::cores::read::{ReadError, ends};
+use crate::cores::read::ends;
+use crate::input::Damage;
+use crate::input::lines::Lines;
 
 /// Counters that are kept.
 const COUNTERS_MAX: usize = 65_536;
@@ -63,7 +64,7 @@ impl Statistics {
     }
 }
 
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Statistics, ReadError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Statistics, Damage> {
     lines.skip(1);
     let mut statistics = Statistics { device: lines.device.clone(), ..Statistics::default() };
     while let Some(line) = lines.peek().filter(|_| !ends(lines)) {
@@ -76,7 +77,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Statistics, ReadError> {
             Some((name, value)) => {
                 if statistics.counters.len() >= COUNTERS_MAX {
                     let message = format!("more than {COUNTERS_MAX} counters of one adapter");
-                    return Err(ReadError::new(lines.number(), message));
+                    return Err(Damage::new(lines.number(), message));
                 }
                 statistics.counters.push((name.to_owned(), value));
                 lines.skip(1);

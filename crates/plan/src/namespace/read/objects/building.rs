@@ -7,39 +7,11 @@ use super::super::super::form::{
 };
 use super::super::super::model::{Flags, Kind, Link, Namespace, State, Target};
 use super::super::{LINKS_MAX, Place, ReadNamespace, push_target};
-use super::plain;
-
-/// Properties of an object.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Properties {
-    /// Name without case and punctuation, name as written, value.
-    all: Vec<(String, String, String)>,
-}
-
-impl Properties {
-    pub(in super::super) fn push(&mut self, name: &str, value: String) {
-        self.all.push((plain(name), name.to_owned(), value));
-    }
-
-    pub(super) fn extend_last(&mut self, text: &str) {
-        if let Some((_, _, value)) = self.all.last_mut() {
-            value.push_str(text);
-        }
-    }
-
-    pub(in super::super) fn get(&self, name: &str) -> Option<&str> {
-        self.all.iter().find(|(other, ..)| other == name).map(|(_, _, value)| value.as_str())
-    }
-
-    fn path(&self) -> Option<&str> {
-        let path = self.get("namespacepath").filter(|path| !path.is_empty());
-        path.or_else(|| self.get("path"))
-    }
-}
+use crate::input::powershell::{Object, plain};
 
 /// What an object describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Subject {
+pub(crate) enum Subject {
     Root,
     Folder,
     Target,
@@ -68,7 +40,7 @@ struct Building {
 
 /// Namespaces in the making.
 #[derive(Default)]
-pub(in super::super) struct Objects {
+pub(crate) struct Objects {
     namespaces: Vec<Building>,
     by_path: HashMap<(Form, String), usize>,
     count: usize,
@@ -76,19 +48,19 @@ pub(in super::super) struct Objects {
 
 impl Objects {
     /// Adds an object: `None` if it has no path of a namespace, else what was not understood in it.
-    pub(in super::super) fn add(
+    pub(crate) fn add(
         &mut self,
         form: Form,
-        properties: &Properties,
+        properties: &Object,
         place: Place,
     ) -> Result<Option<Vec<String>>, String> {
-        let Some(path) = properties.path().filter(|path| path.starts_with("\\\\")) else {
+        let Some(path) = path_of(properties).filter(|path| path.starts_with("\\\\")) else {
             return Ok(None);
         };
         let Some((_, _, below)) = split_unc(path) else {
             return Err(format!("the path {path:?} is not \\\\domain\\namespace"));
         };
-        let subject = match properties.get("targetpath").filter(|target| !target.is_empty()) {
+        let subject = match properties.string("targetpath").filter(|target| !target.is_empty()) {
             Some(_) => Subject::Target,
             None if below.is_empty() => Subject::Root,
             None => Subject::Folder,
@@ -97,14 +69,14 @@ impl Objects {
     }
 
     /// Applies properties to what they are about, which is made if it is not there.
-    pub(in super::super) fn apply(
+    pub(crate) fn apply(
         &mut self,
         form: Form,
         subject: Subject,
-        properties: &Properties,
+        properties: &Object,
         place: Place,
     ) -> Result<Vec<String>, String> {
-        let path = properties.path().unwrap_or_default().to_owned();
+        let path = path_of(properties).unwrap_or_default().to_owned();
         let Some((host, name, below)) = split_unc(&path) else {
             return Err(format!("the path {path:?} is not \\\\domain\\namespace"));
         };
@@ -180,28 +152,31 @@ impl Building {
     }
 }
 
+fn path_of(properties: &Object) -> Option<&str> {
+    let path = properties.string("namespacepath").filter(|path| !path.is_empty());
+    path.or_else(|| properties.string("path"))
+}
+
 /// Properties that are not read are kept under their name.
-fn keep(properties: &Properties, form: Form, read: &[&str], other: &mut BTreeMap<String, String>) {
-    for (plain, name, value) in &properties.all {
-        if !value.is_empty()
-            && !IGNORED.contains(&plain.as_str())
-            && !read.contains(&plain.as_str())
-        {
-            other.insert(format!("{}{name}", form.prefix()), value.clone());
+fn keep(properties: &Object, form: Form, read: &[&str], other: &mut BTreeMap<String, String>) {
+    for property in &properties.properties {
+        let (plain, value) = (property.plain.as_str(), property.value.as_str().unwrap_or_default());
+        if !value.is_empty() && !IGNORED.contains(&plain) && !read.contains(&plain) {
+            other.insert(format!("{}{}", form.prefix(), property.name), value.to_owned());
         }
     }
 }
 
 fn root(
-    properties: &Properties,
+    properties: &Object,
     form: Form,
     namespace: &mut Namespace,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    set_state(properties.get("state"), &mut namespace.state, &mut namespace.other, unknown);
+    set_state(properties.string("state"), &mut namespace.state, &mut namespace.other, unknown);
     set_ttl(properties, &mut namespace.ttl_s)?;
     set_comment(properties, &mut namespace.comment);
-    if let Some(kind) = properties.get("type").filter(|kind| !kind.is_empty()) {
+    if let Some(kind) = properties.string("type").filter(|kind| !kind.is_empty()) {
         namespace.kind = match plain(kind).as_str() {
             "domainv1" => Some(Kind::DomainV1),
             "domainv2" => Some(Kind::DomainV2),
@@ -232,12 +207,12 @@ const READ: [&str; 10] = [
 ];
 
 fn folder(
-    properties: &Properties,
+    properties: &Object,
     form: Form,
     link: &mut Link,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    set_state(properties.get("state"), &mut link.state, &mut link.other, unknown);
+    set_state(properties.string("state"), &mut link.state, &mut link.other, unknown);
     set_ttl(properties, &mut link.ttl_s)?;
     set_comment(properties, &mut link.comment);
     set_flags(properties, &mut link.flags, false, unknown)?;
@@ -246,12 +221,12 @@ fn folder(
 }
 
 fn target(
-    properties: &Properties,
+    properties: &Object,
     form: Form,
     targets: &mut Vec<Target>,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    let path = properties.get("targetpath").unwrap_or_default();
+    let path = properties.string("targetpath").unwrap_or_default();
     let Some((server, share)) = split_target(path) else {
         return Err(format!("the target {path:?} is not \\\\server\\share"));
     };
@@ -266,14 +241,16 @@ fn target(
         }
     };
     let target = &mut targets[number];
-    set_state(properties.get("state"), &mut target.state, &mut target.other, unknown);
-    if let Some(class) = properties.get("referralpriorityclass").filter(|class| !class.is_empty()) {
+    set_state(properties.string("state"), &mut target.state, &mut target.other, unknown);
+    if let Some(class) =
+        properties.string("referralpriorityclass").filter(|class| !class.is_empty())
+    {
         target.priority_class = priority_class(class);
         if target.priority_class.is_none() {
             unknown.push(format!("priority class {class:?}"));
         }
     }
-    if let Some(rank) = properties.get("referralpriorityrank").filter(|rank| !rank.is_empty()) {
+    if let Some(rank) = properties.string("referralpriorityrank").filter(|rank| !rank.is_empty()) {
         let number = rank.trim().parse().ok().filter(|rank| *rank <= 31);
         target.priority_rank =
             Some(number.ok_or_else(|| format!("the priority rank {rank:?} is not 0 to 31"))?);
@@ -306,8 +283,8 @@ fn set_state(
     };
 }
 
-fn set_ttl(properties: &Properties, ttl_s: &mut Option<u32>) -> Result<(), String> {
-    let value = properties.get("timetolivesec").or_else(|| properties.get("timetolive"));
+fn set_ttl(properties: &Object, ttl_s: &mut Option<u32>) -> Result<(), String> {
+    let value = properties.string("timetolivesec").or_else(|| properties.string("timetolive"));
     if let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) {
         let number = value.parse();
         *ttl_s = Some(
@@ -317,20 +294,20 @@ fn set_ttl(properties: &Properties, ttl_s: &mut Option<u32>) -> Result<(), Strin
     Ok(())
 }
 
-fn set_comment(properties: &Properties, comment: &mut Option<String>) {
-    if let Some(text) = properties.get("description").filter(|text| !text.is_empty()) {
+fn set_comment(properties: &Object, comment: &mut Option<String>) {
+    if let Some(text) = properties.string("description").filter(|text| !text.is_empty()) {
         *comment = Some(text.to_owned());
     }
 }
 
 /// Flags: the list of those that are set, or one switch each.
 fn set_flags(
-    properties: &Properties,
+    properties: &Object,
     flags: &mut Flags,
     is_root: bool,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    if let Some(list) = properties.get("flags") {
+    if let Some(list) = properties.string("flags") {
         flags.insite_referrals = Some(false);
         flags.target_failback = Some(false);
         if is_root {
@@ -363,7 +340,7 @@ fn set_flags(
         ("enableaccessbasedenumeration", &mut flags.access_based_enumeration),
         ("enabletargetfailback", &mut flags.target_failback),
     ] {
-        match properties.get(name).map(plain).as_deref() {
+        match properties.string(name).map(plain).as_deref() {
             Some("true" | "1") => *flag = Some(true),
             Some("false" | "0") => *flag = Some(false),
             Some(other) if !other.is_empty() => {

@@ -97,7 +97,7 @@ fn other_damage_says_what_and_where() {
     );
     is_damaged("Path   State\n----   -----\n\\\\d\\... Online\n", 3, "is cut");
     is_damaged("[{\"Path\": }]", 1, "damaged JSON");
-    is_damaged("[{\"a\": 1}]", 1, "JSON without an object");
+    is_damaged("[{\"a\": 1}]", 1, "without an object");
     is_damaged("New-DfsnFolder -Path $x -TargetPath 'y'\n", 1, "is an expression");
     is_damaged("New-DfsnFolder -Path 'x\n", 1, "closing quote");
     is_damaged("\nNew-DfsnFolder -Path 'x' -TargetPath 'y'\n", 2, "is not \\\\domain\\namespace");

@@ -7,7 +7,7 @@ use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::{
     FormerState, Unwritten, Written, lgpo, powershell, registry_pol, security_template, smb_conf,
 };
-use smbscope_report::baseline::CommandBlock;
+use smbscope_plan::script::Step;
 
 use super::super::{new_file, undo_path};
 use crate::exit::Failure;
@@ -52,7 +52,7 @@ fn sentence(one: &Unwritten) -> String {
 }
 
 /// Settings as commands: a fragment of smb.conf for Samba, PowerShell for Windows.
-pub(super) fn blocks(title: &str, settings: &[Setting], former: &FormerState) -> Vec<CommandBlock> {
+pub(super) fn blocks(title: &str, settings: &[Setting], former: &FormerState) -> Vec<Step> {
     let is_samba = |setting: &&Setting| matches!(setting.place, Place::Samba { .. });
     let (samba, windows): (Vec<_>, Vec<_>) =
         settings.iter().cloned().partition(|one| is_samba(&one));
@@ -63,18 +63,20 @@ pub(super) fn blocks(title: &str, settings: &[Setting], former: &FormerState) ->
     let mut blocks = Vec::new();
     if !samba.is_empty() {
         let written = smb_conf(&samba, former);
-        blocks.push(CommandBlock {
-            title: format!("{title} (lines of smb.conf, then smbcontrol all reload-config)"),
+        blocks.push(Step {
+            does: format!("{title} (lines of smb.conf, then smbcontrol all reload-config)"),
             apply: lines(&written.apply),
             undo: lines(&written.undo),
+            ..Step::default()
         });
     }
     if !windows.is_empty() {
         let written = powershell(&windows, former);
-        blocks.push(CommandBlock {
-            title: format!("{title} (PowerShell)"),
+        blocks.push(Step {
+            does: format!("{title} (PowerShell)"),
             apply: lines(&written.apply),
             undo: lines(&written.undo),
+            ..Step::default()
         });
     }
     blocks.retain(|block| !block.apply.is_empty());

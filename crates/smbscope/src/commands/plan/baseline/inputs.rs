@@ -9,12 +9,12 @@ use serde_json::json;
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::effective::{Effective, Input, Layer, effective};
 use smbscope_plan::baseline::read::{
-    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, PolicyText, Source, Unknown, clean, read,
-    wire_settings,
+    BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, PolicyText, Source, read, wire_settings,
 };
 use smbscope_plan::baseline::setting::{Place, Scope, Setting};
 use smbscope_plan::baseline::terms::{Terms, place_title};
 use smbscope_plan::baseline::write::FormerState;
+use smbscope_plan::input::text::clean;
 use smbscope_store::source::Input as StoreInput;
 
 use super::{BaselineArgs, bad};
@@ -93,13 +93,9 @@ impl Read {
         let mut sentences = Vec::new();
         for (_, one) in &self.inputs {
             sentences.extend(one.damage.iter().map(|damage| format!("Damaged: {damage}")));
-            let of = |unknown: &Unknown| match unknown.position {
-                0 => format!("{}: {}: {}", unknown.file, unknown.why, unknown.text),
-                at => format!("{}, {at}: {}: {}", unknown.file, unknown.why, unknown.text),
-            };
-            sentences.extend(one.unknown.iter().map(of));
-            if one.unknown_omitted > 0 {
-                sentences.push(format!("{}: {} more of these", one.name, one.unknown_omitted));
+            sentences.extend(one.unknown.list.iter().map(ToString::to_string));
+            if one.unknown.omitted > 0 {
+                sentences.push(format!("{}: {} more of these", one.name, one.unknown.omitted));
             }
         }
         sentences
@@ -262,7 +258,7 @@ pub(super) fn list(read: &Read, args: &BaselineArgs) -> anyhow::Result<()> {
             "{}: {} settings, {} lines that are not settings",
             clean(name),
             one.settings.len(),
-            one.unknown.len() as u64 + one.unknown_omitted
+            one.unknown.count()
         );
         for setting in &one.settings {
             let value = serde_json::to_string(&setting.value).unwrap_or_default();

@@ -8,7 +8,8 @@ use serde_json::json;
 use smbscope_plan::baseline::bisect::{Candidate, Change, Outcome, Speed, State, Step};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::FormerState;
-use smbscope_report::baseline::{CommandBlock, SearchPlan};
+use smbscope_plan::script;
+use smbscope_report::baseline::SearchPlan;
 
 use super::super::{new_file, replace_file};
 use super::{BaselineArgs, bad, files};
@@ -99,7 +100,7 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
 fn text(plan: &SearchPlan) -> String {
     let mut text = plan.sentences.join("\n") + "\n";
     for block in &plan.commands {
-        text.push_str(&format!("\n  # {}\n", block.title));
+        text.push_str(&format!("\n  # {}\n", block.does));
         block.apply.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         block.undo.iter().for_each(|line| text.push_str(&format!("  undo: {line}\n")));
     }
@@ -115,7 +116,7 @@ fn text(plan: &SearchPlan) -> String {
 fn value(plan: &SearchPlan) -> serde_json::Value {
     let blocks = plan.commands.iter();
     let blocks =
-        blocks.map(|one| json!({"title": one.title, "apply": one.apply, "undo": one.undo}));
+        blocks.map(|one| json!({"title": one.does, "apply": one.apply, "undo": one.undo}));
     json!({
         "sentences": plan.sentences,
         "commands": blocks.collect::<Vec<_>>(),
@@ -195,13 +196,14 @@ impl Found {
             }
         }
         if matches!(state.step(), Step::Network) {
-            commands.push(CommandBlock {
-                title: "measure the network".to_owned(),
+            commands.push(script::Step {
+                does: "measure the network".to_owned(),
                 apply: vec![
                     "smbscope net listen                          # on the server".to_owned(),
                     "smbscope net send SERVER --token TOKEN       # on the client".to_owned(),
                 ],
                 undo: Vec::new(),
+                ..script::Step::default()
             });
         }
         SearchPlan {

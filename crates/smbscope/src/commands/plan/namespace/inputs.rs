@@ -67,10 +67,10 @@ pub(super) fn read(
     for name in captures {
         captured(&name, &mut reading, options, verbosity)?;
     }
-    if reading.unknown_count > 0 {
-        verbosity.say(&format!("{} lines were not understood:", reading.unknown_count));
-        for one in reading.unknown.iter().take(10) {
-            verbosity.say(&format!("  {}: {}", reading.place(one.place), one.text.escape_debug()));
+    if reading.unknown.count() > 0 {
+        verbosity.say(&format!("{} lines were not understood:", reading.unknown.count()));
+        for one in reading.unknown.list.iter().take(10) {
+            verbosity.say(&format!("  {one}"));
         }
     }
     Ok(reading)

@@ -199,7 +199,7 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
     for file in &args.cache {
         let bytes = inputs::bytes(file)?;
         let name = file.display().to_string();
-        let text = smbscope_plan::namespace::read::text_of(&bytes);
+        let text = smbscope_plan::input::text::decode(&bytes).text;
         if is_collected(&text) {
             let found = collected::read(&text, |text| cache(&name, text));
             for (client, why) in &found.failed {

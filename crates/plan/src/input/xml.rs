@@ -6,46 +6,48 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
+use super::lines::LineCounter;
+
 /// Elements within each other; policies have less than twenty.
 const DEPTH_MAX: usize = 64;
 /// Elements of one document.
 const ELEMENTS_MAX: usize = 500_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Node {
-    pub(super) name: String,
-    pub(super) attributes: Vec<(String, String)>,
-    pub(super) children: Vec<Node>,
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) attributes: Vec<(String, String)>,
+    pub(crate) children: Vec<Node>,
     /// Text directly in the element.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Line of its start.
-    pub(super) line: u64,
+    pub(crate) line: u64,
     /// Whether its end was there.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 impl Node {
-    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn child(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name.eq_ignore_ascii_case(name))
     }
 
     /// Text of a child, if it has that child.
-    pub(super) fn text_of(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.child(name).map(|child| child.text.as_str())
     }
 
     /// Text of a child without space around it, if there is any.
-    pub(super) fn word_of(&self, name: &str) -> Option<&str> {
+    pub(crate) fn word_of(&self, name: &str) -> Option<&str> {
         self.text_of(name).map(str::trim).filter(|text| !text.is_empty())
     }
 
     /// All elements with that name below this one, in the order of the document.
-    pub(super) fn below<'a>(&'a self, name: &str) -> Vec<&'a Self> {
+    pub(crate) fn below<'a>(&'a self, name: &str) -> Vec<&'a Self> {
         let mut found = Vec::new();
         let mut open = vec![self];
         while let Some(node) = open.pop() {
@@ -60,13 +62,13 @@ impl Node {
 
 /// A document: its root, and where and why it ends too early.
 #[derive(Debug, Default)]
-pub(super) struct Document {
-    pub(super) root: Node,
-    pub(super) damage: Option<(u64, String)>,
+pub(crate) struct Document {
+    pub(crate) root: Node,
+    pub(crate) damage: Option<(u64, String)>,
 }
 
 /// Name of the root element in the first bytes of a document.
-pub(super) fn root_name(text: &str) -> Option<String> {
+pub(crate) fn root_name(text: &str) -> Option<String> {
     let mut reader = Reader::from_str(text);
     loop {
         match reader.read_event().ok()? {
@@ -88,9 +90,11 @@ fn local(start: &BytesStart<'_>) -> String {
     start.local_name().as_ref().to_owned()
 }
 
-pub(super) fn parse(text: &str) -> Document {
+pub(crate) fn parse(text: &str) -> Document {
     let mut reader = Reader::from_str(text);
-    let mut lines = LineCounter { text, at: 0, line: 1 };
+    let mut counter = LineCounter::new(text);
+    let mut line_at =
+        |position| counter.line(usize::try_from(position).unwrap_or(usize::MAX)) as u64;
     // The node 0 is the document itself.
     let mut open = vec![Node::default()];
     let mut elements = 0;
@@ -101,27 +105,21 @@ pub(super) fn parse(text: &str) -> Document {
                 elements += 1;
                 if open.len() > DEPTH_MAX {
                     break Some((
-                        lines.line_at(start),
+                        line_at(start),
                         format!("more than {DEPTH_MAX} elements within each other"),
                     ));
                 }
                 if elements > ELEMENTS_MAX {
-                    break Some((
-                        lines.line_at(start),
-                        format!("more than {ELEMENTS_MAX} elements"),
-                    ));
+                    break Some((line_at(start), format!("more than {ELEMENTS_MAX} elements")));
                 }
-                open.push(node(&element, lines.line_at(start)));
+                open.push(node(&element, line_at(start)));
             }
             Ok(Event::Empty(element)) => {
                 elements += 1;
                 if elements > ELEMENTS_MAX {
-                    break Some((
-                        lines.line_at(start),
-                        format!("more than {ELEMENTS_MAX} elements"),
-                    ));
+                    break Some((line_at(start), format!("more than {ELEMENTS_MAX} elements")));
                 }
-                let mut node = node(&element, lines.line_at(start));
+                let mut node = node(&element, line_at(start));
                 node.is_complete = true;
                 if let Some(parent) = open.last_mut() {
                     parent.children.push(node);
@@ -139,12 +137,12 @@ pub(super) fn parse(text: &str) -> Document {
             },
             Ok(Event::Eof) if open.len() > 1 => {
                 let name = open.last().map(|node| node.name.clone()).unwrap_or_default();
-                break Some((lines.line_at(start), format!("the document ends within <{name}>")));
+                break Some((line_at(start), format!("the document ends within <{name}>")));
             }
             Ok(Event::Eof) => break None,
             Ok(_) => {}
             Err(error) => {
-                break Some((lines.line_at(reader.error_position()), format!("not XML: {error}")));
+                break Some((line_at(reader.error_position()), format!("not XML: {error}")));
             }
         }
     };
@@ -192,24 +190,5 @@ fn close(open: &mut Vec<Node>, is_complete: bool) {
 fn push(open: &mut [Node], text: &str) {
     if let [_, .., node] = open {
         node.text.push_str(text);
-    }
-}
-
-/// Lines of growing positions, without counting from the start each time.
-struct LineCounter<'a> {
-    text: &'a str,
-    at: usize,
-    line: u64,
-}
-
-impl LineCounter<'_> {
-    fn line_at(&mut self, position: u64) -> u64 {
-        let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.text.len());
-        if position > self.at {
-            let between = self.text.as_bytes().get(self.at..position).unwrap_or_default();
-            self.line += between.iter().filter(|byte| **byte == b'\n').count() as u64;
-            self.at = position;
-        }
-        self.line
     }
 }
