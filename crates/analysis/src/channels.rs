@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 use smbscope_tables::tables::{Channel, Counter, Interface};
 
 pub use data::*;
+pub use findings::ChannelFindingKind;
 use machine::Machines;
 use session::SessionTally;
 

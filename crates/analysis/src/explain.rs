@@ -8,11 +8,11 @@
 //! only if they are a finding.
 //! Findings may overlap: a repeated lookup on a slow server is part of both.
 //!
-//! Each trouble has a file in `findings/` with its title, its remedies and the literature or
-//! specification behind it. [`sequential_blocks`], [`transfer_rates`], [`lookups`] and
-//! [`server_time`] are observations that several troubles share; [`connections`] and [`durability`]
-//! give notes about what costs no time that could be measured. `docs/adding.md` shows how to add a
-//! finding.
+//! Each finding has a file in `findings/` with its title, its remedies and the literature or
+//! specification behind it; [`findings`] lists them and their detectors. [`sequential_blocks`],
+//! [`transfer_rates`], [`lookups`], [`server_time`], [`signing`] and [`breaks`] are observations that several findings
+//! share; [`connections`] and [`durability`] give notes about what costs no time that could be measured.
+//! `docs/adding.md` shows how to add a finding.
 
 mod attribution;
 mod breaks;
@@ -22,6 +22,7 @@ mod channels;
 mod connections;
 mod counters;
 mod data;
+mod detector;
 mod durability;
 mod durations;
 mod findings;
@@ -45,6 +46,7 @@ mod worth;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
+use smbscope_findings::Weight;
 use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::{
@@ -60,34 +62,18 @@ use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
-use breaks::Breaks;
 use candidate::Candidate;
 use change::Change;
 use channels::Channels;
 use connections::Connections;
 use counters::Counters;
-use findings::credit_starvation::CreditStarvation;
-use findings::delayed_acknowledgement::DelayedAcknowledgement;
-use findings::fixed_timer::FixedTimer;
-use findings::head_of_line_blocking::HeadOfLineBlocking;
-use findings::lock_contention::LockContention;
-use findings::no_compounding::NoCompounding;
-use findings::per_entry_requests::PerEntryRequests;
-use findings::polling::Polling;
-use findings::proxy_delay::ProxyDelay;
-use findings::share_conflicts::ShareConflicts;
-use findings::slow_client::SlowClient;
-use findings::stragglers::Stragglers;
-use lookups::Lookups;
+use detector::Context;
+use findings::Detectors;
 use network::Network;
 use operation::{Act, Operation, Rows};
 use reply_silence::ReplySilence;
-use sequential_blocks::SequentialBlocks;
-use server_time::ServerTime;
-use signing::Signing;
-use transfer_rates::TransferRates;
 use what_if::ReplaySample;
-use worth::{is_enough, is_of_unknown_cause, judge_number, subtract_stragglers};
+use worth::{is_enough, judge_number, subtract_stragglers};
 
 /// Most measured windows of load runs that are known.
 const WINDOWS_MAX: usize = 4_096;
@@ -113,29 +99,12 @@ pub struct Explain {
     reply_silence: ReplySilence,
     connections: Connections,
     channels: Channels,
-    sequential_blocks: SequentialBlocks,
-    transfer_rates: TransferRates,
-    credit_starvation: CreditStarvation,
-    stragglers: Stragglers,
     durability: DurabilityTally,
     sample: Option<ReplaySample>,
-    lookups: Lookups,
-    server_time: ServerTime,
-    signing: Signing,
-    share_conflicts: ShareConflicts,
-    lock_contention: LockContention,
-    breaks: Breaks,
-    fixed_timer: FixedTimer,
-    proxy_delay: ProxyDelay,
-    delayed_acknowledgement: DelayedAcknowledgement,
-    head_of_line_blocking: HeadOfLineBlocking,
-    per_entry_requests: PerEntryRequests,
-    polling: Polling,
-    no_compounding: NoCompounding,
     logged: LoggedTally,
     timeline: Timeline,
     network: Network,
-    slow_client: SlowClient,
+    detectors: Detectors,
     change: Change,
     counters: Counters,
     /// Measured windows of load runs: recording, begin and end.
@@ -269,12 +238,11 @@ impl Explain {
                 })
             });
             let mut op = rows.operation(row, recording);
-            op.pause_ns = self.slow_client.pause_before(&op);
             op.server = server;
             op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             op.silent_ns = self.reply_silence.before(&op);
             op.is_measured = op.act != Act::Logon || self.is_measured(&op);
-            op.explained = self.explained(&op);
+            self.detectors.see(&mut op);
             self.see(&op);
         }
         Ok(())
@@ -287,19 +255,6 @@ impl Explain {
         let number = self.recordings.len() as u32;
         self.recordings.insert(name.to_owned(), number);
         number
-    }
-
-    /// The trouble that explains an operation's time by itself.
-    fn explained(&mut self, op: &Operation) -> Option<Trouble> {
-        let of = |is: bool, trouble: Trouble| is.then_some(trouble);
-        let proxy = of(self.proxy_delay.see(op), Trouble::ProxyDelay);
-        let refused = of(self.share_conflicts.see(op), Trouble::ShareConflicts);
-        let parts = self.delayed_acknowledgement.see(op);
-        let broken = of(self.breaks.explains(op), Trouble::BreakWaits);
-        let parts = of(parts, Trouble::DelayedAcknowledgement);
-        let known = proxy.or(refused).or(broken).or(parts);
-        // Behind a proxy, the order of replies is the proxy's.
-        known.or_else(|| of(self.head_of_line_blocking.see(op), Trouble::HeadOfLineBlocking))
     }
 
     fn see(&mut self, op: &Operation) {
@@ -334,116 +289,59 @@ impl Explain {
                 self.active.add(start, end);
             }
         }
-        self.whole.think_ns = self.whole.think_ns.saturating_add(op.pause_ns);
-        self.sequential_blocks.see(op);
-        self.transfer_rates.see(op);
-        self.credit_starvation.see(op);
-        self.stragglers.see(op);
-        self.lookups.see(op);
-        self.server_time.see(op);
-        self.signing.see(op);
         self.channels.see(op);
-        self.lock_contention.see(op);
-        self.breaks.see(op);
-        self.fixed_timer.see(op);
-        self.per_entry_requests.see(op);
-        self.polling.see(op);
         self.network.see(op);
         self.change.see(op);
-        self.no_compounding.see(op);
     }
 
     /// The findings and notes. Fails as [`Explain::operations`] does.
     pub fn finish(mut self) -> Result<Diagnosis, ArrowError> {
-        let decisions = self.signing.notes(&self.connections);
-        let signing_cost = std::mem::take(&mut self.signing).finish(&self.connections);
         let timeline = std::mem::take(&mut self.timeline);
         let channels = timeline.finish().map_or_else(Vec::new, |all| all.findings);
-        let ratios = std::mem::take(&mut self.network).finish();
-        let mut notes = self.notes(&signing_cost, &channels, &ratios)?;
-        notes.extend(decisions);
+        let network = std::mem::take(&mut self.network).finish();
         let mut whole = self.whole;
         if whole.timed > 0 {
             whole.elapsed_ns_mean = (self.elapsed / i128::from(whole.timed)) as i64;
         }
         whole.lasted_ns = self.span.map_or(0, |(first, last)| last.saturating_sub(first));
         whole.active_ns = self.active.ns();
-        let blocked_ns = self.lock_contention.blocked_ns;
-        let (pauses, slow_client) = self.slow_client.finish(&whole);
-        // Pauses count where they are a finding.
-        let paused_ns = slow_client.as_ref().map_or(0, |one| one.finding.saved_ns);
-        whole.waited_ns = whole.busy_ns.saturating_add(blocked_ns).saturating_add(paused_ns);
-        let all = whole.waited_ns as f64;
-        let mut candidates = self.sequential_blocks.finish(&self.connections);
-        candidates.extend(self.transfer_rates.finish(&self.connections));
-        candidates.extend(self.credit_starvation.finish(&self.connections));
-        candidates.extend(self.stragglers.finish());
-        candidates.extend(self.lookups.finish());
-        candidates.extend(self.server_time.finish());
-        // Slices of crypto are more exact.
-        candidates.extend(signing_cost.candidates.into_iter().filter(|_| !self.has_crypto_slices));
-        candidates.push(self.share_conflicts.finish());
-        candidates.push(self.lock_contention.finish());
-        candidates.extend(self.breaks.finish());
-        candidates.extend(self.proxy_delay.finish());
-        candidates.extend(self.delayed_acknowledgement.finish());
-        candidates.extend(self.head_of_line_blocking.finish());
-        candidates.push(self.per_entry_requests.finish());
-        let mut polling = Vec::new();
-        let polled = self.polling.finish(&mut polling);
-        let numbers = polled.savings.numbers();
-        for one in
-            candidates.iter_mut().filter(|one| one.finding.trouble == Trouble::FailingLookups)
-        {
-            one.without(&numbers);
-        }
-        candidates.push(polled);
-        candidates.push(self.no_compounding.finish());
-        let (timers, timed_out) = self.fixed_timer.finish();
-        for one in candidates.iter_mut().filter(|one| is_of_unknown_cause(one.finding.trouble)) {
-            one.without(&timed_out);
-        }
-        candidates.extend(timers);
-        candidates.extend(slow_client);
-        candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
-        let least_ns = (LEAST_SHARE * all) as i64;
-        if let Some(sample) = &mut self.sample {
-            for one in candidates.iter_mut().filter(|one| one.finding.saved_ns > least_ns) {
-                sample.replay_without(one)?;
-            }
-        }
-        subtract_stragglers(&mut candidates);
-        let length_ns = self
-            .spans
-            .values()
-            .fold(0, |sum: i64, (first, last)| sum.saturating_add(last.saturating_sub(*first)));
-        let length_ns = length_ns.min(whole.lasted_ns);
-        candidates.retain(|one| all > 0.0 && is_enough(one, length_ns));
+        let mut context = Context {
+            connections: &self.connections,
+            whole,
+            has_crypto_slices: self.has_crypto_slices,
+            notes: Vec::new(),
+            pauses: None,
+            protection_cost: None,
+        };
+        let mut candidates = std::mem::take(&mut self.detectors).finish(&mut context);
+        let Context { notes: more, pauses, protection_cost, .. } = context;
+        let mut notes = self.notes(protection_cost, &channels, &network)?;
+        notes.extend(more);
+        whole.think_ns = pauses.as_ref().map_or(0, |pauses| pauses.sum_ns);
+        whole.waited_ns = candidates
+            .iter()
+            .fold(whole.busy_ns, |sum, one| sum.saturating_add(one.beyond_busy_ns));
+        self.weigh(&mut candidates, &whole)?;
         for Candidate { finding, .. } in &mut candidates {
-            finding.share = (finding.saved_ns as f64 / all).min(1.0);
             judge_number(finding);
             self.counters.judge(finding);
-            network::judge(finding, &ratios);
+            network::judge(finding, &network);
         }
-        if !candidates.iter().any(|one| one.finding.trouble == Trouble::Polling) {
-            notes.extend(polling);
+        if candidates.iter().any(|one| one.finding.kind == FindingKind::Polling) {
+            notes.retain(|note| note.about != About::Polling);
         }
-        let unexplained = match &self.sample {
-            Some(sample) => {
-                let reported = candidates.iter().filter(|one| one.finding.is_reported());
-                unexplained::unexplained(sample, reported.map(|one| &one.savings))?
-            }
-            None => None,
-        };
-        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
-        findings.sort_by_key(|finding| (std::cmp::Reverse(finding.saved_ns), finding.trouble));
+        let mut unexplained = None;
         if let Some(sample) = &mut self.sample {
-            sample.judge(&mut findings)?;
+            let reported = candidates.iter().filter(|one| is_reported(&one.finding));
+            unexplained = unexplained::unexplained(sample, reported.map(|one| &one.savings))?;
+            sample.judge(&mut candidates)?;
         }
-        let is_windows = self.is_windows == Some(true);
-        for finding in findings.iter_mut().filter(|_| is_windows) {
-            if finding.remedies.iter().any(|remedy| remedy.at != "Samba") {
-                finding.remedies.retain(|remedy| remedy.at != "Samba");
+        let mut findings: Vec<_> = candidates.into_iter().map(|one| one.finding).collect();
+        if self.is_windows == Some(true) {
+            for finding in &mut findings {
+                if finding.remedies.iter().any(|remedy| remedy.at != "Samba") {
+                    finding.remedies.retain(|remedy| remedy.at != "Samba");
+                }
             }
         }
         let change = self.change.finish();
@@ -456,9 +354,42 @@ impl Explain {
             notes,
             logged,
             channels,
-            network: ratios,
+            network,
             whole,
         })
+    }
+
+    /// Computes what each candidate costs, without what others explain, and keeps those that cost enough, the
+    /// most costly first.
+    fn weigh(&mut self, candidates: &mut Vec<Candidate>, whole: &Whole) -> Result<(), ArrowError> {
+        let explained: Vec<_> =
+            candidates.iter_mut().map(|one| std::mem::take(&mut one.explains)).collect();
+        for (kinds, numbers) in explained.iter().filter(|(_, numbers)| !numbers.is_empty()) {
+            for one in candidates.iter_mut().filter(|one| kinds.contains(&one.finding.kind)) {
+                one.without(numbers);
+            }
+        }
+        candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
+        let all = whole.waited_ns as f64;
+        let least_ns = (LEAST_SHARE * all) as i64;
+        if let Some(sample) = &mut self.sample {
+            for one in candidates.iter_mut().filter(|one| one.finding.saved_ns() > least_ns) {
+                sample.replay_without(one)?;
+            }
+        }
+        subtract_stragglers(candidates);
+        let lengths = self.spans.values().map(|(first, last)| last.saturating_sub(*first));
+        let length_ns = lengths.fold(0, i64::saturating_add).min(whole.lasted_ns);
+        candidates.retain(|one| all > 0.0 && is_enough(one, length_ns));
+        for Candidate { finding, .. } in candidates.iter_mut() {
+            if let Weight::Saved { saved_ns, share, .. } = &mut finding.weight {
+                *share = (*saved_ns as f64 / all).min(1.0);
+            }
+        }
+        candidates.sort_by_key(|Candidate { finding, .. }| {
+            (std::cmp::Reverse(finding.saved_ns()), finding.kind)
+        });
+        Ok(())
     }
 
     /// Adds events that a server or client logged on its own.

@@ -33,7 +33,8 @@
 //! round trip of 20 ms, one after the other:
 //!
 //! ```
-//! use smbscope_analysis::explain::{Explain, Trouble};
+//! use smbscope_analysis::explain::{Explain, FindingKind};
+//! use smbscope_findings::Kind as _;
 //! use smbscope_analysis::summary::{Options, Summary};
 //! use smbscope_tables::builder::OperationBuilder;
 //! use smbscope_tables::code;
@@ -74,8 +75,8 @@
 //! let mut explain = Explain::new();
 //! explain.operations(&batch)?;
 //! let diagnosis = explain.finish()?;
-//! assert_eq!(diagnosis.findings[0].trouble, Trouble::SmallReads);
-//! assert_eq!(diagnosis.findings[0].trouble.title(), "stop-and-wait small reads");
+//! assert_eq!(diagnosis.findings[0].kind, FindingKind::SmallReads);
+//! assert_eq!(diagnosis.findings[0].kind.title(), "stop-and-wait small reads");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -93,7 +94,7 @@
 //! # Floors
 //!
 //! A module uses lower floors only; a test of the workspace asserts that. `rows` (how to read a
-//! batch) and `evidence` (what findings consist of) are below `stats` (distributions, means, tests), then comes [`durability`], then [`summary`], [`compare`],
+//! batch) is below `stats` (distributions, means, tests), then comes [`durability`], then [`summary`], [`compare`],
 //! [`live`], [`predict`] and [`processors`] next to each other, and [`explain`] and [`replication`] on top: they use replays. `explain` replays a recording to
 //! compute what a remedy would gain.
 
@@ -101,7 +102,6 @@ pub mod both_sides;
 pub mod channels;
 pub mod compare;
 pub mod durability;
-mod evidence;
 pub mod explain;
 pub mod live;
 mod logged;

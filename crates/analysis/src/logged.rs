@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
+use smbscope_findings::{Actor, Kind as _, KindInfo, kinds};
 use smbscope_tables::tables::ServerEvent;
 
 /// Names of each kind that are counted.
@@ -13,166 +14,159 @@ const NAMES_MAX: usize = 10_000;
 /// Names that are shown.
 const NAMES_SHOWN: usize = 3;
 
-/// A kind of event, with what it says and what to do.
-#[derive(Clone, Copy, Debug)]
-struct Kind {
-    /// The word in the table.
-    name: &'static str,
+/// A kind of event: the word in the table, what it says, the side that can change something, and how.
+const fn logged(
+    id: &'static str,
     title: &'static str,
-    side: &'static str,
-    remedy: &'static str,
+    actor: Actor,
+    remedy: &'static [(&'static str, &'static str)],
+) -> KindInfo {
+    KindInfo::new(id, title).with_actor(actor).with_remedies(remedy)
 }
 
-const fn kind(
-    name: &'static str,
-    title: &'static str,
-    side: &'static str,
-    remedy: &'static str,
-) -> Kind {
-    Kind { name, title, side, remedy }
+kinds! {
+    /// What was logged, the most costly kinds first.
+    enum LoggedKind {
+        SlowFileSystem = logged(
+            "slow_file_system",
+            "File-system operations took longer than the server tolerates",
+            Actor::Server,
+            &[("server", "look at the storage of these shares at these times: latency of the volume, filter drivers (fltmc), antivirus, backups, deduplication")],
+        ),
+        SlowNetwork = logged(
+            "slow_network",
+            "Sending or receiving took longer than the server tolerates",
+            Actor::Network,
+            &[("network", "look for losses and closed windows in a capture of these clients, and for network adapters whose receive work is on one CPU")],
+        ),
+        SlowCommand = logged(
+            "slow_command",
+            "Commands took longer than the server tolerates",
+            Actor::Server,
+            &[("server", "record the server's events (smbscope record --print-windows-script --what smb): they say in which part the time goes")],
+        ),
+        Disconnected = logged(
+            "disconnected",
+            "Connections to a server were lost",
+            Actor::Network,
+            &[("network", "compare the times with those of the server, of firewalls and of failovers; a capture shows who sent the reset")],
+        ),
+        ConnectFailed = logged(
+            "connect_failed",
+            "Connections to a server could not be made",
+            Actor::Network,
+            &[("network", "check name resolution, and that port 445 is open from this client")],
+        ),
+        RequestExpired = logged(
+            "request_expired",
+            "Requests were given up because no response came",
+            Actor::Server,
+            &[("server", "look at what the server did at these times: these requests waited until the client's timeout")],
+        ),
+        SessionFailed = logged(
+            "session_failed",
+            "Sessions could not be set up again",
+            Actor::Server,
+            &[("server", "look for the status: an expired ticket, a changed password, or a server that refuses the logon")],
+        ),
+        ShareFailed = logged(
+            "share_failed",
+            "Shares could not be connected",
+            Actor::Server,
+            &[("server", "look for the status: the share is gone, or the user may not use it")],
+        ),
+        ReopenFailed = logged(
+            "reopen_failed",
+            "Durable or persistent handles could not be opened again",
+            Actor::Server,
+            &[("server", "programs lost their open files after a lost connection: look for the reason of the connection's end at the same time")],
+        ),
+        LogonFailed = logged(
+            "logon_failed",
+            "Logons failed",
+            Actor::Client,
+            &[("client", "look for the status and the client: old credentials in services and mapped drives try again and again")],
+        ),
+        UnencryptedRefused = logged(
+            "unencrypted_refused",
+            "Access without encryption was refused",
+            Actor::Client,
+            &[("client", "these clients need SMB 3, or the share's encryption is stricter than intended (Set-SmbShare -EncryptData, RejectUnencryptedAccess)")],
+        ),
+        CipherRefused = logged(
+            "cipher_refused",
+            "No common cipher for encryption was found",
+            Actor::Client,
+            &[("client", "compare the cipher orders (Get-SmbServerConfiguration EncryptionCiphers) with what these clients support")],
+        ),
+        SignatureWrong = logged(
+            "signature_wrong",
+            "Messages with a wrong signature were refused",
+            Actor::Network,
+            &[("network", "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to")],
+        ),
+        SigningFailed = logged(
+            "signing_failed",
+            "Responses with a wrong signature were refused",
+            Actor::Network,
+            &[("network", "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to")],
+        ),
+        NegotiateChanged = logged(
+            "negotiate_changed",
+            "The negotiation was changed on the way",
+            Actor::Network,
+            &[("network", "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to")],
+        ),
+        NoSigning = logged(
+            "no_signing",
+            "Clients that do not support signing connected",
+            Actor::Client,
+            &[("client", "update them before the server requires signing")],
+        ),
+        NoEncryption = logged(
+            "no_encryption",
+            "Clients that do not support encryption connected",
+            Actor::Client,
+            &[("client", "update them before the server or a share requires encryption")],
+        ),
+        Smb1Access = logged(
+            "smb1_access",
+            "Clients tried SMB1",
+            Actor::Client,
+            &[("client", "update or replace them: SMB1 has no protection, and Windows removes it")],
+        ),
+        GuestLogon = logged(
+            "guest_logon",
+            "Clients logged on as guest",
+            Actor::Client,
+            &[("client", "give them an account: a guest's messages cannot be signed")],
+        ),
+        RdmaWithSigning = logged(
+            "rdma_with_signing",
+            "Signing is required together with RDMA",
+            Actor::Server,
+            &[("server", "direct placement by RDMA is not used for signed messages by older versions: signing costs the benefit of RDMA")],
+        ),
+        RdmaWithEncryption = logged(
+            "rdma_with_encryption",
+            "Encryption is required together with RDMA",
+            Actor::Server,
+            &[("server", "direct placement by RDMA is not used for encrypted messages by older versions")],
+        ),
+        CreditsExhausted = logged(
+            "credits_exhausted",
+            "Requests waited for credits",
+            Actor::Server,
+            &[("server", "look at the number of credits that the server grants (Smb2CreditsMax), and at what makes its responses late")],
+        ),
+        ProcessorLimited = logged(
+            "processor_limited",
+            "The firmware limited the speed of processors",
+            Actor::Server,
+            &[("server", "everything on this machine is slower while it lasts: look at temperature, power supplies and the power profile in the BIOS (event 37 of Kernel-Processor-Power, one for each processor)")],
+        ),
+    }
 }
-
-/// All kinds, the most costly ones first.
-const KINDS: [Kind; 23] = [
-    kind(
-        "slow_file_system",
-        "File-system operations took longer than the server tolerates",
-        "server",
-        "look at the storage of these shares at these times: latency of the volume, filter drivers (fltmc), antivirus, backups, deduplication",
-    ),
-    kind(
-        "slow_network",
-        "Sending or receiving took longer than the server tolerates",
-        "network",
-        "look for losses and closed windows in a capture of these clients, and for network adapters whose receive work is on one CPU",
-    ),
-    kind(
-        "slow_command",
-        "Commands took longer than the server tolerates",
-        "server",
-        "record the server's events (smbscope record --print-windows-script --what smb): they say in which part the time goes",
-    ),
-    kind(
-        "disconnected",
-        "Connections to a server were lost",
-        "network",
-        "compare the times with those of the server, of firewalls and of failovers; a capture shows who sent the reset",
-    ),
-    kind(
-        "connect_failed",
-        "Connections to a server could not be made",
-        "network",
-        "check name resolution, and that port 445 is open from this client",
-    ),
-    kind(
-        "request_expired",
-        "Requests were given up because no response came",
-        "server",
-        "look at what the server did at these times: these requests waited until the client's timeout",
-    ),
-    kind(
-        "session_failed",
-        "Sessions could not be set up again",
-        "server",
-        "look for the status: an expired ticket, a changed password, or a server that refuses the logon",
-    ),
-    kind(
-        "share_failed",
-        "Shares could not be connected",
-        "server",
-        "look for the status: the share is gone, or the user may not use it",
-    ),
-    kind(
-        "reopen_failed",
-        "Durable or persistent handles could not be opened again",
-        "server",
-        "programs lost their open files after a lost connection: look for the reason of the connection's end at the same time",
-    ),
-    kind(
-        "logon_failed",
-        "Logons failed",
-        "client",
-        "look for the status and the client: old credentials in services and mapped drives try again and again",
-    ),
-    kind(
-        "unencrypted_refused",
-        "Access without encryption was refused",
-        "client",
-        "these clients need SMB 3, or the share's encryption is stricter than intended (Set-SmbShare -EncryptData, RejectUnencryptedAccess)",
-    ),
-    kind(
-        "cipher_refused",
-        "No common cipher for encryption was found",
-        "client",
-        "compare the cipher orders (Get-SmbServerConfiguration EncryptionCiphers) with what these clients support",
-    ),
-    kind(
-        "signature_wrong",
-        "Messages with a wrong signature were refused",
-        "network",
-        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
-    ),
-    kind(
-        "signing_failed",
-        "Responses with a wrong signature were refused",
-        "network",
-        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
-    ),
-    kind(
-        "negotiate_changed",
-        "The negotiation was changed on the way",
-        "network",
-        "a device between client and server changes messages (WAN optimiser, proxy), or somebody tries to",
-    ),
-    kind(
-        "no_signing",
-        "Clients that do not support signing connected",
-        "client",
-        "update them before the server requires signing",
-    ),
-    kind(
-        "no_encryption",
-        "Clients that do not support encryption connected",
-        "client",
-        "update them before the server or a share requires encryption",
-    ),
-    kind(
-        "smb1_access",
-        "Clients tried SMB1",
-        "client",
-        "update or replace them: SMB1 has no protection, and Windows removes it",
-    ),
-    kind(
-        "guest_logon",
-        "Clients logged on as guest",
-        "client",
-        "give them an account: a guest's messages cannot be signed",
-    ),
-    kind(
-        "rdma_with_signing",
-        "Signing is required together with RDMA",
-        "server",
-        "direct placement by RDMA is not used for signed messages by older versions: signing costs the benefit of RDMA",
-    ),
-    kind(
-        "rdma_with_encryption",
-        "Encryption is required together with RDMA",
-        "server",
-        "direct placement by RDMA is not used for encrypted messages by older versions",
-    ),
-    kind(
-        "credits_exhausted",
-        "Requests waited for credits",
-        "server",
-        "look at the number of credits that the server grants (Smb2CreditsMax), and at what makes its responses late",
-    ),
-    kind(
-        "processor_limited",
-        "The firmware limited the speed of processors",
-        "server",
-        "everything on this machine is slower while it lasts: look at temperature, power supplies and the power profile in the BIOS (event 37 of Kernel-Processor-Power, one for each processor)",
-    ),
-];
 
 /// Events of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -203,7 +197,7 @@ pub struct Logged {
 /// Events so far.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedTally {
-    kinds: HashMap<&'static str, Tally>,
+    kinds: HashMap<LoggedKind, Tally>,
 }
 
 #[derive(Debug, Default)]
@@ -217,8 +211,8 @@ impl LoggedTally {
     /// Adds events. Those of an unknown kind are of a later version.
     pub(crate) fn add(&mut self, events: &[ServerEvent]) {
         for event in events {
-            let Some(kind) = KINDS.iter().find(|kind| kind.name == event.kind) else { continue };
-            let tally = self.kinds.entry(kind.name).or_default();
+            let Some(kind) = LoggedKind::from_id(&event.kind) else { continue };
+            let tally = self.kinds.entry(kind).or_default();
             let row = &mut tally.row;
             if row.count == 0 {
                 (row.first_ns, row.last_ns) = (event.time, event.time);
@@ -253,14 +247,13 @@ impl LoggedTally {
 
     /// The kinds that occurred, the most costly ones first.
     pub(crate) fn finish(mut self) -> Vec<Logged> {
-        let logged = KINDS.iter().filter_map(|kind| {
-            let Tally { row, names } = self.kinds.remove(kind.name)?;
+        let logged = LoggedKind::ALL.iter().filter_map(|kind| {
+            let Tally { row, names } = self.kinds.remove(kind)?;
             let [commands, clients, users, servers, shares, paths, statuses] = names.map(most);
-            let (title, side, remedy) = (kind.title, kind.side, kind.remedy);
-            let kind = kind.name;
+            let (side, remedy) = kind.info().remedies.first().copied()?;
             Some(Logged {
-                kind,
-                title,
+                kind: kind.id(),
+                title: kind.title(),
                 commands,
                 clients,
                 users,
@@ -320,7 +313,7 @@ mod tests {
         let doc = ServerEvent::specs().into_iter().find(|spec| spec.name == "kind").unwrap().doc;
         let listed = doc.split(": ").nth(1).unwrap().trim_end_matches('.').split(", ");
         let mut listed: Vec<_> = listed.collect();
-        let mut known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+        let mut known: Vec<_> = LoggedKind::ALL.iter().map(|kind| kind.id()).collect();
         listed.sort_unstable();
         known.sort_unstable();
         assert_eq!(listed, known);

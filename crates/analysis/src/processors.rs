@@ -38,7 +38,7 @@ pub use data::{
     Timeline, TimelineCpu,
 };
 use devices::{DEVICES_MAX, Devices};
-pub use findings::{Finding, ProcessorTrouble};
+pub use findings::{Finding, OnProcessors, ProcessorFindingKind};
 use groups::Groups;
 use per_cpu::{Place, Processors as PerCpu};
 use power::Power;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use smbscope_analysis::channels::{Brake, ChannelTrouble, Channels, SessionTimeline, Timeline};
+use smbscope_analysis::channels::{Brake, ChannelFindingKind, Channels, SessionTimeline, Timeline};
 use smbscope_tables::tables::{Counter, Interface};
 use smbscope_testing::channel_runs::{START_NS, Transfer, published};
 
@@ -34,9 +34,9 @@ fn session<'a>(all: &'a Channels, recording: &str) -> &'a SessionTimeline {
     all.sessions.iter().find(|one| one.recording == recording).unwrap()
 }
 
-fn of(all: &Channels, trouble: ChannelTrouble) -> Vec<(&str, &str)> {
-    let found = all.findings.iter().filter(|one| one.trouble == trouble);
-    found.map(|one| (one.recording.as_str(), one.what.as_str())).collect()
+fn of(all: &Channels, trouble: ChannelFindingKind) -> Vec<(&str, &str)> {
+    let found = all.findings.iter().filter(|one| one.kind == trouble);
+    found.map(|one| (one.details.recording.as_str(), one.what.as_str())).collect()
 }
 
 fn near(value: f64, expected: f64) -> bool {
@@ -59,17 +59,17 @@ fn published_runs_say_what_their_author_concluded() {
     let versus = two.versus.as_ref().unwrap();
     assert_eq!((versus.recording.as_str(), versus.promised), ("one", 2.0));
     assert!(near(versus.factor, 74.0 / 53.0) && near(versus.transfer_factor, 55.0 / 33.0));
-    let little = of(&all, ChannelTrouble::SecondPathBringsLittle);
+    let little = of(&all, ChannelFindingKind::SecondPathBringsLittle);
     assert_eq!(little.len(), 1, "{little:?}");
     assert!(little[0].1.contains("1.4 times as fast") && little[0].1.contains("70 %"));
     // After the change it is 1.8 of 2.0, which is enough.
     assert!(near(session(&all, "two-tuned").versus.as_ref().unwrap().factor, 54.0 / 30.0));
-    let slow: Vec<_> = of(&all, ChannelTrouble::SlowRampUp);
+    let slow: Vec<_> = of(&all, ChannelFindingKind::SlowRampUp);
     let names: Vec<_> = slow.iter().map(|one| one.0).collect();
     assert_eq!(names, ["one", "one-tuned", "two", "two-tuned"]);
     assert!(slow[2].1.contains("20.0 s pass until the first byte"), "{}", slow[2].1);
     // Power settings: 53 to 30 s.
-    let power = of(&all, ChannelTrouble::PowerSaving);
+    let power = of(&all, ChannelFindingKind::PowerSaving);
     assert_eq!(power.iter().map(|one| one.0).collect::<Vec<_>>(), ["one", "two"]);
     assert!(power[1].1.contains("84 % of the time until the plateau"), "{}", power[1].1);
     assert!(power[1].1.contains("took 30.0 s instead of 53.0 s: 43 % less"), "{}", power[1].1);
@@ -107,7 +107,7 @@ fn times_count_from_the_opening_and_not_from_its_interval() {
 #[test]
 fn a_session_that_was_open_for_long_was_not_about_to_transfer() {
     let run = Transfer { lasts_ns: 160 * S, ..transfer(&[130 * S, 130 * S]) };
-    assert_eq!(of(&timeline(&[run]), ChannelTrouble::SlowRampUp), []);
+    assert_eq!(of(&timeline(&[run]), ChannelFindingKind::SlowRampUp), []);
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn a_path_that_joins_late_shows_what_it_brings() {
     let one = session(&all, "run");
     let gain = one.gain.unwrap();
     assert!(near(gain.factor, 2.0) && gain.promised == 2.0, "{gain:?}");
-    assert_eq!(of(&all, ChannelTrouble::SecondPathBringsLittle), []);
-    let slow = of(&all, ChannelTrouble::SlowRampUp);
+    assert_eq!(of(&all, ChannelFindingKind::SecondPathBringsLittle), []);
+    let slow = of(&all, ChannelFindingKind::SlowRampUp);
     assert!(slow[0].1.contains("the channel to 10.0.1.2 carries its first byte 10.0 s after"));
     let run = Transfer { weights: vec![10, 2], ..transfer(&[0, 10 * S]) };
     let all = timeline(&[run]);
-    let little = of(&all, ChannelTrouble::SecondPathBringsLittle);
+    let little = of(&all, ChannelFindingKind::SecondPathBringsLittle);
     assert!(little[0].1.contains("1.2 times what one carried before: 2.0 are promised"));
     let slowest = session(&all, "run").slowest.as_ref().unwrap();
     assert_eq!((slowest.connection, slowest.brake), (2, Brake::Unknown));
@@ -183,12 +183,12 @@ fn refused_and_unused_interfaces_are_named() {
         offer("127.0.0.1", "refused"),
     ]);
     let all = timeline.finish().unwrap();
-    let unused = of(&all, ChannelTrouble::InterfaceUnused);
+    let unused = of(&all, ChannelFindingKind::InterfaceUnused);
     assert!(
         unused[0].1.contains("10.0.1.2 (10.0 Gbit/s): the client has no address in its subnet")
     );
     assert!(!unused[0].1.contains("10.0.2.2"));
-    let found = of(&all, ChannelTrouble::BindRefused);
+    let found = of(&all, ChannelFindingKind::BindRefused);
     assert!(found[0].1.contains("1 of 2 connections to 127.0.0.1"));
     assert!(found[0].1.contains("loopback address"), "{}", found[0].1);
     assert_eq!(all.sessions[0].channels[0].link_bits_per_second, Some(10_000_000_000));
@@ -200,7 +200,9 @@ fn refused_and_unused_interfaces_are_named() {
     timeline.channels(&[refused]);
     let all = timeline.finish().unwrap();
     assert!(
-        of(&all, ChannelTrouble::BindRefused)[0].1.contains("require encryption for everything")
+        of(&all, ChannelFindingKind::BindRefused)[0]
+            .1
+            .contains("require encryption for everything")
     );
 }
 
@@ -221,7 +223,7 @@ fn channels_on_one_interface_that_claims_rss_without_need() {
         let mut timeline = Timeline::default();
         timeline.channels(&rows);
         timeline.interfaces(&[interface]);
-        of(&timeline.finish().unwrap(), ChannelTrouble::RssWithoutNeed).len()
+        of(&timeline.finish().unwrap(), ChannelFindingKind::RssWithoutNeed).len()
     };
     assert_eq!(found(interface.clone()), 1);
     assert_eq!(found(Interface { rss_capable: false, ..interface }), 0);
@@ -374,7 +376,7 @@ fn only_the_measured_part_of_a_run_counts() {
     assert_eq!((one.start_ns, one.first_byte_after_ns), (START_NS, Some(0)));
     assert_eq!((one.lasted_ns, one.fairness), (plain.lasted_ns, plain.fairness));
     assert_eq!(one.plateau_bytes_per_second, plain.plateau_bytes_per_second);
-    assert_eq!(of(&found, ChannelTrouble::SlowRampUp), []);
+    assert_eq!(of(&found, ChannelFindingKind::SlowRampUp), []);
 }
 
 /// A run that moves bulk data is shown with one channel, too: it is what others are compared with.
@@ -416,13 +418,13 @@ fn cut(repeated: Option<u64>) -> Channels {
 #[test]
 fn a_lost_channel_is_named_and_its_successor_is_not_late() {
     let all = cut(Some(8));
-    let lost = of(&all, ChannelTrouble::ChannelLost);
+    let lost = of(&all, ChannelFindingKind::ChannelLost);
     assert_eq!(
         lost[0].1,
         "the channel to 10.0.1.2 was lost 5.0 s after the start (no reply within 5s); 8 requests were repeated on \
          others; a new channel to it carries data from 15.0 s on"
     );
-    assert_eq!(of(&all, ChannelTrouble::SlowRampUp), []);
+    assert_eq!(of(&all, ChannelFindingKind::SlowRampUp), []);
     let one = session(&all, "run");
     let channel = &one.channels[1];
     assert_eq!((channel.lost_ns, channel.repeated), (Some(START_NS + 5 * S), Some(8)));
@@ -431,7 +433,7 @@ fn a_lost_channel_is_named_and_its_successor_is_not_late() {
     assert!(near(gain.factor, 2.0) && gain.promised == 2.0, "{gain:?}");
     // A capture does not know what was repeated.
     let all = cut(None);
-    assert!(!of(&all, ChannelTrouble::ChannelLost)[0].1.contains("repeated"));
+    assert!(!of(&all, ChannelFindingKind::ChannelLost)[0].1.contains("repeated"));
     assert!(cut(Some(1)).findings[0].what.contains("; 1 request was repeated on others"));
 }
 
@@ -448,7 +450,7 @@ fn a_channel_that_is_opened_late_is_not_blamed_on_power() {
         timeline.channels(&rows);
         let all = timeline.finish().unwrap();
         let mut found = all.findings.into_iter();
-        let found = found.find(|one| one.trouble == ChannelTrouble::SlowRampUp).unwrap();
+        let found = found.find(|one| one.kind == ChannelFindingKind::SlowRampUp).unwrap();
         (found.what, found.remedies.iter().any(|one| one.action.contains("idle")))
     };
     assert!(remedies(0).1);

@@ -62,7 +62,7 @@ impl<K: Kind> Finding<K> {
             first_ns: None,
             last_ns: None,
             figures: Vec::new(),
-            remedies: info.remedies.iter().map(|(at, action)| Remedy::fixed(at, action)).collect(),
+            remedies: info.remedies.iter().copied().map(Remedy::from).collect(),
             details: NoDetails {},
         }
     }
@@ -94,8 +94,14 @@ impl<K, D> Finding<K, D> {
     }
 
     /// Replaces the remedies of its kind.
-    pub fn with_remedies(mut self, remedies: impl IntoIterator<Item = Remedy>) -> Self {
-        self.remedies = remedies.into_iter().collect();
+    pub fn with_remedies<R: Into<Remedy>>(mut self, remedies: impl IntoIterator<Item = R>) -> Self {
+        self.remedies = remedies.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets when it began and ended, ns since 1970, as far as that is known.
+    pub fn with_period(mut self, first_ns: Option<i64>, last_ns: Option<i64>) -> Self {
+        (self.first_ns, self.last_ns) = (first_ns, last_ns);
         self
     }
 
@@ -122,6 +128,22 @@ impl<K, D> Finding<K, D> {
         match self.weight {
             Weight::Saved { saved_ns, .. } => saved_ns,
             _ => 0,
+        }
+    }
+
+    /// Half of the 95 % interval of that, ns; none if it is not known.
+    pub fn saved_error_ns(&self) -> Option<i64> {
+        match self.weight {
+            Weight::Saved { saved_error_ns, .. } => saved_error_ns,
+            _ => None,
+        }
+    }
+
+    /// CPU time that it costs, ns; none if it is not known, or not weighed by that.
+    pub fn cost_ns(&self) -> Option<i64> {
+        match self.weight {
+            Weight::CpuTime { cost_ns } => cost_ns,
+            _ => None,
         }
     }
 
@@ -195,6 +217,10 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    /// The scale, from the lowest to the highest.
+    pub const ALL: [Confidence; 3] =
+        [Confidence::Possible, Confidence::Likely, Confidence::Measured];
+
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
@@ -304,6 +330,11 @@ impl Figure {
     ) -> Figure {
         Figure { name: Cow::Borrowed(name), phrase, value, error: None, unit: Cow::Borrowed(unit) }
     }
+
+    /// Sets half of its 95 % interval, if it is known.
+    pub fn with_error(self, error: Option<f64>) -> Figure {
+        Figure { error, ..self }
+    }
 }
 
 /// What to do, and where.
@@ -324,6 +355,12 @@ impl Remedy {
     /// A remedy with names or numbers of the input.
     pub fn new(at: &'static str, action: impl Into<String>) -> Remedy {
         Remedy { at: Cow::Borrowed(at), action: Cow::Owned(action.into()) }
+    }
+}
+
+impl From<(&'static str, &'static str)> for Remedy {
+    fn from((at, action): (&'static str, &'static str)) -> Remedy {
+        Remedy::fixed(at, action)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The timeline as plain data, with units in its names.
 
 use serde::Serialize;
+use smbscope_findings::Finding;
 use smbscope_tables::tables::Interface;
 
-use crate::evidence::{Confidence, Figure, Remedy};
+use super::findings::ChannelFindingKind;
 
 /// Channels of all sessions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -236,65 +237,14 @@ impl OfferedInterface {
     }
 }
 
-/// What can be wrong with channels. A closed list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChannelTrouble {
-    /// A channel was lost in the middle.
-    ChannelLost,
-    /// Long until the first byte, until a channel joins or until the plateau.
-    SlowRampUp,
-    /// Further paths bring little of what they promise.
-    SecondPathBringsLittle,
-    /// An interface was offered and never used.
-    InterfaceUnused,
-    /// The server refused to bind a channel.
-    BindRefused,
-    /// Channels on one interface that claims RSS, and that bring nothing.
-    RssWithoutNeed,
-    /// Deep idle states go with delays.
-    PowerSaving,
-}
+/// One thing that is wrong. Its period is that of the session.
+pub type ChannelFinding = Finding<ChannelFindingKind, OnSession>;
 
-impl ChannelTrouble {
-    /// All troubles.
-    pub const ALL: [ChannelTrouble; 7] = [
-        ChannelTrouble::ChannelLost,
-        ChannelTrouble::SlowRampUp,
-        ChannelTrouble::SecondPathBringsLittle,
-        ChannelTrouble::InterfaceUnused,
-        ChannelTrouble::BindRefused,
-        ChannelTrouble::RssWithoutNeed,
-        ChannelTrouble::PowerSaving,
-    ];
-
-    /// What a person calls it.
-    pub fn title(self) -> &'static str {
-        match self {
-            ChannelTrouble::ChannelLost => "A channel was lost",
-            ChannelTrouble::SlowRampUp => "Channels start slowly",
-            ChannelTrouble::SecondPathBringsLittle => "A further path brings little",
-            ChannelTrouble::InterfaceUnused => "An interface was offered and never used",
-            ChannelTrouble::BindRefused => "The server refused a channel",
-            ChannelTrouble::RssWithoutNeed => "Several channels on one interface bring nothing",
-            ChannelTrouble::PowerSaving => "Power saving goes with slow transfers",
-        }
-    }
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ChannelFinding {
-    pub trouble: ChannelTrouble,
+/// Where it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OnSession {
     pub recording: String,
     pub session_id: Option<u64>,
-    /// A sentence.
-    pub what: String,
-    pub confidence: Confidence,
-    /// What the confidence is based on.
-    pub because: String,
-    pub figures: Vec<Figure>,
-    pub remedies: Vec<Remedy>,
 }
 
 impl SessionTimeline {

@@ -1,14 +1,29 @@
-//! What is wrong with channels, from the finished timelines. A closed list: [`ChannelTrouble`].
+//! What is wrong with channels, from the finished timelines. A closed list: [`ChannelFindingKind`].
 //!
 //! Why servers refuse: MS-SMB2 section 3.3.5.5.2, and Samba's smb2_sesssetup.c. Idle states: kernel
 //! Documentation/admin-guide/pm/cpuidle.rst.
 
 use std::collections::BTreeSet;
 
+use smbscope_findings::{Confidence, Figure, Finding, KindInfo, Severity, kinds};
 use smbscope_tables::tables::Interface;
 
 use super::data::*;
-use crate::evidence::{Confidence, Figure, Remedy};
+
+kinds! {
+    /// What can be wrong with channels. A closed list.
+    pub enum ChannelFindingKind {
+        ChannelLost = LOST,
+        /// The first byte, a channel, or the plateau comes late.
+        SlowRampUp = SLOW_RAMP_UP,
+        SecondPathBringsLittle = LITTLE,
+        InterfaceUnused = UNUSED,
+        BindRefused = REFUSED,
+        RssWithoutNeed = RSS,
+        /// Deep idle states go with delays.
+        PowerSaving = POWER,
+    }
+}
 
 /// Delays below this are not slow, ns ...
 const SLOW_NS: i64 = 2_000_000_000;
@@ -45,30 +60,21 @@ pub(super) fn findings(
 
 fn finding(
     one: &SessionTimeline,
-    trouble: ChannelTrouble,
+    kind: ChannelFindingKind,
     what: String,
     (confidence, because): (Confidence, &str),
     figures: Vec<Figure>,
-    remedies: &[Remedy],
 ) -> ChannelFinding {
-    ChannelFinding {
-        trouble,
-        recording: one.recording.clone(),
-        session_id: one.session_id,
-        what,
-        confidence,
-        because: because.to_owned(),
-        figures,
-        remedies: remedies.to_vec(),
-    }
+    Finding::new(kind, what)
+        .with_confidence(confidence, because)
+        .with_period(Some(one.start_ns), Some(one.start_ns.saturating_add(one.lasted_ns)))
+        .with_figures(figures)
+        .with_details(OnSession { recording: one.recording.clone(), session_id: one.session_id })
 }
 
+/// A figure that the sentence has, too.
 const fn figure(name: &'static str, value: f64, unit: &'static str) -> Figure {
-    Figure { name, value, error: None, unit }
-}
-
-const fn remedy(at: &'static str, action: &'static str) -> Remedy {
-    Remedy { at, action }
+    Figure::new(name, value, unit, "")
 }
 
 fn seconds(ns: i64) -> String {
@@ -80,18 +86,20 @@ fn is_slow(ns: i64, one: &SessionTimeline) -> bool {
     ns >= SLOW_NS && ns as f64 >= SLOW_SHARE * one.lasted_ns as f64
 }
 
-const LOST: &[Remedy] = &[
-    remedy(
+const LOST: KindInfo = KindInfo::new("channel-lost", "A channel was lost")
+    .with_severity(Severity::High)
+    .with_remedies(&[
+    (
         "network",
         "check cable, adapter and switch port of that path: ip -s link and ethtool -S INTERFACE (Windows: \
          Get-NetAdapterStatistics), and the logs of both ends at that time",
     ),
-    remedy(
+    (
         "client",
         "how long a silent path delays its requests is the client's choice: Linux retries for \
          net.ipv4.tcp_retries2, smbscope load for --path-timeout",
     ),
-];
+]);
 
 /// A channel that ended while the session needed it.
 fn lost(one: &SessionTimeline) -> Option<ChannelFinding> {
@@ -132,27 +140,34 @@ fn lost(one: &SessionTimeline) -> Option<ChannelFinding> {
         figure("lost_after", at.saturating_sub(one.start_ns) as f64, "ns"),
     ];
     figures.extend(repeated.map(|repeated| figure("repeated", repeated as f64, "")));
-    figures.extend(back.map(|again| figure("away", again.saturating_sub(at) as f64, "ns")));
+    figures.extend(back.map(|again| {
+        let away_ns = again.saturating_sub(at) as f64;
+        Figure::new("away", away_ns, "ns", "the path carried nothing for {}")
+    }));
     let confidence = match repeated {
-        Some(_) => (Confidence::High, "the load generator lost it"),
+        Some(_) => (Confidence::Measured, "the load generator lost it"),
         None => (
-            Confidence::Medium,
+            Confidence::Likely,
             "requests on it have no reply, and it ended or fell silent while the recording continues",
         ),
     };
-    Some(finding(one, ChannelTrouble::ChannelLost, what, confidence, figures, LOST))
+    Some(finding(one, ChannelFindingKind::ChannelLost, what, confidence, figures))
 }
 
-const IDLE_STATES: Remedy = remedy(
+const IDLE_STATES: (&str, &str) = (
     "client and server",
     "try one run without deep idle states: cpupower idle-set --disable-by-latency 30 (undo: --enable-all), or \
      powercfg /setactive SCHEME_MIN; profile High performance in the BIOS makes it last",
 );
-const LOOKS_LATE: Remedy = remedy(
+const LOOKS_LATE: (&str, &str) = (
     "Windows",
     "the client looks for further paths only while data flows: start the transfer with a small one, or check \
      Get-SmbMultichannelConnection before it",
 );
+
+const SLOW_RAMP_UP: KindInfo = KindInfo::new("slow-ramp-up", "Channels start slowly")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[IDLE_STATES, LOOKS_LATE]);
 
 /// Long until the first byte, until a channel joins, or until the plateau.
 fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
@@ -205,48 +220,53 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
     let total = one.plateau_after_ns.unwrap_or(first).max(first);
     let what =
         format!("{}, of {} that the transfer took", parts.join("; "), seconds(one.lasted_ns));
-    let confidence = match waits && climb.is_none() && late.is_none() {
-        true => (
-            Confidence::Medium,
+    let confidence = if waits && climb.is_none() && late.is_none() {
+        (
+            Confidence::Likely,
             "the connection was open and had nothing to carry; a client that prepares a transfer looks like one that \
              waits for a person",
-        ),
-        false => (Confidence::High, "times of the first bytes, and the rate of each interval"),
+        )
+    } else {
+        (Confidence::Measured, "times of the first bytes, and the rate of each interval")
     };
     let figures = vec![
-        figure("first_byte", first as f64, "ns"),
-        figure("plateau", total as f64, "ns"),
+        Figure::new("first_byte", first as f64, "ns", "{} until the first byte"),
+        Figure::new("plateau", total as f64, "ns", "{} until the plateau"),
         figure("lasted", one.lasted_ns as f64, "ns"),
-        figure("share", total as f64 / one.lasted_ns.max(1) as f64, "share"),
+        Figure::new(
+            "share",
+            total as f64 / one.lasted_ns.max(1) as f64,
+            "share",
+            "{} of the transfer",
+        ),
     ];
     // Counters that show processors awake rule idle states out.
     let is_awake = one.power.as_ref().is_some_and(|power| power.deep_idle_before < DEEP);
     // The plateau is that of all channels, and so comes with the last one.
     let with_it = late.map_or(0, |(_, ns)| ns.saturating_add(SLOW_NS));
     let is_decided = opened_late.is_some() && !waits && climb.is_none_or(|ns| ns <= with_it);
-    let mut remedies = Vec::new();
-    if !is_awake && !is_decided {
-        remedies.push(IDLE_STATES);
-    }
-    remedies.push(LOOKS_LATE);
-    Some(finding(one, ChannelTrouble::SlowRampUp, what, confidence, figures, &remedies))
+    let found = finding(one, ChannelFindingKind::SlowRampUp, what, confidence, figures);
+    let is_idle_possible = !is_awake && !is_decided;
+    Some(if is_idle_possible { found } else { found.with_remedies([LOOKS_LATE]) })
 }
 
-const LITTLE: &[Remedy] = &[
-    remedy(
+const LITTLE: KindInfo = KindInfo::new("second-path-brings-little", "A further path brings little")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[
+    (
         "network",
         "compare with the network alone: smbscope net send HOST --like RUN; if it is not faster, the paths share a \
          link, an adapter or processors",
     ),
-    remedy(
+    (
         "client and server",
         "check that both adapters have their own receive queues and processors: smbscope plan cores",
     ),
-    remedy(
+    (
         "application",
         "keep more requests in flight, or larger ones, so that all paths have work",
     ),
-];
+]);
 
 /// Further paths bring less than they promise.
 fn little_gain(one: &SessionTimeline) -> Option<ChannelFinding> {
@@ -271,9 +291,9 @@ fn little_gain(one: &SessionTimeline) -> Option<ChannelFinding> {
             figure("share", share, "share"),
             figure("transfer_factor", versus.transfer_factor, ""),
         ];
-        let confidence = (Confidence::High, "two recordings of the same amount of data");
-        let trouble = ChannelTrouble::SecondPathBringsLittle;
-        return Some(finding(one, trouble, what, confidence, figures, LITTLE));
+        let confidence = (Confidence::Measured, "two recordings of the same amount of data");
+        let kind = ChannelFindingKind::SecondPathBringsLittle;
+        return Some(finding(one, kind, what, confidence, figures));
     }
     let gain = one.gain.filter(|gain| gain.factor < GAIN_ENOUGH * gain.promised)?;
     let what = format!(
@@ -281,16 +301,19 @@ fn little_gain(one: &SessionTimeline) -> Option<ChannelFinding> {
         one.paths, gain.factor, gain.promised
     );
     let figures = vec![
-        figure("before", 8.0 * gain.before_bytes_per_second, "bits/s"),
-        figure("after", 8.0 * gain.after_bytes_per_second, "bits/s"),
+        Figure::new("before", 8.0 * gain.before_bytes_per_second, "bits/s", "{} with one"),
+        Figure::new("after", 8.0 * gain.after_bytes_per_second, "bits/s", "{} with all"),
         figure("factor", gain.factor, ""),
         figure("promised", gain.promised, ""),
     ];
     let confidence =
-        (Confidence::Medium, "plateaus before and after within one session; its load may differ");
-    let trouble = ChannelTrouble::SecondPathBringsLittle;
-    Some(finding(one, trouble, what, confidence, figures, LITTLE))
+        (Confidence::Likely, "plateaus before and after within one session; its load may differ");
+    let kind = ChannelFindingKind::SecondPathBringsLittle;
+    Some(finding(one, kind, what, confidence, figures))
 }
+
+const REFUSED: KindInfo =
+    KindInfo::new("bind-refused", "The server refused a channel").with_severity(Severity::Medium);
 
 /// Channels that the server refused.
 fn refused(one: &SessionTimeline) -> Option<ChannelFinding> {
@@ -302,46 +325,40 @@ fn refused(one: &SessionTimeline) -> Option<ChannelFinding> {
     let is_loopback = servers.iter().any(|server| {
         server.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     });
-    let (reason, remedies): (_, &[Remedy]) = match status {
+    let (reason, remedies): (_, &[_]) = match status {
         "STATUS_ACCESS_DENIED" => (
             "servers that require encryption for everything refuse it, because a channel that is being added is not \
              encrypted yet",
             &[
-                remedy(
+                (
                     "Samba",
                     "set smb encrypt = required for shares instead of [global], or server smb encrypt = desired",
                 ),
-                remedy(
-                    "Windows",
-                    "Set-SmbServerConfiguration -EncryptData $false, and encrypt shares",
-                ),
+                ("Windows", "Set-SmbServerConfiguration -EncryptData $false, and encrypt shares"),
             ],
         ),
         "STATUS_USER_SESSION_DELETED" if is_loopback => (
             "the server offered its loopback address, which leads the client to itself: the session is not known \
              there",
-            &[remedy(
+            &[(
                 "Samba",
                 "leave the loopback interface out: interfaces = eth0 eth1, bind interfaces only = yes",
             )],
         ),
         "STATUS_USER_SESSION_DELETED" => (
             "the session is not known at that address: it leads to another node or machine, or the session ended",
-            &[remedy(
-                "Samba",
-                "offer only addresses of this node: interfaces = ..., or a clustered one",
-            )],
+            &[("Samba", "offer only addresses of this node: interfaces = ..., or a clustered one")],
         ),
         "STATUS_REQUEST_NOT_ACCEPTED" => (
             "the server does not accept channels, or the connection is one already",
             &[
-                remedy("Samba", "server multi channel support = yes"),
-                remedy("Windows", "Set-SmbServerConfiguration -EnableMultiChannel $true"),
+                ("Samba", "server multi channel support = yes"),
+                ("Windows", "Set-SmbServerConfiguration -EnableMultiChannel $true"),
             ],
         ),
         "STATUS_INSUFFICIENT_RESOURCES" => (
             "the session has as many channels as the server allows",
-            &[remedy(
+            &[(
                 "client",
                 "fewer channels for each server: max_channels, MaximumConnectionCountPerServer",
             )],
@@ -355,9 +372,21 @@ fn refused(one: &SessionTimeline) -> Option<ChannelFinding> {
         servers.join(", ")
     );
     let figures = vec![figure("refused", refused.len() as f64, "")];
-    let confidence = (Confidence::High, "the reply to the session setup with the binding flag");
-    Some(finding(one, ChannelTrouble::BindRefused, what, confidence, figures, remedies))
+    let confidence = (Confidence::Measured, "the reply to the session setup with the binding flag");
+    let found = finding(one, ChannelFindingKind::BindRefused, what, confidence, figures);
+    Some(found.with_remedies(remedies.iter().copied()))
 }
+
+const UNUSED: KindInfo = KindInfo::new("interface-unused", "An interface was offered and never used")
+    .with_severity(Severity::Low)
+    .with_remedies(&[
+        (
+            "client",
+            "Windows: Get-SmbMultichannelConnection -IncludeNotSelected shows what it thinks of them; Linux: mount \
+             options multichannel, max_channels=4",
+        ),
+        ("server", "offer only interfaces that clients reach (Samba: interfaces = ...)"),
+]);
 
 /// Interfaces that could have carried more.
 fn unused(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFinding> {
@@ -387,18 +416,20 @@ fn unused(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFind
         return None;
     }
     let what = format!("the server offered interfaces that no channel used: {}", names.join("; "));
-    let remedies = [
-        remedy(
-            "client",
-            "Windows: Get-SmbMultichannelConnection -IncludeNotSelected shows what it thinks of them; Linux: mount \
-             options multichannel, max_channels=4",
-        ),
-        remedy("server", "offer only interfaces that clients reach (Samba: interfaces = ...)"),
-    ];
     let figures = vec![figure("interfaces", names.len() as f64, "")];
-    let confidence = (Confidence::High, "the server's list and the connections of the session");
-    Some(finding(one, ChannelTrouble::InterfaceUnused, what, confidence, figures, &remedies))
+    let confidence = (Confidence::Measured, "the server's list and the connections of the session");
+    Some(finding(one, ChannelFindingKind::InterfaceUnused, what, confidence, figures))
 }
+
+const RSS: KindInfo = KindInfo::new("rss-without-need", "Several channels on one interface bring nothing")
+    .with_severity(Severity::Low)
+    .with_remedies(&[
+        (
+            "Samba",
+            "say what the interface is: interfaces = \"eth0;if_index=2,speed=10000000000\" without capability=RSS",
+        ),
+        ("Windows", "Set-SmbClientConfiguration -ConnectionCountPerRssNetworkInterface 1"),
+]);
 
 /// Several channels on one path, of which one would have carried as much.
 fn rss_without_need(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFinding> {
@@ -418,33 +449,28 @@ fn rss_without_need(one: &SessionTimeline, interfaces: &[Interface]) -> Option<C
         bound.len(),
         100.0 * most
     );
-    let remedies = [
-        remedy(
-            "Samba",
-            "say what the interface is: interfaces = \"eth0;if_index=2,speed=10000000000\" without capability=RSS",
-        ),
-        remedy("Windows", "Set-SmbClientConfiguration -ConnectionCountPerRssNetworkInterface 1"),
-    ];
     let figures = vec![figure("largest_share", most, "share")];
-    let confidence = (Confidence::Medium, "bytes of the channels; other loads may use them");
-    Some(finding(one, ChannelTrouble::RssWithoutNeed, what, confidence, figures, &remedies))
+    let confidence = (Confidence::Likely, "bytes of the channels; other loads may use them");
+    Some(finding(one, ChannelFindingKind::RssWithoutNeed, what, confidence, figures))
 }
 
-const POWER: &[Remedy] = &[
-    remedy(
+const POWER: KindInfo = KindInfo::new("power-saving", "Power saving goes with slow transfers")
+    .with_severity(Severity::Medium)
+    .with_remedies(&[
+    (
         "Linux, for one run",
         "cpupower idle-set --disable-by-latency 30 and cpupower frequency-set -g performance; undo: cpupower \
          idle-set --enable-all and the governor that was set",
     ),
-    remedy(
+    (
         "Windows, for one run",
         "powercfg /setactive SCHEME_MIN (High performance); undo: powercfg /setactive SCHEME_BALANCED",
     ),
-    remedy(
+    (
         "BIOS, to stay",
         "system profile Performance: C1E and C-states off, or limited to C1; it costs idle power",
     ),
-];
+]);
 
 /// Deep idle states dominate, and the ramp is slow; or another run without them is faster.
 fn power_saving(one: &SessionTimeline, all: &[SessionTimeline]) -> Option<ChannelFinding> {
@@ -483,13 +509,13 @@ fn power_saving(one: &SessionTimeline, all: &[SessionTimeline]) -> Option<Channe
                 100.0 * saved
             ));
             figures.push(figure("saved", saved, "share"));
-            (Confidence::High, "a run of the same amount without deep idle states was faster")
+            (Confidence::Measured, "a run of the same amount without deep idle states was faster")
         }
         None => (
-            Confidence::Low,
+            Confidence::Possible,
             "idle processors are deeply idle because they wait, or the wait is long because they are deeply idle: \
              only a run without these states shows which",
         ),
     };
-    Some(finding(one, ChannelTrouble::PowerSaving, what, confidence, figures, POWER))
+    Some(finding(one, ChannelFindingKind::PowerSaving, what, confidence, figures))
 }

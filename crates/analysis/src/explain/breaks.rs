@@ -7,10 +7,12 @@
 use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
+use smbscope_findings::Actor;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
-use super::data::Actor;
+use super::data::FindingKind;
+use super::detector::{Context, Detector};
 use super::findings::{break_not_acknowledged, break_waits};
 use super::operation::{Act, Operation, TextId};
 
@@ -93,8 +95,31 @@ pub(super) struct Breaks {
     others: Attribution,
 }
 
-impl Breaks {
-    pub(super) fn see(&mut self, op: &Operation) {
+impl Detector for Breaks {
+    /// Requests that waited for the break of an oplock or lease. An open with an interim
+    /// response counts in any case; other requests (a write, a rename, an open of SMB1) if the server
+    /// sent a break of their file meanwhile.
+    fn claim(&mut self, op: &Operation) -> Option<FindingKind> {
+        let is_pending_open = op.act == Act::Open
+            && op.status == Some(0)
+            && op.columns.pending_at.get(op.row).is_some();
+        let is_long = op.elapsed_ns >= LONG_NS && !self.breaks.is_empty() && op.act != Act::Break;
+        let start = op.start.filter(|_| op.is_timed && (is_pending_open || is_long))?;
+        let mut wait = Wait::of(op, start);
+        if !is_pending_open && self.cause(&wait).is_none_or(|cause| cause.path.is_none()) {
+            return None;
+        }
+        let saved_ns = op.of_busy(op.elapsed_ns - QUICK_OPEN_NS);
+        if self.waits.len() >= WAITS_MAX {
+            self.others.add(op, saved_ns);
+        } else {
+            wait.attribution.add(op, saved_ns);
+            self.waits.push(wait);
+        }
+        Some(FindingKind::BreakWaits)
+    }
+
+    fn see(&mut self, op: &Operation) {
         match op.act {
             Act::Break => self.see_break(op),
             // SMB1 breaks oplocks by LockingAndX.
@@ -105,6 +130,58 @@ impl Breaks {
         }
     }
 
+    fn finish(mut self, _: &mut Context) -> Vec<Candidate> {
+        let waits = std::mem::take(&mut self.waits);
+        let (mut waited, mut owed) = (std::mem::take(&mut self.others), Owed::default());
+        let (mut acknowledged, mut slowest_ns) = (Vec::new(), 0);
+        for wait in waits {
+            let after = |at: i64| wait.end.saturating_sub(at);
+            match self.cause(&wait) {
+                Some(cause)
+                    if after(cause.at) >= LONG_NS
+                        && cause.answered_at.is_none_or(|at| at >= wait.end) =>
+                {
+                    owed.breaks += 1;
+                    owed.waits_ns.push(after(cause.at));
+                    owed.frames.extend(cause.frame);
+                    owed.own += u64::from(wait.client.is_some() && wait.client == cause.holder);
+                    owed.holders.push(cause.holder_name.clone());
+                    owed.attribution.merge(wait.attribution);
+                }
+                Some(cause) => {
+                    let answered_ns = cause.answered_at.map_or(0, |at| at - cause.at);
+                    slowest_ns = slowest_ns.max(answered_ns);
+                    acknowledged.push(cause.holder_name.clone());
+                    waited.merge(wait.attribution);
+                }
+                None => {
+                    let ns = after(wait.known_at);
+                    let is_timeout =
+                        TIMEOUTS_NS.iter().any(|timeout| (ns - timeout).abs() < timeout / 100);
+                    if is_timeout {
+                        owed.unseen += 1;
+                        owed.waits_ns.push(ns);
+                        owed.attribution.merge(wait.attribution);
+                    } else {
+                        waited.merge(wait.attribution);
+                    }
+                }
+            }
+        }
+        let mut candidate = break_waits::finish(waited, self.sent, slowest_ns);
+        acknowledged.sort();
+        acknowledged.dedup();
+        if !acknowledged.is_empty() {
+            acknowledged.truncate(3);
+            // A client that needs a second to acknowledge is slow itself.
+            let actor = if slowest_ns >= LONG_NS { Actor::Client } else { Actor::Application };
+            candidate = candidate.with_owner(actor, acknowledged);
+        }
+        vec![candidate, break_not_acknowledged::finish(owed)]
+    }
+}
+
+impl Breaks {
     fn key(op: &Operation, key: [u8; 16]) -> Key {
         let is_smb1 = op.columns.protocol.get(op.row) == Some(1);
         (op.recording, if is_smb1 { op.connection } else { 0 }, key)
@@ -181,31 +258,6 @@ impl Breaks {
         }
     }
 
-    /// Whether a request waited for the break of an oplock or lease; counts it. An open with an interim
-    /// response counts in any case; other requests (a write, a rename, an open of SMB1) if the server
-    /// sent a break of their file meanwhile.
-    pub(super) fn explains(&mut self, op: &Operation) -> bool {
-        let is_pending_open = op.act == Act::Open
-            && op.status == Some(0)
-            && op.columns.pending_at.get(op.row).is_some();
-        let is_long = op.elapsed_ns >= LONG_NS && !self.breaks.is_empty() && op.act != Act::Break;
-        let (true, true, Some(start)) = (is_pending_open || is_long, op.is_timed, op.start) else {
-            return false;
-        };
-        let mut wait = Wait::of(op, start);
-        if !is_pending_open && self.cause(&wait).is_none_or(|cause| cause.path.is_none()) {
-            return false;
-        }
-        let saved_ns = op.of_busy(op.elapsed_ns - QUICK_OPEN_NS);
-        if self.waits.len() >= WAITS_MAX {
-            self.others.add(op, saved_ns);
-            return true;
-        }
-        wait.attribution.add(op, saved_ns);
-        self.waits.push(wait);
-        true
-    }
-
     /// A client that closes the file need not acknowledge the break of its oplock, or of its lease if that
     /// was the last open of the lease.
     fn close(&mut self, op: &Operation) {
@@ -250,56 +302,6 @@ impl Breaks {
             let answered = one.answered_at.unwrap_or(i64::MAX);
             (one.path.is_some(), answered)
         })
-    }
-
-    pub(super) fn finish(mut self) -> Vec<Candidate> {
-        let waits = std::mem::take(&mut self.waits);
-        let (mut waited, mut owed) = (std::mem::take(&mut self.others), Owed::default());
-        let (mut acknowledged, mut slowest_ns) = (Vec::new(), 0);
-        for wait in waits {
-            let after = |at: i64| wait.end.saturating_sub(at);
-            match self.cause(&wait) {
-                Some(cause)
-                    if after(cause.at) >= LONG_NS
-                        && cause.answered_at.is_none_or(|at| at >= wait.end) =>
-                {
-                    owed.breaks += 1;
-                    owed.waits_ns.push(after(cause.at));
-                    owed.frames.extend(cause.frame);
-                    owed.own += u64::from(wait.client.is_some() && wait.client == cause.holder);
-                    owed.holders.push(cause.holder_name.clone());
-                    owed.attribution.merge(wait.attribution);
-                }
-                Some(cause) => {
-                    let answered_ns = cause.answered_at.map_or(0, |at| at - cause.at);
-                    slowest_ns = slowest_ns.max(answered_ns);
-                    acknowledged.push(cause.holder_name.clone());
-                    waited.merge(wait.attribution);
-                }
-                None => {
-                    let ns = after(wait.known_at);
-                    let is_timeout =
-                        TIMEOUTS_NS.iter().any(|timeout| (ns - timeout).abs() < timeout / 100);
-                    if is_timeout {
-                        owed.unseen += 1;
-                        owed.waits_ns.push(ns);
-                        owed.attribution.merge(wait.attribution);
-                    } else {
-                        waited.merge(wait.attribution);
-                    }
-                }
-            }
-        }
-        let mut candidate = break_waits::finish(waited, self.sent, slowest_ns);
-        acknowledged.sort();
-        acknowledged.dedup();
-        if !acknowledged.is_empty() {
-            acknowledged.truncate(3);
-            // A client that needs a second to acknowledge is slow itself.
-            let actor = if slowest_ns >= LONG_NS { Actor::Client } else { Actor::Application };
-            candidate = candidate.with_owner(actor, acknowledged);
-        }
-        vec![candidate, break_not_acknowledged::finish(owed)]
     }
 }
 

@@ -2,11 +2,13 @@
 //! cost no time are dropped; the others become [`Finding`]s.
 
 use hashbrown::HashSet;
+use smbscope_findings::{Actor, Confidence, Figure, Owner, Remedy, Weight};
 
 use super::attribution::Attribution;
 use super::connections::Connections;
-use super::data::{Actor, Confidence, Contributor, Figure, Finding, Owner, Trouble};
+use super::data::{Contributor, Explained, Finding, FindingKind};
 use super::savings::Savings;
+use crate::predict::changes::Change;
 
 /// Names of those who should act.
 const OWNERS: usize = 3;
@@ -22,66 +24,75 @@ pub(super) struct Candidate {
     burst: (i64, i64),
     /// Numbers of the examples among the operations that are kept for replaying.
     examples: Vec<Option<u32>>,
+    /// Findings of these kinds do not count operations with these numbers, which this one explains.
+    pub(super) explains: (&'static [FindingKind], HashSet<u32>),
+    /// Time that clients waited in addition to the busy time of connections, ns.
+    pub(super) beyond_busy_ns: i64,
+    /// Remedies that a replay can compute.
+    pub(super) changes: Vec<Change>,
 }
 
 impl Candidate {
     /// A finding without figures.
     pub(super) fn new(
-        trouble: Trouble,
+        kind: FindingKind,
         what: impl Into<String>,
         attribution: Attribution,
         confidence: Confidence,
         because: impl Into<String>,
     ) -> Candidate {
         let (saved_ns, saved_error_ns) = (attribution.saved_ns, attribution.error_ns());
-        let operations = attribution.operations;
-        let period = attribution.period;
+        let (operations, period) = (attribution.operations, attribution.period);
         let ranking = attribution.finish();
         let (numbers, examples) = ranking.examples.into_iter().unzip();
-        let finding = Finding {
-            trouble,
-            what: what.into(),
-            saved_ns,
-            saved_error_ns,
-            share: 0.0,
-            confidence,
-            because: because.into(),
-            owner: Owner { actor: trouble.actor(), names: Vec::new() },
-            operations,
-            first_ns: period.map(|(first, _)| first),
-            last_ns: period.map(|(_, last)| last),
-            times: ranking.times,
-            figures: Vec::new(),
-            clients: ranking.clients,
-            servers: ranking.servers,
-            connections: Vec::new(),
-            shares: ranking.shares,
-            paths: ranking.paths,
-            examples,
-            remedies: trouble.remedies().to_vec(),
-            gains: Vec::new(),
-            replayed: 0,
-            is_of_events: false,
-        };
+        let finding = smbscope_findings::Finding::new(kind, what)
+            .with_weight(Weight::Saved { saved_ns, saved_error_ns, share: 0.0 })
+            .with_confidence(confidence, because)
+            .with_period(period.map(|(first, _)| first), period.map(|(_, last)| last))
+            .with_details(Explained {
+                operations,
+                times: ranking.times,
+                clients: ranking.clients,
+                servers: ranking.servers,
+                shares: ranking.shares,
+                paths: ranking.paths,
+                examples,
+                ..Explained::default()
+            });
         Candidate {
             finding,
             connections: ranking.connections,
             burst: (ranking.burst_ns, saved_ns),
             savings: ranking.savings,
             examples: numbers,
+            explains: Default::default(),
+            beyond_busy_ns: 0,
+            changes: Vec::new(),
         }
     }
 
     /// Each operation is evidence by itself: a few of them are not chance.
     pub(super) fn of_events(mut self) -> Candidate {
-        self.finding.is_of_events = true;
+        self.finding.details.is_of_events = true;
+        self
+    }
+
+    /// Clients waited for it while no operation was in flight.
+    pub(super) fn beyond_busy(mut self, ns: i64) -> Candidate {
+        self.beyond_busy_ns = ns;
+        self
+    }
+
+    /// Adds remedies that a replay can compute.
+    pub(super) fn with_changes(mut self, changes: impl IntoIterator<Item = Change>) -> Candidate {
+        self.changes.extend(changes);
         self
     }
 
     /// The most time that would be saved in one burst of a connection, ns: what a person would notice.
     pub(super) fn burst_ns(&self) -> i64 {
         let (burst_ns, of_ns) = self.burst;
-        let left = self.finding.saved_ns as f64 / of_ns.max(1) as f64;
+        let left = self.finding.saved_ns() as f64 / of_ns.max(1) as f64;
         (burst_ns as f64 * left) as i64
     }
 
@@ -94,12 +105,13 @@ impl Candidate {
             return;
         }
         let share = removed_ns as f64 / sampled_ns.max(1) as f64;
-        let all_ns = self.finding.saved_ns;
-        self.finding.scale_part(0.0, (share * all_ns as f64) as i64);
-        self.savings.all_ns = self.finding.saved_ns;
-        self.finding.operations = self.finding.operations.saturating_sub(operations);
+        let all_ns = self.finding.saved_ns();
+        self.scale_part(0.0, (share * all_ns as f64) as i64);
+        self.savings.all_ns = self.finding.saved_ns();
+        let details = &mut self.finding.details;
+        details.operations = details.operations.saturating_sub(operations);
         let mut numbered = self.examples.iter();
-        self.finding.examples.retain(|_| {
+        details.examples.retain(|_| {
             let number = numbered.next().copied().flatten();
             number.is_none_or(|number| !numbers.contains(&number))
         });
@@ -109,18 +121,25 @@ impl Candidate {
     /// Says who should act, if that is not who usually should. Without names, they are those of the
     /// clients or servers with most of the time.
     pub(super) fn with_owner(mut self, actor: Actor, names: Vec<String>) -> Candidate {
-        self.finding.owner = Owner { actor, names };
+        self.finding.owner = Some(Owner { actor, names });
         self
     }
 
-    /// Adds figures: name, value and unit.
+    /// Adds figures: name, value, unit and phrase.
     pub(super) fn with_figures(
         mut self,
-        figures: impl IntoIterator<Item = (&'static str, f64, &'static str)>,
+        figures: impl IntoIterator<Item = (&'static str, f64, &'static str, &'static str)>,
     ) -> Candidate {
         let figures = figures.into_iter();
-        let figures = figures.map(|(name, value, unit)| Figure { name, value, error: None, unit });
-        self.finding.figures.extend(figures);
+        let figures =
+            figures.map(|(name, value, unit, phrase)| Figure::new(name, value, unit, phrase));
+        self.finding = self.finding.with_figures(figures);
+        self
+    }
+
+    /// Replaces the remedies of its kind.
+    pub(super) fn with_remedies(mut self, remedies: &[(&'static str, &'static str)]) -> Candidate {
+        self.finding.remedies = remedies.iter().copied().map(Remedy::from).collect();
         self
     }
 
@@ -133,38 +152,41 @@ impl Candidate {
             operations,
             saved_ns,
         });
-        self.finding.connections = named.collect();
-        let Finding { owner, clients, servers, .. } = &mut self.finding;
-        if owner.names.is_empty() {
+        let Finding { owner, details, .. } = &mut self.finding;
+        details.connections = named.collect();
+        if let Some(owner) = owner.as_mut().filter(|owner| owner.names.is_empty()) {
             let names = |list: &[Contributor]| {
                 let names = list.iter().map(|one| one.name.clone());
                 names.filter(|name| !name.is_empty()).take(OWNERS).collect()
             };
             owner.names = match owner.actor {
-                Actor::Client | Actor::Application => names(clients),
-                Actor::Server => names(servers),
+                Actor::Client | Actor::Application => names(&details.clients),
+                Actor::Server => names(&details.servers),
                 Actor::Network => ends,
                 Actor::Proxy => Vec::new(),
             };
             owner.names.dedup();
         }
     }
-}
 
-impl Finding {
     /// Scales the part `part_ns` of what is saved by `factor`, and all its breakdowns accordingly.
     pub(super) fn scale_part(&mut self, factor: f64, part_ns: i64) {
-        let whole_ns = self.saved_ns.max(1) as f64;
+        let Finding { weight: Weight::Saved { saved_ns, saved_error_ns, .. }, details, .. } =
+            &mut self.finding
+        else {
+            return;
+        };
+        let whole_ns = (*saved_ns).max(1) as f64;
         let share = (whole_ns - part_ns as f64 * (1.0 - factor)).max(0.0) / whole_ns;
         let contributors = [
-            &mut self.clients,
-            &mut self.servers,
-            &mut self.connections,
-            &mut self.shares,
-            &mut self.paths,
+            &mut details.clients,
+            &mut details.servers,
+            &mut details.connections,
+            &mut details.shares,
+            &mut details.paths,
         ];
         let times = contributors.into_iter().flatten().map(|one| &mut one.saved_ns);
-        for ns in times.chain([&mut self.saved_ns]).chain(&mut self.saved_error_ns) {
+        for ns in times.chain([saved_ns]).chain(saved_error_ns) {
             *ns = (*ns as f64 * share) as i64;
         }
     }

@@ -14,7 +14,7 @@ use smbscope_wire::status::Status;
 use super::connections::{Connections, list_names};
 use super::data::About;
 use super::operation::{Act, Operation};
-use crate::channels::{ChannelFinding, ChannelTrouble};
+use crate::channels::{ChannelFinding, ChannelFindingKind};
 
 /// From this many bytes on, a second channel is worth its setup.
 const MANY_BYTES: u64 = 64 << 20;
@@ -110,16 +110,15 @@ impl Channels {
         found: &[ChannelFinding],
         note: &mut impl FnMut(bool, About, String),
     ) {
-        let has = |trouble| found.iter().any(|one| one.trouble == trouble);
-        let refused = match has(ChannelTrouble::BindRefused) {
-            true => Vec::new(),
-            false => self.refused(connections),
+        let has = |kind| found.iter().any(|one| one.kind == kind);
+        let refused = if has(ChannelFindingKind::BindRefused) {
+            Vec::new()
+        } else {
+            self.refused(connections)
         };
         let without_gain = self.without_gain(connections);
-        let unused = match has(ChannelTrouble::InterfaceUnused) {
-            true => Vec::new(),
-            false => self.unused(),
-        };
+        let unused =
+            if has(ChannelFindingKind::InterfaceUnused) { Vec::new() } else { self.unused() };
         for sentences in [refused, unused, without_gain] {
             for sentence in sentences.into_iter().take(NOTES_MAX) {
                 note(true, About::Channels, sentence);

@@ -1,9 +1,11 @@
 //! What the counters of the recording say about a slow server: whether its processors or disks were
 //! busy while it was slow (utilization law: a resource that is busy all the time is the bottleneck).
 
+use smbscope_findings::{Figure, Remedy};
 use smbscope_tables::run::Counter;
 
-use super::data::{Figure, Finding, Remedy, Trouble};
+use super::data::Finding;
+use super::worth::OF_UNKNOWN_CAUSE;
 
 /// Most samples that are kept.
 const SAMPLES_MAX: usize = 500_000;
@@ -17,21 +19,21 @@ const SAMPLES_LEAST: usize = 3;
 /// The share of the samples that are below the value that counts: busy times count, and pauses do not.
 const QUANTILE: f64 = 0.9;
 
-const PROCESSORS_FULL: Remedy = Remedy {
-    at: "server",
-    action: "its processors are full: give it more or faster ones, or move users to another server; perf top (Linux) or \
+const PROCESSORS_FULL: Remedy = Remedy::fixed(
+    "server",
+    "its processors are full: give it more or faster ones, or move users to another server; perf top (Linux) or \
              Task Manager shows what uses them",
-};
-const DISKS_FULL: Remedy = Remedy {
-    at: "server",
-    action: "a disk is busy all the time: faster storage, or more memory for its cache; iostat -x 1 or Performance \
+);
+const DISKS_FULL: Remedy = Remedy::fixed(
+    "server",
+    "a disk is busy all the time: faster storage, or more memory for its cache; iostat -x 1 or Performance \
              Monitor (PhysicalDisk) shows which",
-};
-const NOTHING_FULL: Remedy = Remedy {
-    at: "server",
-    action: "neither its processors nor its disks are busy: look for what it waits for (locks, a remote backend, a name \
+);
+const NOTHING_FULL: Remedy = Remedy::fixed(
+    "server",
+    "neither its processors nor its disks are busy: look for what it waits for (locks, a remote backend, a name \
              service); smbscope record shows in which call",
-};
+);
 
 /// What a sample is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,14 +77,7 @@ impl Counters {
 
     /// Adds what they say to a finding about the server.
     pub(super) fn judge(&self, finding: &mut Finding) {
-        let is_of_server = matches!(
-            finding.trouble,
-            Trouble::SlowFilesystem
-                | Trouble::ServerQueueing
-                | Trouble::SlowFlush
-                | Trouble::SlowLogon
-                | Trouble::Stragglers
-        );
+        let is_of_server = OF_UNKNOWN_CAUSE.contains(&finding.kind);
         let (true, Some(first), Some(last)) = (is_of_server, finding.first_ns, finding.last_ns)
         else {
             return;
@@ -92,14 +87,13 @@ impl Counters {
         let single = of(Resource::Processor);
         let disk = of(Resource::Disk);
         let Some(processors) = processors else { return };
-        for (name, value) in [
-            ("processors_busy", Some(processors)),
-            ("busiest_processor", single),
-            ("busiest_disk", disk),
+        for (name, percent, phrase) in [
+            ("processors_busy", Some(processors), "CPUs {} busy"),
+            ("busiest_processor", single, "the busiest CPU {} busy"),
+            ("busiest_disk", disk, "the busiest disk {} busy"),
         ] {
-            let Some(percent) = value else { continue };
-            let value = percent / 100.0;
-            finding.figures.push(Figure { name, value, error: None, unit: "share" });
+            let figure = percent.map(|one| Figure::new(name, one / 100.0, "share", phrase));
+            finding.figures.extend(figure);
         }
         let is_full = |percent: Option<f64>| percent.is_some_and(|percent| percent >= FULL_PERCENT);
         let (words, remedy) = if processors >= FULL_PERCENT {

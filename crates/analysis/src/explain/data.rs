@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::net::SmbRatio;
 
+pub use super::findings::FindingKind;
 pub use crate::channels::ChannelFinding;
-pub use crate::evidence::{Confidence, Figure, Remedy};
 pub use crate::logged::Logged;
 
 /// Smaller shares of the time are not reported as findings ...
@@ -15,159 +15,16 @@ const EVENTS_LEAST_NS: i64 = 1_000_000_000;
 /// Fewest operations for an interval: from fewer, their scatter is not known.
 pub const INTERVAL_LEAST: u64 = 10;
 
-/// What can be wrong. A closed list: each has its [title](Trouble::title) and
-/// [remedies](Trouble::remedies) in a file of its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// Reads go one at a time, in blocks so small that the round trip counts more than the bytes.
-    SmallReads,
-    /// The same for writes.
-    SmallWrites,
-    /// The network link is saturated.
-    BandwidthLimited,
-    /// The receiver's TCP window is too small for the round-trip time.
-    WindowLimited,
-    /// Packets are lost and sent again.
-    Loss,
-    /// Requests wait at the server before it begins to work on them.
-    ServerQueueing,
-    /// The server's file system is slow.
-    SlowFilesystem,
-    /// Logging on is slow.
-    SlowLogon,
-    /// Writing to stable storage is slow.
-    SlowFlush,
-    /// Signing and encryption use the server's processor.
-    Protection,
-    /// The same files are looked up again.
-    RepeatedLookups,
-    /// The same folders are listed again.
-    RepeatedListings,
-    /// Missing files are looked up again.
-    FailingLookups,
-    /// Files are opened and closed without being used.
-    OpenCloseChurn,
-    /// Related requests on one open go one at a time.
-    NoCompounding,
-    /// Opens fail because another program has the file open.
-    ShareConflicts,
-    /// Byte ranges are locked by other clients.
-    LockContention,
-    /// Opens wait until other clients give up what they cache.
-    BreakWaits,
-    /// The server grants too few credits.
-    CreditStarvation,
-    /// One file, folder, client or second is far slower than the rest.
-    Stragglers,
-    /// The client pauses between requests for file data.
-    SlowClient,
-    /// A client does not acknowledge the break of an oplock or lease: others wait for the timeout.
-    BreakNotAcknowledged,
-    /// Operations take the same long time, whatever they do.
-    FixedTimer,
-    /// A program between client and server holds requests or replies.
-    ProxyDelay,
-    /// Part of a message waits for the acknowledgement of the part before it.
-    DelayedAcknowledgement,
-    /// A client asks about each entry of a folder that it has just listed.
-    PerEntryRequests,
-    /// A client asks for a missing file at regular intervals.
-    Polling,
-    /// Requests wait behind one slow request of their connection.
-    HeadOfLineBlocking,
-}
-
-impl Trouble {
-    /// All troubles.
-    pub const ALL: [Trouble; 28] = [
-        Trouble::SmallReads,
-        Trouble::SmallWrites,
-        Trouble::BandwidthLimited,
-        Trouble::WindowLimited,
-        Trouble::Loss,
-        Trouble::ServerQueueing,
-        Trouble::SlowFilesystem,
-        Trouble::SlowLogon,
-        Trouble::SlowFlush,
-        Trouble::Protection,
-        Trouble::RepeatedLookups,
-        Trouble::RepeatedListings,
-        Trouble::FailingLookups,
-        Trouble::OpenCloseChurn,
-        Trouble::NoCompounding,
-        Trouble::ShareConflicts,
-        Trouble::LockContention,
-        Trouble::BreakWaits,
-        Trouble::CreditStarvation,
-        Trouble::Stragglers,
-        Trouble::SlowClient,
-        Trouble::BreakNotAcknowledged,
-        Trouble::FixedTimer,
-        Trouble::ProxyDelay,
-        Trouble::DelayedAcknowledgement,
-        Trouble::PerEntryRequests,
-        Trouble::Polling,
-        Trouble::HeadOfLineBlocking,
-    ];
-}
-
-/// The side that can change something about a trouble.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Actor {
-    /// The client computer: its SMB client, its settings, its load.
-    Client,
-    /// The server: its settings, its load, its storage.
-    #[default]
-    Server,
-    /// The network between them.
-    Network,
-    /// The program that uses the files.
-    Application,
-    /// A program between client and server that forwards their messages.
-    Proxy,
-}
-
-/// The side that is responsible for a finding.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Owner {
-    /// The side.
-    pub actor: Actor,
-    /// Addresses of clients, servers or both ends of a path, most time first; at most three.
-    pub names: Vec<String>,
-}
-
 /// One thing that costs time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
-    /// The kind of trouble.
-    pub trouble: Trouble,
-    /// A sentence for readers who do not know the protocol.
-    pub what: String,
-    /// Time that would be saved without it, ns: the sum over all connections.
-    pub saved_ns: i64,
-    /// Half of its 95 % interval, from the scatter of operations, ns; none for fewer than
-    /// [`INTERVAL_LEAST`] operations.
-    pub saved_error_ns: Option<i64>,
-    /// Share of all time in which clients waited ([`Whole::waited_ns`]).
-    pub share: f64,
-    /// How much evidence there is.
-    pub confidence: Confidence,
-    /// What the confidence is based on.
-    pub because: String,
-    /// The side that can change it.
-    pub owner: Owner,
+pub type Finding = smbscope_findings::Finding<FindingKind, Explained>;
+
+/// What only findings of a diagnosis have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Explained {
     /// Operations that it concerns.
     pub operations: u64,
-    /// When the first of them began, ns since 1970; none without times.
-    pub first_ns: Option<i64>,
-    /// When the last of them ended, ns since 1970.
-    pub last_ns: Option<i64>,
     /// How long they took, or how long the client paused before them: the classes that have any.
     pub times: Vec<TimeClass>,
-    /// Figures that prove it.
-    pub figures: Vec<Figure>,
     /// Most time first.
     pub clients: Vec<Contributor>,
     /// Most time first.
@@ -180,8 +37,6 @@ pub struct Finding {
     pub paths: Vec<Contributor>,
     /// The operations that it costs most.
     pub examples: Vec<Example>,
-    /// What to do.
-    pub remedies: Vec<Remedy>,
     /// What remedies would gain, for those that a replay can compute.
     pub gains: Vec<Gain>,
     /// Operations of it that were replayed without it to compute what is saved. If 0, `saved_ns` is the
@@ -192,11 +47,10 @@ pub struct Finding {
     pub is_of_events: bool,
 }
 
-impl Finding {
-    /// Whether it costs enough to be shown.
-    pub fn is_reported(&self) -> bool {
-        self.share >= LEAST_SHARE || self.is_of_events && self.saved_ns >= EVENTS_LEAST_NS
-    }
+/// Whether a finding costs enough to be shown.
+pub fn is_reported(finding: &Finding) -> bool {
+    finding.share() >= LEAST_SHARE
+        || finding.details.is_of_events && finding.saved_ns() >= EVENTS_LEAST_NS
 }
 
 /// A replay of the recording with a remedy.

@@ -1,127 +1,126 @@
-//! The troubles, one file each: title, remedies, what it says about itself, and where it has an
-//! observation of its own, that too. Troubles that share one take it from the parent module:
-//! [`sequential_blocks`](super::sequential_blocks), [`transfer_rates`](super::transfer_rates),
-//! [`lookups`](super::lookups) and [`server_time`](super::server_time).
+//! The findings, one file each: id, title, remedies, what it says about itself, and where it has an
+//! observation of its own, that too. Findings that share one take it from the parent module, for example
+//! [`sequential_blocks`].
 
-pub(super) mod bandwidth_limited;
-pub(super) mod break_not_acknowledged;
-pub(super) mod break_waits;
-pub(super) mod credit_starvation;
-pub(super) mod delayed_acknowledgement;
-pub(super) mod failing_lookups;
-pub(super) mod fixed_timer;
-pub(super) mod head_of_line_blocking;
-pub(super) mod lock_contention;
-pub(super) mod loss;
-pub(super) mod no_compounding;
-pub(super) mod open_close_churn;
-pub(super) mod per_entry_requests;
-pub(super) mod polling;
-pub(super) mod protection;
-pub(super) mod proxy_delay;
-pub(super) mod repeated_listings;
-pub(super) mod repeated_lookups;
-pub(super) mod server_queueing;
-pub(super) mod share_conflicts;
-pub(super) mod slow_client;
-pub(super) mod slow_filesystem;
-pub(super) mod slow_flush;
-pub(super) mod slow_logon;
-pub(super) mod small_reads;
-pub(super) mod small_writes;
-pub(super) mod stragglers;
-pub(super) mod window_limited;
+use smbscope_findings::kinds;
 
-use super::data::{Actor, Remedy, Trouble};
+use super::breaks;
+use super::candidate::Candidate;
+use super::detector::{Context, Detector};
+use super::lookups;
+use super::operation::Operation;
+use super::sequential_blocks;
+use super::server_time;
+use super::signing;
+use super::transfer_rates;
 
-/// What a finding's file defines.
+/// Declares the files, the kinds of findings, and a struct of all detectors, so that calls are static.
 macro_rules! findings {
-    ($($trouble:ident => $module:ident,)*) => {
-        impl Trouble {
-            /// The term for it, one line.
-            pub fn title(self) -> &'static str {
-                match self {
-                    $(Trouble::$trouble => $module::TITLE,)*
-                }
-            }
+    // Split into kinds and detectors.
+    (@ [$($file:ident $kind:ident)*] [$($module:ident $detector:ident)*]) => {
+        $(pub(super) mod $file;)*
 
-            /// The side that can usually change something about it.
-            pub fn actor(self) -> Actor {
-                match self {
-                    $(Trouble::$trouble => $module::ACTOR,)*
-                }
-            }
-
-            /// What to do, the most useful first.
-            pub fn remedies(self) -> &'static [Remedy] {
-                match self {
-                    $(Trouble::$trouble => $module::REMEDIES,)*
-                }
+        kinds! {
+            /// What makes a share slow. A closed list: each is in a file of its name.
+            pub enum FindingKind {
+                $($kind = $file::KIND,)*
             }
         }
+
+        /// All detectors, in the order in which they claim the time of operations.
+        #[derive(Default)]
+        pub(super) struct Detectors {
+            $($module: $module::$detector,)*
+        }
+
+        impl Detectors {
+            /// Asks each for the finding that explains an operation, then shows it to each.
+            pub(super) fn see(&mut self, op: &mut Operation) {
+                $(
+                    let claim = self.$module.claim(op);
+                    op.explained = op.explained.or(claim);
+                )*
+                $(self.$module.see(op);)*
+            }
+
+            /// All that was found.
+            pub(super) fn finish(self, context: &mut Context) -> Vec<Candidate> {
+                let mut found = Vec::new();
+                $(found.extend(self.$module.finish(context));)*
+                found
+            }
+        }
+    };
+    // An observation that several findings share.
+    (
+        @ [$($kinds:tt)*] [$($detectors:tt)*]
+        $module:ident::$detector:ident => [$($file:ident::$kind:ident),*], $($rest:tt)*
+    ) => {
+        findings! { @ [$($kinds)* $($file $kind)*] [$($detectors)* $module $detector] $($rest)* }
+    };
+    // A finding with a detector of the same name.
+    (@ [$($kinds:tt)*] [$($detectors:tt)*] $file:ident::$kind:ident, $($rest:tt)*) => {
+        findings! { @ [$($kinds)* $file $kind] [$($detectors)* $file $kind] $($rest)* }
+    };
+    ($($list:tt)*) => {
+        findings! { @ [] [] $($list)* }
     };
 }
 
 findings! {
-    SmallReads => small_reads,
-    SmallWrites => small_writes,
-    BandwidthLimited => bandwidth_limited,
-    WindowLimited => window_limited,
-    Loss => loss,
-    ServerQueueing => server_queueing,
-    SlowFilesystem => slow_filesystem,
-    SlowLogon => slow_logon,
-    SlowFlush => slow_flush,
-    Protection => protection,
-    RepeatedLookups => repeated_lookups,
-    RepeatedListings => repeated_listings,
-    FailingLookups => failing_lookups,
-    OpenCloseChurn => open_close_churn,
-    NoCompounding => no_compounding,
-    ShareConflicts => share_conflicts,
-    LockContention => lock_contention,
-    BreakWaits => break_waits,
-    CreditStarvation => credit_starvation,
-    Stragglers => stragglers,
-    SlowClient => slow_client,
-    BreakNotAcknowledged => break_not_acknowledged,
-    FixedTimer => fixed_timer,
-    ProxyDelay => proxy_delay,
-    DelayedAcknowledgement => delayed_acknowledgement,
-    PerEntryRequests => per_entry_requests,
-    Polling => polling,
-    HeadOfLineBlocking => head_of_line_blocking,
-}
-
-/// A remedy: where, and exactly what.
-const fn remedy(at: &'static str, action: &'static str) -> Remedy {
-    Remedy { at, action }
+    // These claim time.
+    proxy_delay::ProxyDelay,
+    share_conflicts::ShareConflicts,
+    breaks::Breaks => [break_waits::BreakWaits, break_not_acknowledged::BreakNotAcknowledged],
+    delayed_acknowledgement::DelayedAcknowledgement,
+    head_of_line_blocking::HeadOfLineBlocking,
+    // These do not.
+    sequential_blocks::SequentialBlocks => [small_reads::SmallReads, small_writes::SmallWrites],
+    transfer_rates::TransferRates => [
+        bandwidth_limited::BandwidthLimited, window_limited::WindowLimited, loss::Loss
+    ],
+    server_time::ServerTime => [
+        server_queueing::ServerQueueing, slow_filesystem::SlowFilesystem, slow_logon::SlowLogon, slow_flush::SlowFlush
+    ],
+    signing::Signing => [protection::Protection],
+    lookups::Lookups => [
+        repeated_lookups::RepeatedLookups, repeated_listings::RepeatedListings, failing_lookups::FailingLookups,
+        open_close_churn::OpenCloseChurn
+    ],
+    no_compounding::NoCompounding,
+    lock_contention::LockContention,
+    credit_starvation::CreditStarvation,
+    stragglers::Stragglers,
+    slow_client::SlowClient,
+    fixed_timer::FixedTimer,
+    per_entry_requests::PerEntryRequests,
+    polling::Polling,
 }
 
 #[cfg(test)]
 mod tests {
+    use smbscope_findings::Kind as _;
+
     use super::*;
 
     #[test]
-    fn every_file_is_named_like_its_trouble() {
+    fn every_file_is_named_like_its_finding() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/explain/findings");
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut files: Vec<_> = files.map(|file| file.file_name().into_string()).collect();
+        let mut files: Vec<_> =
+            files.filter_map(|file| file.file_name().into_string().ok()).collect();
         files.sort();
-        let mut names: Vec<_> = Trouble::ALL
-            .iter()
-            .filter_map(|trouble| serde_json::to_value(trouble).ok())
-            .filter_map(|id| Some(Ok(format!("{}.rs", id.as_str()?.replace('-', "_")))))
-            .collect();
+        let mut names: Vec<_> =
+            FindingKind::ALL.iter().map(|kind| kind.id().replace('-', "_") + ".rs").collect();
         names.sort();
         assert_eq!(files, names);
     }
 
     #[test]
-    fn titles_are_short_and_each_trouble_has_remedies() {
-        for trouble in Trouble::ALL {
-            assert!(trouble.title().len() < 40, "{trouble:?}");
-            assert!(!trouble.remedies().is_empty(), "{trouble:?}");
+    fn titles_are_short_and_each_finding_has_remedies() {
+        for kind in FindingKind::ALL {
+            assert!(kind.title().len() < 40, "{kind:?}");
+            assert!(kind.info().actor.is_some() && !kind.info().remedies.is_empty(), "{kind:?}");
         }
     }
 }

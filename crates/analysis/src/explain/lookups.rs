@@ -9,6 +9,7 @@ use hashbrown::hash_map::Entry;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
+use super::detector::{Context, Detector};
 use super::findings::{failing_lookups, open_close_churn, repeated_listings, repeated_lookups};
 use super::operation::{Act, Operation, TextId, text_id};
 use super::savings::Savings;
@@ -86,6 +87,33 @@ fn path_of_share(op: &Operation, path: TextId) -> TextId {
     text_id((op.recording, op.share, path))
 }
 
+impl Detector for Lookups {
+    fn see(&mut self, op: &Operation) {
+        match op.act {
+            Act::Open => self.open(op),
+            Act::Close => self.close(op),
+            Act::Query | Act::List => self.query(op),
+            _ => {
+                if matches!(op.act, Act::Write | Act::Change) {
+                    self.record_change(op);
+                }
+                if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
+                    open.is_used = true;
+                }
+            }
+        }
+    }
+
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        vec![
+            failing_lookups::finish(self.failing, self.missing),
+            repeated_lookups::finish(self.repeated),
+            repeated_listings::finish(self.listings),
+            open_close_churn::finish(self.unused),
+        ]
+    }
+}
+
 impl Lookups {
     /// Whether the client asked the same question about the path within that time; remembers that it
     /// asked now.
@@ -140,22 +168,6 @@ impl Lookups {
                 *known = Change { by_others: Some(known.at), ..change };
             }
             known.at = at;
-        }
-    }
-
-    pub(super) fn see(&mut self, op: &Operation) {
-        match op.act {
-            Act::Open => self.open(op),
-            Act::Close => self.close(op),
-            Act::Query | Act::List => self.query(op),
-            _ => {
-                if matches!(op.act, Act::Write | Act::Change) {
-                    self.record_change(op);
-                }
-                if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
-                    open.is_used = true;
-                }
-            }
         }
     }
 
@@ -247,14 +259,5 @@ impl Lookups {
             (false, None, false, 0) => self.unused.add_many(op, at, cost_ns, 2, savings),
             (false, None, false, _) => {}
         }
-    }
-
-    pub(super) fn finish(self) -> [Candidate; 4] {
-        [
-            failing_lookups::finish(self.failing, self.missing),
-            repeated_lookups::finish(self.repeated),
-            repeated_listings::finish(self.listings),
-            open_close_churn::finish(self.unused),
-        ]
     }
 }

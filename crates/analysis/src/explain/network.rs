@@ -3,9 +3,10 @@
 //! Owns the note about it, and what it says about findings that blame the path. The comparison itself is
 //! [`crate::net`].
 
+use smbscope_findings::Figure;
 use smbscope_tables::tables::{Channel, Connection, Counter, NetRoundTrip, NetTest};
 
-use super::data::{Figure, Finding, Trouble};
+use super::data::{Finding, FindingKind};
 use super::operation::{Act, Operation};
 use crate::net::{Moved, NetTally, SmbRatio};
 use crate::rows::bins::{Bin as _, Bins};
@@ -103,7 +104,7 @@ pub(super) fn sentence(row: &SmbRatio, is_signed: bool) -> String {
 
 /// Adds what the test of the path says to a finding that blames the path.
 pub(super) fn judge(finding: &mut Finding, ratios: &[SmbRatio]) {
-    if !matches!(finding.trouble, Trouble::BandwidthLimited | Trouble::WindowLimited) {
+    if !matches!(finding.kind, FindingKind::BandwidthLimited | FindingKind::WindowLimited) {
         return;
     }
     let known = ratios.iter().filter(|row| row.limit == "smb" || row.limit == "network");
@@ -114,10 +115,6 @@ pub(super) fn judge(finding: &mut Finding, ratios: &[SmbRatio]) {
         _ => format!("TCP alone moves more over the path: SMB has {percent:.0} % of it"),
     };
     finding.because = format!("{words}; {}", finding.because);
-    finding.figures.push(Figure {
-        name: "share_of_raw",
-        value: row.ratio,
-        error: None,
-        unit: "share",
-    });
+    let phrase = "{} of what TCP alone moves";
+    finding.figures.push(Figure::new("share_of_raw", row.ratio, "share", phrase));
 }

@@ -3,7 +3,6 @@
 use arrow::error::ArrowError;
 
 use super::data::{About, Note, Whole};
-use super::signing::SigningCost;
 use super::{Explain, durability, network};
 use crate::channels::ChannelFinding;
 use crate::net::SmbRatio;
@@ -11,7 +10,7 @@ use crate::net::SmbRatio;
 impl Explain {
     pub(super) fn notes(
         &mut self,
-        signing_cost: &SigningCost,
+        protection_cost: Option<String>,
         channels: &[ChannelFinding],
         ratios: &[SmbRatio],
     ) -> Result<Vec<Note>, ArrowError> {
@@ -22,9 +21,9 @@ impl Explain {
                 notes.push(Note { about, what });
             }
         };
-        let is_signed = self.protected > self.whole.operations / 2;
+        let is_protected = self.protected > self.whole.operations / 2;
         for row in ratios {
-            note(true, About::Network, network::sentence(row, is_signed));
+            note(true, About::Network, network::sentence(row, is_protected));
         }
         note(
             self.smb1 > 0,
@@ -46,20 +45,12 @@ impl Explain {
             ),
         );
         let protected = self.protected;
-        note(
-            protected > self.whole.operations / 2
-                && !self.has_crypto_slices
-                && signing_cost.candidates.is_empty(),
-            About::Protection,
-            format!(
-                "{protected} of {} operations are signed or encrypted; {}",
-                self.whole.operations,
-                signing_cost.bound.as_deref().unwrap_or(
-                    "what that costs the server is not visible from outside: record inside the server (smbscope \
-                     record), or predict a run without it (smbscope predict --change encryption=off)"
-                )
-            ),
-        );
+        if let Some(cost) = protection_cost.filter(|_| is_protected) {
+            let operations = self.whole.operations;
+            let what =
+                format!("{protected} of {operations} operations are signed or encrypted; {cost}");
+            note(true, About::Protection, what);
+        }
         durability::notes(durability.as_ref(), self.sample.as_mut(), &mut note)?;
         self.connections.notes(self.smb1 > 0, &mut note);
         self.channels.notes(&self.connections, channels, &mut note);

@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use smbscope_tables::command_class::CommandClass;
 use smbscope_tables::slice::Kind;
 
-use super::data::{Example, Trouble};
+use super::data::{Example, FindingKind};
 use crate::rows::columns::{Resolved, Text};
 use crate::rows::create_intent::CreateIntent;
 
@@ -271,7 +271,6 @@ impl Rows {
             connection: columns.connection.get(row).unwrap_or(0),
             handle: columns.handle.get(row).map(|handle| (recording, handle)),
             status: columns.status.get(row),
-            pause_ns: 0,
             is_measured: true,
             explained: None,
             silent_ns: 0,
@@ -305,13 +304,10 @@ pub(super) struct Operation<'a> {
     pub(super) connection: u64,
     pub(super) handle: Option<(u32, u64)>,
     pub(super) status: Option<u32>,
-    /// How long its client had nothing in flight before it, unless that is long enough to be a person's
-    /// pause, ns.
-    pub(super) pause_ns: i64,
     /// Whether it lies in a measured window, or the recording has none.
     pub(super) is_measured: bool,
-    /// The trouble that explains its time by itself, so that the file system, load or chance do not.
-    pub(super) explained: Option<Trouble>,
+    /// The finding that explains its time by itself, so that the file system, load or chance do not.
+    pub(super) explained: Option<FindingKind>,
     /// How long its connection was silent before its reply, ns: with many requests in flight, the wait
     /// for one of them includes the replies before it.
     pub(super) silent_ns: i64,

@@ -7,16 +7,18 @@
 //! blocks would not need.
 
 use hashbrown::HashMap;
+use smbscope_findings::{Confidence, Figure};
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
-use super::connections::Connections;
-use super::data::{Confidence, Figure, Trouble};
+use super::data::FindingKind;
+use super::detector::{Context, Detector};
 use super::findings::{small_reads, small_writes};
 use super::operation::{Act, Operation};
 use super::rate;
 use super::smb1_offer::Smb1Offers;
 use crate::predict::Z_95;
+use crate::predict::changes::Change;
 use crate::stats::mean::Mean;
 
 /// Most opens that are followed; when there are more, all are forgotten.
@@ -26,7 +28,7 @@ const CONNECTIONS_MAX: usize = 4096;
 /// Larger blocks than this gain little.
 const BLOCK_MAX: u64 = 1 << 20;
 /// SMB1's raw transfers move up to 65,535 bytes; clients use 60 KiB of it.
-pub(super) const BLOCK_SMB1: u64 = 60 << 10;
+const BLOCK_SMB1: u64 = 60 << 10;
 /// The limit without large MTU, which dialect 2.0.2 does not have.
 const BLOCK_SMALL: u64 = 64 << 10;
 /// Fewest blocks to judge a direction by.
@@ -92,8 +94,8 @@ pub(super) struct SequentialBlocks {
     last: Option<(i64, i64)>,
 }
 
-impl SequentialBlocks {
-    pub(super) fn see(&mut self, op: &Operation) {
+impl Detector for SequentialBlocks {
+    fn see(&mut self, op: &Operation) {
         self.tick(op);
         self.see_link(op);
         let direction = match op.act {
@@ -149,6 +151,40 @@ impl SequentialBlocks {
         tally.block.add(op.bytes as f64);
     }
 
+    fn finish(mut self, context: &mut Context) -> Vec<Candidate> {
+        let mut all: Vec<_> = self.connections.into_iter().collect();
+        all.sort_unstable_by_key(|one| one.0);
+        for (key, blocks) in all {
+            let known = context.connections.get(key);
+            let targets =
+                [0, 1].map(|place| blocks.target(known.and_then(|one| one.blocks_max[place])));
+            let tallies = self.directions.iter_mut().zip(blocks.tallies).zip(targets);
+            for (place, ((direction, tallies), target)) in tallies.enumerate() {
+                if let Some(facts) = known.filter(|_| blocks.is_smb1) {
+                    let [small, _] = &tallies;
+                    let (block, n) = (small.block.mean(), small.attribution.operations);
+                    direction.smb1.add(place, (block, n), blocks.is_signed, facts);
+                }
+                tallies.into_iter().for_each(|tally| direction.take(tally, target as f64));
+            }
+        }
+        let tick = self.tick_ns.unwrap_or(0) as f64;
+        // Both directions of the network have one rate, unless each has shown its own.
+        let links = self.directions.each_ref().map(|one| rate(one.link.0, one.link.1));
+        let link = [links[0].or(links[1]), links[1].or(links[0])];
+        let all = self.directions.each_ref().map(|one| one.all);
+        let back = [all[1], all[0]];
+        let directions =
+            self.directions.into_iter().zip([FindingKind::SmallReads, FindingKind::SmallWrites]);
+        directions
+            .zip(link.into_iter().zip(back))
+            .filter(|((direction, _), _)| direction.attribution.operations >= BLOCKS_LEAST)
+            .map(|((direction, kind), (link, back))| direction.finish(kind, link, back, tick))
+            .collect()
+    }
+}
+
+impl SequentialBlocks {
     /// Learns the resolution of the clock.
     fn tick(&mut self, op: &Operation) {
         let (Some(start), true) = (op.start, op.is_timed) else { return };
@@ -171,38 +207,6 @@ impl SequentialBlocks {
                 direction.link.1 = direction.link.1.saturating_add(ns);
             }
         }
-    }
-
-    pub(super) fn finish(mut self, connections: &Connections) -> Vec<Candidate> {
-        let mut all: Vec<_> = self.connections.into_iter().collect();
-        all.sort_unstable_by_key(|one| one.0);
-        for (key, blocks) in all {
-            let known = connections.get(key);
-            let targets =
-                [0, 1].map(|place| blocks.target(known.and_then(|one| one.blocks_max[place])));
-            let tallies = self.directions.iter_mut().zip(blocks.tallies).zip(targets);
-            for (place, ((direction, tallies), target)) in tallies.enumerate() {
-                if let Some(facts) = known.filter(|_| blocks.is_smb1) {
-                    let [small, _] = &tallies;
-                    let (block, n) = (small.block.mean(), small.attribution.operations);
-                    direction.smb1.add(place, (block, n), blocks.is_signed, facts);
-                }
-                tallies.into_iter().for_each(|tally| direction.take(tally, target as f64));
-            }
-        }
-        let tick = self.tick_ns.unwrap_or(0) as f64;
-        // Both directions of the network have one rate, unless each has shown its own.
-        let links = self.directions.each_ref().map(|one| rate(one.link.0, one.link.1));
-        let link = [links[0].or(links[1]), links[1].or(links[0])];
-        let all = self.directions.each_ref().map(|one| one.all);
-        let back = [all[1], all[0]];
-        let directions =
-            self.directions.into_iter().zip([Trouble::SmallReads, Trouble::SmallWrites]);
-        directions
-            .zip(link.into_iter().zip(back))
-            .filter(|((direction, _), _)| direction.attribution.operations >= BLOCKS_LEAST)
-            .map(|((direction, trouble), (link, back))| direction.finish(trouble, link, back, tick))
-            .collect()
     }
 }
 
@@ -243,7 +247,7 @@ impl DirectionTally {
     /// `tick` the resolution of the clock, ns.
     fn finish(
         self,
-        trouble: Trouble,
+        kind: FindingKind,
         link: Option<f64>,
         back: (u64, u64, i64),
         tick: f64,
@@ -264,56 +268,62 @@ impl DirectionTally {
         let (confidence, because) = if self.unsplit > 0 {
             let because =
                 "network and server time could not be distinguished: no round trip was observed";
-            (Confidence::Medium, because)
+            (Confidence::Likely, because)
         } else if link.is_none() {
             let because = "the rate of the network was not observed: no long message took any time";
-            (Confidence::Medium, because)
+            (Confidence::Likely, because)
         } else {
             (
-                Confidence::High,
+                Confidence::Measured,
                 "block size, round-trip time and the rate of the network were measured",
             )
         };
-        let what = match trouble {
-            Trouble::SmallReads => small_reads::WHAT,
+        let what = match kind {
+            FindingKind::SmallReads => small_reads::WHAT,
             _ => small_writes::WHAT,
         };
-        let figure =
-            |name, value: f64, error: Option<f64>, unit| Figure { name, value, error, unit };
         let mut figures = vec![
-            figure("block", block, Some(Z_95 * self.block.error()), "bytes"),
-            figure("round", round, Some(round_error), "ns"),
+            Figure::new("block", block, "bytes", "blocks of {}")
+                .with_error(Some(Z_95 * self.block.error())),
+            Figure::new("round", round, "ns", "{} in the network for each")
+                .with_error(Some(round_error)),
             // The clock is wrong by one tick in the sum of all round trips.
-            figure("throughput", today, Some(today * tick / self.busy_ns.max(1) as f64), "bits/s"),
-            figure("larger_block", target, None, "bytes"),
-            figure("throughput_then", then, Some(then * round_error / then_ns.max(1.0)), "bits/s"),
-            figure("times_as_much", then / today.max(1e-9), None, ""),
+            Figure::new("throughput", today, "bits/s", "{} today")
+                .with_error(Some(today * tick / self.busy_ns.max(1) as f64)),
         ];
+        figures
+            .extend(link.map(|link| Figure::new("line", link, "bits/s", "the network carries {}")));
         // What keeps the network busy: bandwidth-delay product (RFC 7323 section 1.1).
-        let goal = link.unwrap_or(then);
-        let in_flight = goal / 8e9 * (round + rest_ns);
-        figures.push(figure("in_flight_needed", in_flight, None, "bytes"));
-        figures.push(figure(
-            "depth_needed",
-            (in_flight / block.max(1.0)).ceil().max(1.0),
-            None,
-            "",
-        ));
-        if let Some(link) = link {
-            figures.insert(3, figure("line", link, None, "bits/s"));
-        }
+        let in_flight = link.unwrap_or(then) / 8e9 * (round + rest_ns);
+        let depth = (in_flight / block.max(1.0)).ceil().max(1.0);
+        figures.extend([
+            Figure::new("larger_block", target, "bytes", "larger blocks of {}"),
+            Figure::new("throughput_then", then, "bits/s", "{} with them")
+                .with_error(Some(then * round_error / then_ns.max(1.0))),
+            Figure::new("times_as_much", then / today.max(1e-9), "", "{} times as much"),
+            Figure::new("in_flight_needed", in_flight, "bytes", "{} in flight needed"),
+            Figure::new("depth_needed", depth, "", "requests at once needed: {}"),
+        ]);
         // Shows why one direction is fast and the other is not.
         let (n, bytes, ns) = back;
         if let (BLOCKS_LEAST.., Some(bits)) = (n, rate(bytes, ns)) {
-            figures.push(figure("block_the_other_way", bytes as f64 / n as f64, None, "bytes"));
-            figures.push(figure("throughput_the_other_way", bits, None, "bits/s"));
+            let block = bytes as f64 / n as f64;
+            figures.extend([
+                Figure::new("block_the_other_way", block, "bytes", "the other way, blocks of {}"),
+                Figure::new("throughput_the_other_way", bits, "bits/s", "{} the other way"),
+            ]);
         }
         if tick > 1e6 {
-            figures.push(figure("clock_tick", tick, None, "ns"));
+            figures.push(Figure::new("clock_tick", tick, "ns", "the clock ticks every {}"));
         }
-        let mut candidate = Candidate::new(trouble, what, self.attribution, confidence, because);
+        let is_write = kind == FindingKind::SmallWrites;
+        let change = if is_write { Change::WriteBlock } else { Change::ReadBlock };
+        // SMB1's raw transfers go one at a time.
+        let depth = (target as u64 != BLOCK_SMB1).then_some(Change::Depth(8));
+        let mut candidate = Candidate::new(kind, what, self.attribution, confidence, because)
+            .with_changes(std::iter::once(change(target as u64)).chain(depth));
         candidate.finding.figures = figures;
-        self.smb1.describe(usize::from(trouble == Trouble::SmallWrites), &mut candidate.finding);
+        self.smb1.describe(usize::from(is_write), &mut candidate.finding);
         candidate
     }
 }

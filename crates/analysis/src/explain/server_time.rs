@@ -11,6 +11,7 @@ use smbscope_tables::slice::Kind;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
+use super::detector::{Context, Detector};
 use super::findings::{
     lock_contention, protection, server_queueing, slow_filesystem, slow_flush, slow_logon,
 };
@@ -101,8 +102,8 @@ struct Growth {
     times_max: f64,
 }
 
-impl ServerTime {
-    pub(super) fn see(&mut self, op: &Operation) {
+impl Detector for ServerTime {
+    fn see(&mut self, op: &Operation) {
         let has_slices = [
             (&mut self.queue, [Kind::Queue].as_slice(), 0),
             (
@@ -166,6 +167,45 @@ impl ServerTime {
         }
     }
 
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        let slow = match (self.growth(), self.slow_from_outside) {
+            (None, slow) => slow_filesystem::undecided(slow),
+            (Some(growth), slow) => {
+                let candidate = if growth.share > 0.5 {
+                    server_queueing::from_outside(slow)
+                } else {
+                    slow_filesystem::from_outside(slow)
+                };
+                candidate.with_figures([
+                    (
+                        "share_that_grows_with_requests_in_flight",
+                        growth.share,
+                        "share",
+                        "{} of the time grows with the requests in flight",
+                    ),
+                    (
+                        "times_as_long_with_most_in_flight",
+                        growth.times_max,
+                        "",
+                        "{} times as long with most in flight",
+                    ),
+                ])
+            }
+        };
+        vec![
+            server_queueing::measured(self.queue),
+            slow_filesystem::measured(self.filesystem),
+            slow_flush::measured(self.flush),
+            protection::measured(self.crypto),
+            lock_contention::measured(self.locks),
+            slow_logon::finish(self.logons, self.logons_inside, self.logon_longest_ns),
+            slow_flush::from_outside(self.flushes_from_outside),
+            slow,
+        ]
+    }
+}
+
+impl ServerTime {
     /// None if too few requests were alone, or too few in parallel.
     fn growth(&self) -> Option<Growth> {
         let usual = |level: &Mean| level.mean().exp();
@@ -184,32 +224,6 @@ impl ServerTime {
             all += levels.iter().map(|level| usual(level) * level.n as f64).sum::<f64>();
         }
         (is_known && all > 0.0).then_some(Growth { share: more / all, times_max })
-    }
-
-    pub(super) fn finish(self) -> Vec<Candidate> {
-        let slow = match (self.growth(), self.slow_from_outside) {
-            (None, slow) => slow_filesystem::undecided(slow),
-            (Some(growth), slow) => {
-                let candidate = match growth.share > 0.5 {
-                    true => server_queueing::from_outside(slow),
-                    false => slow_filesystem::from_outside(slow),
-                };
-                candidate.with_figures([
-                    ("share_that_grows_with_requests_in_flight", growth.share, "share"),
-                    ("times_as_long_with_most_in_flight", growth.times_max, ""),
-                ])
-            }
-        };
-        vec![
-            server_queueing::measured(self.queue),
-            slow_filesystem::measured(self.filesystem),
-            slow_flush::measured(self.flush),
-            protection::measured(self.crypto),
-            lock_contention::measured(self.locks),
-            slow_logon::finish(self.logons, self.logons_inside, self.logon_longest_ns),
-            slow_flush::from_outside(self.flushes_from_outside),
-            slow,
-        ]
     }
 }
 

@@ -14,11 +14,13 @@ mod sizes;
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
+use smbscope_findings::Figure;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::connections::{ConnectionFacts, Connections, list_names};
-use super::data::{About, Figure, Note};
+use super::data::{About, Note};
+use super::detector::{Context, Detector};
 use super::findings::protection;
 use super::operation::{Act, Operation};
 use crate::stats::slope::Slope;
@@ -35,6 +37,9 @@ const SLOW_NS_PER_BYTE: f64 = 20.0;
 const UNSIGNED_NS_PER_BYTE: f64 = 1.0;
 /// Fewest long messages to know the rate of the network by.
 const MESSAGES_LEAST: u64 = 10;
+
+const UNKNOWN_COST: &str = "what that costs the server is not visible from outside: record inside the server \
+    (smbscope record), or predict a run without it (smbscope predict --change encryption=off)";
 
 /// Messages of a connection that could be signed.
 #[derive(Default)]
@@ -63,15 +68,8 @@ pub(super) struct Signing {
     servers: HashMap<(u32, u32), Box<ServerSizes>, foldhash::fast::RandomState>,
 }
 
-/// What signing costs.
-pub(super) struct SigningCost {
-    pub(super) candidates: Vec<Candidate>,
-    /// What it costs at most, if that is known and does not make a finding.
-    pub(super) bound: Option<String>,
-}
-
-impl Signing {
-    pub(super) fn see(&mut self, op: &Operation) {
+impl Detector for Signing {
+    fn see(&mut self, op: &Operation) {
         let columns = op.columns;
         let validates = op.act == Act::Other
             && columns.detail.get(op.row) == Some("FSCTL_VALIDATE_NEGOTIATE_INFO");
@@ -96,6 +94,38 @@ impl Signing {
         self.see_size(op, direction, is_signed);
     }
 
+    /// What signing costs the servers, from outside.
+    fn finish(self, context: &mut Context) -> Vec<Candidate> {
+        let connections = context.connections;
+        context.notes.extend(self.decisions(connections));
+        let mut servers: Vec<_> = self.servers.into_iter().collect();
+        servers.sort_unstable_by_key(|(key, _)| *key);
+        let mut found = Growths::default();
+        for (_, server) in servers {
+            let facts = connections.get(server.connection);
+            let ServerSizes { samples: [unsigned, signed], signed: costs, long, .. } = *server;
+            let network = network_ns_per_byte(&long, facts);
+            let both = unsigned.into_iter().zip(signed).zip(costs).zip(["reads", "writes"]);
+            for (((unsigned, signed), cost), kind) in both {
+                let Some(slope) = signed.slope() else { continue };
+                let needed = if kind == "reads" { Some(0.0) } else { network };
+                found.add(slope, unsigned.slope(), cost, kind, (needed, facts));
+            }
+        }
+        // Slices of crypto are more exact.
+        if context.has_crypto_slices {
+            return Vec::new();
+        }
+        let bound = found.bound.take().map(|(_, what)| what);
+        let candidate = found.candidate();
+        if candidate.is_none() {
+            context.protection_cost = Some(bound.unwrap_or_else(|| UNKNOWN_COST.to_owned()));
+        }
+        candidate.into_iter().collect()
+    }
+}
+
+impl Signing {
     fn see_size(&mut self, op: &Operation, direction: usize, is_signed: bool) {
         let columns = op.columns;
         let is_pipe = op.share_name().is_some_and(|share| share.ends_with("IPC$"));
@@ -144,8 +174,8 @@ impl Signing {
         }
     }
 
-    /// Adds a note for each side that decides, if messages are signed.
-    pub(super) fn notes(&self, connections: &Connections) -> Vec<Note> {
+    /// A note for each side that decides, if messages are signed.
+    fn decisions(&self, connections: &Connections) -> Vec<Note> {
         let mut all: Vec<_> =
             self.connections.iter().filter(|(_, count)| count.is_used()).collect();
         all.sort_unstable_by_key(|(key, _)| **key);
@@ -165,25 +195,6 @@ impl Signing {
         let used = Decider::ALL.into_iter().zip(&groups).filter(|(_, group)| group.connections > 0);
         used.map(|(decider, group)| Note { about: About::Signing, what: decider.sentence(group) })
             .collect()
-    }
-
-    /// What signing costs the servers, from outside.
-    pub(super) fn finish(self, connections: &Connections) -> SigningCost {
-        let mut servers: Vec<_> = self.servers.into_iter().collect();
-        servers.sort_unstable_by_key(|(key, _)| *key);
-        let mut found = Growths::default();
-        for (_, server) in servers {
-            let facts = connections.get(server.connection);
-            let ServerSizes { samples: [unsigned, signed], signed: costs, long, .. } = *server;
-            let network = network_ns_per_byte(&long, facts);
-            let both = unsigned.into_iter().zip(signed).zip(costs).zip(["reads", "writes"]);
-            for (((unsigned, signed), cost), kind) in both {
-                let Some(slope) = signed.slope() else { continue };
-                let needed = if kind == "reads" { Some(0.0) } else { network };
-                found.add(slope, unsigned.slope(), cost, kind, (needed, facts));
-            }
-        }
-        found.finish()
     }
 }
 
@@ -345,23 +356,23 @@ impl Growths {
         }
     }
 
-    fn finish(self) -> SigningCost {
-        let Some(slope) = self.steepest else {
-            let bound = self.bound.map(|(_, what)| what);
-            return SigningCost { candidates: Vec::new(), bound };
-        };
-        let figure =
-            |name, value: f64, error: Option<f64>, unit| Figure { name, value, error, unit };
+    fn candidate(self) -> Option<Candidate> {
+        let slope = self.steepest?;
         let half = |slope: Slope| Some((slope.high - slope.low) / 2.0);
         let mut candidate = protection::from_outside(self.slow, !self.is_uncompared);
-        let figures = &mut candidate.finding.figures;
-        figures.push(figure("server_time_per_byte", slope.value, half(slope), "ns"));
-        figures.push(figure("rate_that_this_allows", 8e9 / slope.value, None, "bits/s"));
-        figures.push(figure("operations_compared", slope.n as f64, None, ""));
-        if let Some(unsigned) = self.unsigned {
-            let name = "server_time_per_unsigned_byte";
-            figures.push(figure(name, unsigned.value, half(unsigned), "ns"));
-        }
-        SigningCost { candidates: vec![candidate], bound: None }
+        let rate = 8e9 / slope.value;
+        let figures = [
+            Figure::new("server_time_per_byte", slope.value, "ns", "{} for each byte")
+                .with_error(half(slope)),
+            Figure::new("rate_that_this_allows", rate, "bits/s", "at most {} at that rate"),
+            Figure::new("operations_compared", slope.n as f64, "", "operations compared: {}"),
+        ];
+        let unsigned = self.unsigned.map(|one| {
+            let phrase = "{} for each unsigned byte";
+            Figure::new("server_time_per_unsigned_byte", one.value, "ns", phrase)
+                .with_error(half(one))
+        });
+        candidate.finding = candidate.finding.with_figures(figures.into_iter().chain(unsigned));
+        Some(candidate)
     }
 }

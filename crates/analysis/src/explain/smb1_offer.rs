@@ -6,28 +6,29 @@
 
 use std::collections::BTreeSet;
 
+use smbscope_findings::Remedy;
 use smbscope_wire::smb1::negotiate::Capabilities;
 
 use super::connections::{ConnectionFacts, list_names};
-use super::data::{Finding, Remedy};
+use super::data::Finding;
 
 /// A message may be longer than its block by this much.
 const HEADERS_BYTES: f64 = 128.0;
 
-const CLIENT: Remedy = Remedy {
-    at: "client",
-    action: "a client or driver that uses SMB2, or at least what the server offers (CAP_LARGE_READX, \
+const CLIENT: (&str, &str) = (
+    "client",
+    "a client or driver that uses SMB2, or at least what the server offers (CAP_LARGE_READX, \
              CAP_LARGE_WRITEX, MaxBufferSize)",
-};
-const SAMBA: Remedy = Remedy {
-    at: "Samba",
-    action: "server min protocol = SMB2_02; until then large readwrite = yes and max xmit = 65535",
-};
-const WINDOWS: Remedy = Remedy {
-    at: "Windows",
-    action: "SMB2 on both sides; until then SizReqBuf = 16644 in \
+);
+const SAMBA: (&str, &str) = (
+    "Samba",
+    "server min protocol = SMB2_02; until then large readwrite = yes and max xmit = 65535",
+);
+const WINDOWS: (&str, &str) = (
+    "Windows",
+    "SMB2 on both sides; until then SizReqBuf = 16644 in \
              HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters",
-};
+);
 
 /// Connections of one kind.
 #[derive(Default)]
@@ -125,6 +126,6 @@ impl Smb1Offers {
             (sentence, vec![SAMBA, WINDOWS])
         };
         finding.what.push_str(&sentence);
-        finding.remedies.splice(0..0, remedies);
+        finding.remedies.splice(0..0, remedies.into_iter().map(Remedy::from));
     }
 }

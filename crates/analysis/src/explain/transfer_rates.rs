@@ -12,7 +12,8 @@ use hashbrown::HashMap;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
-use super::connections::{ConnectionFacts, Connections};
+use super::connections::ConnectionFacts;
+use super::detector::{Context, Detector};
 use super::findings::{bandwidth_limited, loss, window_limited};
 use super::operation::Operation;
 use super::rate;
@@ -93,8 +94,8 @@ enum Limit {
     Loss,
 }
 
-impl TransferRates {
-    pub(super) fn see(&mut self, op: &Operation) {
+impl Detector for TransferRates {
+    fn see(&mut self, op: &Operation) {
         let recovery_ns = op.recovery_ns();
         if recovery_ns > 0 && op.is_timed {
             self.stalled_ns = self.stalled_ns.saturating_add(recovery_ns);
@@ -110,6 +111,56 @@ impl TransferRates {
         }
     }
 
+    fn finish(self, context: &mut Context) -> Vec<Candidate> {
+        let connections = context.connections;
+        let mut connections_of: HashMap<u32, u32, foldhash::fast::RandomState> = HashMap::default();
+        self.flows.keys().for_each(|key| *connections_of.entry(key.0).or_default() += 1);
+        let is_shared = |recording| connections_of.get(&recording).is_some_and(|n| *n > 1);
+        let shared_rates = self.shared_link.finish(is_shared);
+        let mut limited = LimitedFlows::default();
+        let mut flows: Vec<_> = self.flows.into_iter().collect();
+        flows.sort_unstable_by_key(|one| one.0);
+        for (key, flows) in flows {
+            let Some(facts) = connections.get(key) else { continue };
+            for (direction, flow) in flows.into_iter().enumerate() {
+                let shared_rate = shared_rates.get(&(key.0, direction));
+                let shared_rate = shared_rate.filter(|_| !facts.is_one_machine);
+                let limit = flow.limit(facts, direction).or(shared_rate.map(|_| Limit::Link));
+                let by_loss = || flow.is_limited_by_loss(facts, direction).then_some(Limit::Loss);
+                limited.shared_rate = limited.shared_rate.max(shared_rate.copied().unwrap_or(0.0));
+                if let Some(limit) = limit.or_else(by_loss) {
+                    limited.add(flow, facts.stalled_ns[direction], &limit);
+                }
+            }
+        }
+        let LimitedFlows { link, window, slower, shared_rate, .. } = limited;
+        let link_rate = link.rate().max(shared_rate);
+        let window_rate = window.rate();
+        let slower_rate = slower.rate();
+        let windows = limited.windows;
+        let flows = windows.flows.max(1) as f64;
+        let window_mean = (windows.bytes as f64 / flows, windows.rtt_ns as f64 / flows);
+        let retransmitted = connections.retransmitted();
+        vec![
+            bandwidth_limited::finish(link.attribution, link_rate, link_rate * FASTER),
+            window_limited::finish(
+                window.attribution,
+                window_rate,
+                window_mean,
+                !windows.is_link_unknown,
+            ),
+            loss::finish(
+                self.stalls,
+                self.stalled_ns,
+                slower.attribution,
+                slower_rate,
+                retransmitted,
+            ),
+        ]
+    }
+}
+
+impl TransferRates {
     /// A message with its time, and how long of it bytes arrived.
     fn add_message(
         &mut self,
@@ -139,53 +190,6 @@ impl TransferRates {
         if bytes <= BURST_BYTES {
             flow.bursts = (flow.bursts.0 + bytes, flow.bursts.1.saturating_add(sending_ns));
         }
-    }
-
-    pub(super) fn finish(self, connections: &Connections) -> [Candidate; 3] {
-        let mut connections_of: HashMap<u32, u32, foldhash::fast::RandomState> = HashMap::default();
-        self.flows.keys().for_each(|key| *connections_of.entry(key.0).or_default() += 1);
-        let is_shared = |recording| connections_of.get(&recording).is_some_and(|n| *n > 1);
-        let shared_rates = self.shared_link.finish(is_shared);
-        let mut limited = LimitedFlows::default();
-        let mut flows: Vec<_> = self.flows.into_iter().collect();
-        flows.sort_unstable_by_key(|one| one.0);
-        for (key, flows) in flows {
-            let Some(facts) = connections.get(key) else { continue };
-            for (direction, flow) in flows.into_iter().enumerate() {
-                let shared_rate = shared_rates.get(&(key.0, direction));
-                let shared_rate = shared_rate.filter(|_| !facts.is_one_machine);
-                let limit = flow.limit(facts, direction).or(shared_rate.map(|_| Limit::Link));
-                let by_loss = || flow.is_limited_by_loss(facts, direction).then_some(Limit::Loss);
-                limited.shared_rate = limited.shared_rate.max(shared_rate.copied().unwrap_or(0.0));
-                if let Some(limit) = limit.or_else(by_loss) {
-                    limited.add(flow, facts.stalled_ns[direction], &limit);
-                }
-            }
-        }
-        let LimitedFlows { link, window, slower, shared_rate, .. } = limited;
-        let link_rate = link.rate().max(shared_rate);
-        let window_rate = window.rate();
-        let slower_rate = slower.rate();
-        let windows = limited.windows;
-        let flows = windows.flows.max(1) as f64;
-        let window_mean = (windows.bytes as f64 / flows, windows.rtt_ns as f64 / flows);
-        let retransmitted = connections.retransmitted();
-        [
-            bandwidth_limited::finish(link.attribution, link_rate, link_rate * FASTER),
-            window_limited::finish(
-                window.attribution,
-                window_rate,
-                window_mean,
-                !windows.is_link_unknown,
-            ),
-            loss::finish(
-                self.stalls,
-                self.stalled_ns,
-                slower.attribution,
-                slower_rate,
-                retransmitted,
-            ),
-        ]
     }
 }
 

@@ -9,10 +9,9 @@ use smbscope_tables::profile::CacheOption;
 use smbscope_tables::tables::Connection;
 
 use super::candidate::Candidate;
-use super::data::{Finding, Gain, Trouble};
+use super::data::{Gain, is_reported};
 use super::operation::Operation;
 use super::savings::SampledOperation;
-use super::sequential_blocks::BLOCK_SMB1;
 use crate::predict::changes::Change;
 use crate::predict::plan::Plan;
 use crate::predict::replay::{self, Baseline, Prediction, Replay, Saving};
@@ -110,7 +109,7 @@ impl ReplaySample {
     /// Reduces what a candidate saves to what its clients would wait less: an operation that no client
     /// waits for saves nothing, and requests that were in flight together stay so.
     pub(super) fn replay_without(&mut self, candidate: &mut Candidate) -> Result<(), ArrowError> {
-        let Candidate { finding, savings, .. } = candidate;
+        let savings = &candidate.savings;
         let replayed = savings.operations() as u64;
         let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
         if !is_known || savings.sampled_ns <= 0 {
@@ -124,8 +123,10 @@ impl ReplaySample {
         let mut replay = Replay::new(Plan::default(), Baseline::default());
         self.feed(&mut replay, &spares)?;
         let saved = replay.finish().spared_busy_ns;
-        finding.scale_part((saved / savings.sampled_ns as f64).clamp(0.0, 1.0), savings.all_ns);
-        finding.replayed = replayed;
+        let left = (saved / savings.sampled_ns as f64).clamp(0.0, 1.0);
+        let all_ns = savings.all_ns;
+        candidate.scale_part(left, all_ns);
+        candidate.finding.details.replayed = replayed;
         Ok(())
     }
 
@@ -138,18 +139,19 @@ impl ReplaySample {
     }
 
     /// Adds what remedies would gain to the findings that are reported.
-    pub(super) fn judge(&mut self, findings: &mut [Finding]) -> Result<(), ArrowError> {
+    pub(super) fn judge(&mut self, candidates: &mut [Candidate]) -> Result<(), ArrowError> {
         let mut replays = 0;
         let mut known: Vec<(Change, Option<Gain>)> = Vec::new();
         let wanted = self.first_gains.unwrap_or(usize::MAX);
-        let costly = findings.iter_mut().filter(|found| found.is_reported());
-        for finding in costly.take(wanted) {
-            for change in remedies(finding) {
-                if self.first_gains.is_some() && !finding.gains.is_empty() {
+        let costly = candidates.iter_mut().filter(|one| is_reported(&one.finding));
+        for Candidate { finding, changes, .. } in costly.take(wanted) {
+            let gains = &mut finding.details.gains;
+            for change in changes.iter().copied() {
+                if self.first_gains.is_some() && !gains.is_empty() {
                     break;
                 }
                 if let Some((_, gain)) = known.iter().find(|one| one.0 == change) {
-                    finding.gains.extend(gain.clone());
+                    gains.extend(gain.clone());
                     continue;
                 }
                 let today = self.today()?;
@@ -165,7 +167,7 @@ impl ReplaySample {
                 }
                 let baseline = today.baseline.clone();
                 let gain = self.gain(change, baseline)?;
-                finding.gains.extend(gain.clone());
+                gains.extend(gain.clone());
                 known.push((change, gain));
             }
         }
@@ -224,48 +226,5 @@ impl ReplaySample {
             first += batch.num_rows();
         }
         Ok(())
-    }
-}
-
-/// The remedies that a replay can compute.
-fn remedies(finding: &Finding) -> Vec<Change> {
-    let figure = |name| {
-        let figure = finding.figures.iter().find(|figure| figure.name == name);
-        figure.map(|figure| figure.value)
-    };
-    let block = figure("larger_block").map_or(1 << 20, |bytes| bytes as u64);
-    // SMB1's raw transfers go one at a time.
-    let depth = (block != BLOCK_SMB1).then_some(Change::Depth(8));
-    match finding.trouble {
-        Trouble::SmallReads => std::iter::once(Change::ReadBlock(block)).chain(depth).collect(),
-        Trouble::SmallWrites => std::iter::once(Change::WriteBlock(block)).chain(depth).collect(),
-        Trouble::ServerQueueing => vec![Change::Queue(0.0), Change::Cpu(2.0)],
-        Trouble::SlowFilesystem => vec![Change::Filesystem(4.0), Change::CacheHit(1.0)],
-        Trouble::SlowFlush => vec![Change::WriteThrough(false)],
-        Trouble::RepeatedLookups | Trouble::RepeatedListings | Trouble::FailingLookups => {
-            vec![Change::DirLease(())]
-        }
-        Trouble::NoCompounding => vec![Change::Compound(true)],
-        // The replay attributes the costs of TCP and credits to the network and the client, and none of these
-        // changes them.
-        Trouble::BandwidthLimited
-        | Trouble::WindowLimited
-        | Trouble::CreditStarvation
-        | Trouble::Loss
-        | Trouble::SlowLogon
-        | Trouble::Protection
-        | Trouble::OpenCloseChurn
-        | Trouble::ShareConflicts
-        | Trouble::LockContention
-        | Trouble::BreakWaits
-        | Trouble::Stragglers
-        | Trouble::SlowClient
-        | Trouble::BreakNotAcknowledged
-        | Trouble::FixedTimer
-        | Trouble::ProxyDelay
-        | Trouble::DelayedAcknowledgement
-        | Trouble::PerEntryRequests
-        | Trouble::Polling
-        | Trouble::HeadOfLineBlocking => Vec::new(),
     }
 }

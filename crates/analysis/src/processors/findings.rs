@@ -3,18 +3,50 @@
 //! Owns the thresholds and their reasons. Everything is derived from the finished [`Report`].
 
 mod locked;
-mod trouble;
 mod words;
+
+use serde::Serialize;
+use smbscope_findings::{Confidence, Figure, KindInfo, Weight, kinds};
 
 use super::data::{Device, InterruptGroup, PathPart, Processor, Report};
 use super::receive::is_adapter;
 use super::roles::Role;
 use super::totals::TotalModule;
 use super::work::{self, Work};
-use crate::evidence::{Confidence, Figure, Remedy};
-
-pub use trouble::{Finding, ProcessorTrouble};
 use words::{duration, grouped};
+
+kinds! {
+    /// What can be wrong with processors. A closed list. Remedies are for Windows or for Linux.
+    pub enum ProcessorFindingKind {
+        /// Processors spend most of their time in interrupts and deferred work.
+        LockedProcessors = locked::KIND,
+        /// Deferred work or handlers of one name run longer than the limit.
+        LongRuns = LONG_RUNS,
+        /// It filters or inspects packets.
+        FilterInReceivePath = FILTER,
+        /// A team or bond of adapters.
+        TeamInReceivePath = TEAM,
+        /// The receive work of the network runs on few processors.
+        ReceiveOnFewProcessors = FEW,
+        /// The work for a network adapter runs on another NUMA node than the adapter is on.
+        RemoteNode = REMOTE,
+        /// Recording the trace takes a large part of the time.
+        TracingIsTheLoad = TRACING,
+        /// Deep idle states or low frequencies, and work that begins late on processors that were idle.
+        PowerSaving = POWER_SAVING,
+    }
+}
+
+/// One thing that takes processors' time. Its period is on the clock of the trace; an end of it is null if the
+/// finding was there from the start, or to the end, or if that is not known.
+pub type Finding = smbscope_findings::Finding<ProcessorFindingKind, OnProcessors>;
+
+/// Where it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OnProcessors {
+    /// The processors concerned, in the order of their numbers.
+    pub cpus: Vec<u64>,
+}
 
 /// A share from which on the receive work should be divided.
 const BUSY_SHARE: f64 = 0.25;
@@ -44,9 +76,7 @@ const LONG_NAMES: usize = 3;
 
 /// All findings, the most costly first.
 pub(super) fn findings(report: &Report) -> Vec<Finding> {
-    let is_windows = report.is_windows();
-    let mut found = Vec::new();
-    found.extend(locked::locked(report, is_windows));
+    let mut found = locked::locked(report);
     if let Some(samples) = &report.in_samples {
         let is_in = |part: &&PathPart| {
             part.samples >= PATH_SAMPLES && part.share >= PATH_SHARE && part.own_share >= PATH_SHARE
@@ -55,38 +85,53 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
             Some(report.processors.iter().filter_map(|one| one.deferred_ns).sum::<i64>())
                 .filter(|_| report.recorded.deferred);
         for part in samples.receive.iter().filter(is_in) {
-            found.extend(in_path(part, deferred, samples.deferred, is_windows));
+            found.extend(in_path(part, deferred, samples.deferred));
         }
     }
-    found.extend(few(report, is_windows));
+    found.extend(few(report));
     found.extend(report.devices.iter().filter_map(|device| remote(report, device)));
     let long = report.interrupts.iter().filter(|group| {
         group.over_limit >= LONG_LEAST
             && group.over_limit_ns as f64 >= LONG_SHARE * report.length_ns as f64
     });
-    found.extend(long.take(LONG_NAMES).map(|group| long_runs(group, is_windows)));
+    found.extend(long.take(LONG_NAMES).map(long_runs));
     if let Some(totals) = &report.totals {
         let long = totals
             .modules
             .iter()
             .filter(|module| module.over_limit_least.is_some_and(|least| least >= LONG_LEAST));
-        let long = long
-            .filter_map(|module| long_sums(module, is_windows))
-            .filter(|one| one.cost_ns.unwrap_or(0) as f64 >= LONG_SHARE * totals.covered_ns as f64);
+        let least_ns = LONG_SHARE * totals.covered_ns as f64;
+        let long =
+            long.filter_map(long_sums).filter(|one| one.cost_ns().unwrap_or(0) as f64 >= least_ns);
         found.extend(long.take(LONG_NAMES));
     }
-    found.extend(tracing(report, is_windows));
-    found.extend(power_saving(report, is_windows));
+    found.extend(tracing(report));
+    found.extend(power_saving(report));
+    let system = if report.is_windows() { "Windows" } else { "Linux" };
+    found.iter_mut().for_each(|one| one.remedies.retain(|remedy| remedy.at == system));
     // What holds processors comes first, then causes by what they cost, then what is a symptom of these.
     found.sort_by_key(|one| {
-        let rank = match one.trouble {
-            ProcessorTrouble::LockedProcessors => 0,
-            ProcessorTrouble::LongRuns => 2,
+        let rank = match one.kind {
+            ProcessorFindingKind::LockedProcessors => 0,
+            ProcessorFindingKind::LongRuns => 2,
             _ => 1,
         };
-        (rank, std::cmp::Reverse(one.cost_ns.unwrap_or(0)))
+        (rank, std::cmp::Reverse(one.cost_ns().unwrap_or(0)))
     });
     found
+}
+
+/// A finding that costs `cost_ns` of the CPUs' time, if that is known.
+fn finding(
+    kind: ProcessorFindingKind,
+    what: String,
+    (cost_ns, cpus): (Option<i64>, Vec<u64>),
+    (confidence, because): (Confidence, String),
+) -> Finding {
+    smbscope_findings::Finding::new(kind, what)
+        .with_weight(Weight::CpuTime { cost_ns })
+        .with_confidence(confidence, because)
+        .with_details(OnProcessors { cpus })
 }
 
 fn busy(one: &Processor) -> f64 {
@@ -108,15 +153,28 @@ fn numbers(cpus: &[u64]) -> String {
     format!("{}{more}", words.join(", "))
 }
 
-fn in_path(
-    part: &PathPart,
-    deferred_ns: Option<i64>,
-    samples: u64,
-    is_windows: bool,
-) -> Option<Finding> {
-    let trouble = match part.role {
-        Role::Team => ProcessorTrouble::TeamInReceivePath,
-        Role::Filter => ProcessorTrouble::FilterInReceivePath,
+const TEAM: KindInfo = KindInfo::new(
+    "team-in-receive-path",
+    "A team of network adapters is in the receive path",
+).with_remedies(&[
+        ("Windows", "remove the team and let SMB Multichannel use the adapters, each with an address of its own: Remove-NetLbfoTeam, Get-SmbMultichannelConnection"),
+        ("Windows", "where a team is needed, use Switch Embedded Teaming, and record again to compare"),
+        ("Linux", "give each adapter an address of its own and let SMB Multichannel use them (Samba: server multi channel support = yes)"),
+]);
+
+const FILTER: KindInfo = KindInfo::new(
+    "filter-in-receive-path",
+    "A filter or inspection driver is in the receive path",
+).with_remedies(&[
+        ("Windows", "see what the driver belongs to: Get-NetAdapterBinding -AllBindings, fltmc, netsh wfp show filters; update it, or exclude the backup network from its inspection"),
+        ("Windows", "unbind it from one adapter for a trial, record again, and compare: Disable-NetAdapterBinding -Name ... -ComponentID ..."),
+        ("Linux", "look at the rules that every packet passes: nft list ruleset, iptables-save, tc filter show dev DEV; accept established connections first, or exempt the storage network (notrack)"),
+]);
+
+fn in_path(part: &PathPart, deferred_ns: Option<i64>, samples: u64) -> Option<Finding> {
+    let kind = match part.role {
+        Role::Team => ProcessorFindingKind::TeamInReceivePath,
+        Role::Filter => ProcessorFindingKind::FilterInReceivePath,
         _ => return None,
     };
     let of_deferred =
@@ -128,66 +186,33 @@ fn in_path(
         100.0 * part.share,
         100.0 * part.own_share
     );
-    let remedies = match (trouble, is_windows) {
-        (ProcessorTrouble::TeamInReceivePath, true) => vec![
-            Remedy {
-                at: "Windows",
-                action: "remove the team and let SMB Multichannel use the adapters, each with an address of its own: Remove-NetLbfoTeam, Get-SmbMultichannelConnection",
-            },
-            Remedy {
-                at: "Windows",
-                action: "where a team is needed, use Switch Embedded Teaming, and record again to compare",
-            },
-        ],
-        (ProcessorTrouble::TeamInReceivePath, false) => vec![Remedy {
-            at: "Linux",
-            action: "give each adapter an address of its own and let SMB Multichannel use them (Samba: server multi channel support = yes)",
-        }],
-        (_, true) => vec![
-            Remedy {
-                at: "Windows",
-                action: "see what the driver belongs to: Get-NetAdapterBinding -AllBindings, fltmc, netsh wfp show filters; update it, or exclude the backup network from its inspection",
-            },
-            Remedy {
-                at: "Windows",
-                action: "unbind it from one adapter for a trial, record again, and compare: Disable-NetAdapterBinding -Name ... -ComponentID ...",
-            },
-        ],
-        (_, false) => vec![Remedy {
-            at: "Linux",
-            action: "look at the rules that every packet passes: nft list ruleset, iptables-save, tc filter show dev DEV; accept established connections first, or exempt the storage network (notrack)",
-        }],
-    };
-    Some(Finding {
-        trouble,
-        what,
-        cost_ns: cost,
-        cpus: Vec::new(),
-        confidence: match part.samples {
-            1_000.. => Confidence::High,
-            _ => Confidence::Medium,
-        },
-        because: format!(
-            "{} samples have it in their stacks; its cost is {} them",
-            grouped(part.samples),
-            match cost {
-                Some(_) => "estimated from",
-                None => "not known without the time of deferred work, only",
-            }
-        ),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![
-            figure("samples", part.samples as f64, ""),
-            figure("share", part.share, "share"),
-            figure("own_share", part.own_share, "share"),
-        ],
-        remedies,
-    })
+    let confidence = if part.samples >= 1_000 { Confidence::Measured } else { Confidence::Likely };
+    let because = format!(
+        "{} samples have it in their stacks; its cost is {} them",
+        grouped(part.samples),
+        match cost {
+            Some(_) => "estimated from",
+            None => "not known without the time of deferred work, only",
+        }
+    );
+    let figures = [
+        figure("samples", part.samples as f64, ""),
+        figure("share", part.share, "share"),
+        figure("own_share", part.own_share, "share"),
+    ];
+    Some(finding(kind, what, (cost, Vec::new()), (confidence, because)).with_figures(figures))
 }
 
+const FEW: KindInfo = KindInfo::new(
+    "receive-on-few-processors",
+    "Few processors do the receive work of the network",
+).with_remedies(&[
+        ("Windows", "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; `smbscope plan cores` writes the commands; a single connection cannot be spread, SMB Multichannel opens several"),
+        ("Linux", "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues: `smbscope plan cores` writes the commands; a single connection cannot be spread"),
+]);
+
 /// The receive work of the network: NET_RX on Linux, the DPCs of NDIS and of adapters on Windows.
-fn few(report: &Report, is_windows: bool) -> Option<Finding> {
+fn few(report: &Report) -> Option<Finding> {
     let adapters = report.adapters();
     let is_receive = |work: &&Work| {
         let name = work.name.as_deref().unwrap_or_default();
@@ -233,69 +258,48 @@ fn few(report: &Report, is_windows: bool) -> Option<Finding> {
         name(group.name.as_deref()),
         100.0 * most,
     );
-    Some(Finding {
-        trouble: ProcessorTrouble::ReceiveOnFewProcessors,
-        what,
-        cost_ns: Some(sum),
-        confidence: Confidence::High,
-        because: match group.count {
-            Some(count) if report.totals.is_none() => {
-                format!("the CPU of each of {} runs was recorded", grouped(count))
-            }
-            _ => "the input has sums of the time on each CPU".to_owned(),
-        },
-        since_ns: None,
-        until_ns: None,
-        figures: vec![
-            figure("processors", cpus.len() as f64, ""),
-            figure("busiest_share", most, "share"),
-        ],
-        cpus,
-        remedies: match is_windows {
-            true => vec![Remedy {
-                at: "Windows",
-                action: "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; `smbscope plan cores` writes the commands; a single connection cannot be spread, SMB Multichannel opens several",
-            }],
-            false => vec![Remedy {
-                at: "Linux",
-                action: "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues: `smbscope plan cores` writes the commands; a single connection cannot be spread",
-            }],
-        },
-    })
+    let because = match group.count {
+        Some(count) if report.totals.is_none() => {
+            format!("the CPU of each of {} runs was recorded", grouped(count))
+        }
+        _ => "the input has sums of the time on each CPU".to_owned(),
+    };
+    let figures =
+        [figure("processors", cpus.len() as f64, ""), figure("busiest_share", most, "share")];
+    let kind = ProcessorFindingKind::ReceiveOnFewProcessors;
+    let found = finding(kind, what, (Some(sum), cpus), (Confidence::Measured, because));
+    Some(found.with_figures(figures))
 }
 
-fn long_runs(group: &InterruptGroup, is_windows: bool) -> Finding {
+const LONG_RUNS: KindInfo = KindInfo::new(
+    "long-runs",
+    "Deferred work or handlers run too long",
+).with_remedies(&[
+        ("Windows", "update the driver; record with stacks (-stackwalk profile) to see what it calls"),
+        ("Linux", "record samples with call chains (perf record -a -g) to see what runs in it; for NET_RX, net.core.netdev_budget_usecs bounds one run"),
+]);
+
+fn long_runs(group: &InterruptGroup) -> Finding {
     let mut cpus: Vec<u64> = group.cpus.iter().map(|one| one.cpu).collect();
     cpus.sort_unstable();
-    Finding {
-        trouble: ProcessorTrouble::LongRuns,
-        what: format!(
-            "{} ({}): {} of {} runs take longer than {}, {:.2} CPU seconds in all; the longest takes {}",
-            name(group.name.as_deref()),
-            group.kind,
-            grouped(group.over_limit),
-            grouped(group.count),
-            duration(group.limit_ns),
-            seconds(group.over_limit_ns),
-            duration(group.duration.max_ns.unwrap_or(0)),
-        ),
-        cost_ns: Some(group.over_limit_ns),
-        cpus,
-        confidence: Confidence::High,
-        because: "each run was recorded with its beginning and end".to_owned(),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![
-            figure("over_limit", group.over_limit as f64, ""),
-            figure("runs", group.count as f64, ""),
-            figure("limit_ns", group.limit_ns as f64, "ns"),
-        ],
-        remedies: long_remedies(is_windows),
-    }
+    let what = format!(
+        "{} ({}): {} of {} runs take longer than {}, {:.2} CPU seconds in all; the longest takes {}",
+        name(group.name.as_deref()),
+        group.kind,
+        grouped(group.over_limit),
+        grouped(group.count),
+        duration(group.limit_ns),
+        seconds(group.over_limit_ns),
+        duration(group.duration.max_ns.unwrap_or(0)),
+    );
+    let because = "each run was recorded with its beginning and end".to_owned();
+    let cost = (Some(group.over_limit_ns), cpus);
+    finding(ProcessorFindingKind::LongRuns, what, cost, (Confidence::Measured, because))
+        .with_figures(long_figures(group.over_limit, group.count, group.limit_ns))
 }
 
 /// Runs above the limit in sums: at least as many as the histogram says, which took at least the lower bounds of its parts.
-fn long_sums(module: &TotalModule, is_windows: bool) -> Option<Finding> {
+fn long_sums(module: &TotalModule) -> Option<Finding> {
     let (least, count) = (module.over_limit_least?, module.count?);
     let above = module.histogram.iter().filter(|one| one.above_ns >= module.limit_ns);
     let time_ns = above.fold(0_i64, |sum, one| {
@@ -304,65 +308,62 @@ fn long_sums(module: &TotalModule, is_windows: bool) -> Option<Finding> {
     });
     let mut cpus = module.cpus.clone();
     cpus.sort_unstable();
-    Some(Finding {
-        trouble: ProcessorTrouble::LongRuns,
-        what: format!(
-            "{} ({}): at least {} of {} runs take longer than {}, {:.2} CPU seconds or more in all; the longest takes more than {}",
-            module.name,
-            module.kind,
-            grouped(least),
-            grouped(count),
-            duration(module.limit_ns),
-            seconds(time_ns),
-            duration(module.longest_above_ns?),
-        ),
-        cost_ns: Some(time_ns),
-        cpus,
-        confidence: Confidence::High,
-        because: "the input counts runs between bounds of their durations".to_owned(),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![
-            figure("over_limit", least as f64, ""),
-            figure("runs", count as f64, ""),
-            figure("limit_ns", module.limit_ns as f64, "ns"),
-        ],
-        remedies: long_remedies(is_windows),
-    })
+    let what = format!(
+        "{} ({}): at least {} of {} runs take longer than {}, {:.2} CPU seconds or more in all; the longest takes more than {}",
+        module.name,
+        module.kind,
+        grouped(least),
+        grouped(count),
+        duration(module.limit_ns),
+        seconds(time_ns),
+        duration(module.longest_above_ns?),
+    );
+    let because = "the input counts runs between bounds of their durations".to_owned();
+    let cost = (Some(time_ns), cpus);
+    let found =
+        finding(ProcessorFindingKind::LongRuns, what, cost, (Confidence::Measured, because));
+    Some(found.with_figures(long_figures(least, count, module.limit_ns)))
 }
 
-fn long_remedies(is_windows: bool) -> Vec<Remedy> {
-    match is_windows {
-        true => vec![Remedy {
-            at: "Windows",
-            action: "update the driver; record with stacks (-stackwalk profile) to see what it calls",
-        }],
-        false => vec![Remedy {
-            at: "Linux",
-            action: "record samples with call chains (perf record -a -g) to see what runs in it; for NET_RX, net.core.netdev_budget_usecs bounds one run",
-        }],
-    }
+fn long_figures(over_limit: u64, runs: u64, limit_ns: i64) -> [Figure; 3] {
+    [
+        figure("over_limit", over_limit as f64, ""),
+        figure("runs", runs as f64, ""),
+        figure("limit_ns", limit_ns as f64, "ns"),
+    ]
 }
 
-fn tracing(report: &Report, is_windows: bool) -> Option<Finding> {
+const TRACING: KindInfo = KindInfo::new(
+    "tracing-is-the-load",
+    "Recording the trace is part of the load",
+)
+.with_remedies(&[
+    (
+        "Windows",
+        "record fewer events: without context switches or timer interrupts, or for a shorter time",
+    ),
+    (
+        "Linux",
+        "record fewer events: without context switches or timer interrupts, or for a shorter time",
+    ),
+]);
+
+fn tracing(report: &Report) -> Option<Finding> {
     let samples = report.in_samples.as_ref()?;
     let share = samples.tracing_share.filter(|share| *share >= TRACING_SHARE)?;
-    Some(Finding {
-        trouble: ProcessorTrouble::TracingIsTheLoad,
-        what: format!("{:.0} % of all samples hit functions that record the trace", 100.0 * share),
-        cost_ns: None,
-        cpus: Vec::new(),
-        confidence: Confidence::Medium,
-        because: "names of functions in the stacks of samples".to_owned(),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![figure("share", share, "share")],
-        remedies: vec![Remedy {
-            at: if is_windows { "Windows" } else { "Linux" },
-            action: "record fewer events: without context switches or timer interrupts, or for a shorter time",
-        }],
-    })
+    let what = format!("{:.0} % of all samples hit functions that record the trace", 100.0 * share);
+    let because = "names of functions in the stacks of samples".to_owned();
+    let kind = ProcessorFindingKind::TracingIsTheLoad;
+    let found = finding(kind, what, (None, Vec::new()), (Confidence::Likely, because));
+    Some(found.with_figures([figure("share", share, "share")]))
 }
+
+const REMOTE: KindInfo = KindInfo::new(
+    "remote-node",
+    "The work for an adapter runs on another NUMA node",
+).with_remedies(&[
+        ("Linux", "let the interrupts of the interface be served on its own node: `smbscope plan cores` writes the commands (/proc/irq/*/smp_affinity_list, and irqbalance, which would change them back)"),
+]);
 
 /// Work for a device on other nodes than its own: each access to its memory crosses the link between the sockets.
 fn remote(report: &Report, device: &Device) -> Option<Finding> {
@@ -383,25 +384,28 @@ fn remote(report: &Report, device: &Device) -> Option<Finding> {
         seconds(device.exclusive_ns),
         numbers(&cpus),
     );
-    Some(Finding {
-        trouble: ProcessorTrouble::RemoteNode,
-        what,
-        cost_ns: Some(device.remote_ns),
-        confidence: Confidence::Medium,
-        because: "where the work ran was recorded; what the distance costs was not measured"
-            .to_owned(),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![figure("remote_share", share, "share"), figure("own_node", own as f64, "")],
-        cpus,
-        remedies: vec![Remedy {
-            at: "Linux",
-            action: "let the interrupts of the interface be served on its own node: `smbscope plan cores` writes the commands (/proc/irq/*/smp_affinity_list, and irqbalance, which would change them back)",
-        }],
-    })
+    let because =
+        "where the work ran was recorded; what the distance costs was not measured".to_owned();
+    let cost = (Some(device.remote_ns), cpus);
+    let found =
+        finding(ProcessorFindingKind::RemoteNode, what, cost, (Confidence::Likely, because));
+    Some(
+        found.with_figures([
+            figure("remote_share", share, "share"),
+            figure("own_node", own as f64, ""),
+        ]),
+    )
 }
 
-fn power_saving(report: &Report, is_windows: bool) -> Option<Finding> {
+const POWER_SAVING: KindInfo = KindInfo::new(
+    "power-saving",
+    "Power saving delays work on idle processors",
+).with_remedies(&[
+        ("Windows", "try the power plan High performance, and in the firmware no C-states below C1: powercfg /setactive SCHEME_MIN; record again and compare"),
+        ("Linux", "try without deep idle states for one run: cpupower idle-set -D 10 (undo: cpupower idle-set -E), or tuned-adm profile network-latency; record again and compare"),
+]);
+
+fn power_saving(report: &Report) -> Option<Finding> {
     let power = report.power.as_ref()?;
     let (idle, busy) = (&power.delay_when_idle, &power.delay_when_busy);
     let (idle_p95, busy_p95) = (idle.p95_ns?, busy.p95_ns?);
@@ -432,41 +436,26 @@ fn power_saving(report: &Report, is_windows: bool) -> Option<Finding> {
             power.highest_khz.unwrap_or(0) / 1_000
         ),
     };
-    Some(Finding {
-        trouble: ProcessorTrouble::PowerSaving,
-        what: format!(
-            "{how}, and work on idle CPUs begins late: 5 % of it more than {} after the request, {} on busy ones",
-            duration(idle_p95),
-            duration(busy_p95)
-        ),
-        cost_ns: None,
-        cpus: Vec::new(),
-        confidence: Confidence::Medium,
-        because: format!(
-            "delays of {} runs on idle and {} on busy CPUs; other causes of late work on idle CPUs, such as a virtual machine that has to be scheduled, look the same",
-            grouped(idle.n),
-            grouped(busy.n)
-        ),
-        since_ns: None,
-        until_ns: None,
-        figures: vec![
-            figure("idle_delay_p95", idle_p95 as f64, "ns"),
-            figure("busy_delay_p95", busy_p95 as f64, "ns"),
-            figure("deep_idle", deep_ns as f64, "ns"),
-        ],
-        remedies: match is_windows {
-            true => vec![Remedy {
-                at: "Windows",
-                action: "try the power plan High performance, and in the firmware no C-states below C1: powercfg /setactive SCHEME_MIN; record again and compare",
-            }],
-            false => vec![Remedy {
-                at: "Linux",
-                action: "try without deep idle states for one run: cpupower idle-set -D 10 (undo: cpupower idle-set -E), or tuned-adm profile network-latency; record again and compare",
-            }],
-        },
-    })
+    let what = format!(
+        "{how}, and work on idle CPUs begins late: 5 % of it more than {} after the request, {} on busy ones",
+        duration(idle_p95),
+        duration(busy_p95)
+    );
+    let because = format!(
+        "delays of {} runs on idle and {} on busy CPUs; other causes of late work on idle CPUs, such as a virtual machine that has to be scheduled, look the same",
+        grouped(idle.n),
+        grouped(busy.n)
+    );
+    let kind = ProcessorFindingKind::PowerSaving;
+    let found = finding(kind, what, (None, Vec::new()), (Confidence::Likely, because));
+    Some(found.with_figures([
+        figure("idle_delay_p95", idle_p95 as f64, "ns"),
+        figure("busy_delay_p95", busy_p95 as f64, "ns"),
+        figure("deep_idle", deep_ns as f64, "ns"),
+    ]))
 }
 
+/// A figure that the sentence has, too.
 fn figure(name: &'static str, value: f64, unit: &'static str) -> Figure {
-    Figure { name, value, error: None, unit }
+    Figure::new(name, value, unit, "")
 }

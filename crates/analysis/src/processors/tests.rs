@@ -189,8 +189,8 @@ fn flooded(share: f64, stacks: &[(u64, &[&str])]) -> Report {
     processors.finish()
 }
 
-fn troubles(report: &Report) -> Vec<ProcessorTrouble> {
-    report.findings.iter().map(|found| found.trouble).collect()
+fn troubles(report: &Report) -> Vec<ProcessorFindingKind> {
+    report.findings.iter().map(|found| found.kind).collect()
 }
 
 const PLAIN: &[&str] = &["tcpip.sys", "ndis.sys", "nic.sys", "ndis.sys", "ntoskrnl.exe"];
@@ -201,11 +201,11 @@ const TEAMED: &[&str] = &["NdisImPlatform.sys", "ndis.sys", "nic.sys", "ndis.sys
 fn drivers_between_the_adapter_and_tcp_are_found_and_others_are_not() {
     let report = flooded(0.9, &[(60, PLAIN), (70, FILTERED), (60, TEAMED), (5, &["storport.sys"])]);
     let expected = [
-        ProcessorTrouble::LockedProcessors,
-        ProcessorTrouble::ReceiveOnFewProcessors,
-        ProcessorTrouble::FilterInReceivePath,
-        ProcessorTrouble::TeamInReceivePath,
-        ProcessorTrouble::LongRuns,
+        ProcessorFindingKind::LockedProcessors,
+        ProcessorFindingKind::ReceiveOnFewProcessors,
+        ProcessorFindingKind::FilterInReceivePath,
+        ProcessorFindingKind::TeamInReceivePath,
+        ProcessorFindingKind::LongRuns,
     ];
     assert_eq!(troubles(&report), expected);
     assert!(report.findings[2].what.starts_with("inspect.sys"), "{}", report.findings[2].what);
@@ -227,10 +227,10 @@ fn few_samples_a_cheap_driver_and_a_quiet_server_are_no_findings() {
         &["tcpip.sys", "ndis.sys", "inspect.sys", "ndis.sys", "nic.sys", "ndis.sys"];
     let report = flooded(0.9, &[(10, FILTERED), (400, passed)]);
     let has = |trouble| troubles(&report).contains(&trouble);
-    assert!(!has(ProcessorTrouble::FilterInReceivePath), "{:?}", report.findings);
-    assert!(has(ProcessorTrouble::LockedProcessors));
+    assert!(!has(ProcessorFindingKind::FilterInReceivePath), "{:?}", report.findings);
+    assert!(has(ProcessorFindingKind::LockedProcessors));
     let quiet = flooded(0.2, &[(400, PLAIN)]);
-    assert_eq!(troubles(&quiet), [ProcessorTrouble::LongRuns]);
+    assert_eq!(troubles(&quiet), [ProcessorFindingKind::LongRuns]);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn work_on_another_node_than_the_adapter_is_found() {
         processors.traces(&[Trace { started_at: Some(0), ended_at, ..trace() }]);
         let report = processors.finish();
         let device = report.devices[0].clone();
-        let is_remote = |one: &&Finding| one.trouble == ProcessorTrouble::RemoteNode;
+        let is_remote = |one: &&Finding| one.kind == ProcessorFindingKind::RemoteNode;
         (device.remote_ns, report.findings.iter().find(is_remote).map(|one| one.what.clone()))
     };
     let (remote_ns, what) = found(Some(0), 700);
@@ -285,7 +285,7 @@ fn the_beginning_of_a_flood_is_found() {
     let ended_at = Some(10_000_000_000);
     processors.traces(&[Trace { started_at: Some(0), ended_at, ..trace() }]);
     let report = processors.finish();
-    let since = report.findings[0].since_ns.unwrap();
+    let since = report.findings[0].first_ns.unwrap();
     assert!((3_900_000_000..=4_200_000_000).contains(&since), "{since}");
     assert!(report.findings[0].remedies.iter().all(|one| one.at == "Linux"));
 }
@@ -383,7 +383,7 @@ fn late_work_on_idle_processors_is_power_saving_if_they_sleep_deeply() {
         };
         processors.power(&Power::to_batch(&[sleep]).unwrap());
         processors.traces(&[trace()]);
-        troubles(&processors.finish()).contains(&ProcessorTrouble::PowerSaving)
+        troubles(&processors.finish()).contains(&ProcessorFindingKind::PowerSaving)
     };
     assert!(with(3, 120_000, 4_000));
     // Light states, work that is late everywhere, and work that is not late.

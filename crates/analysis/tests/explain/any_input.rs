@@ -59,7 +59,7 @@ proptest! {
         let mut explain = Explain::with_gains();
         explain.operations(&builder.finish().unwrap()).unwrap();
         for one in explain.finish().unwrap().findings {
-            prop_assert!(one.share.is_finite() && one.share >= 0.0, "{:?}", one);
+            prop_assert!(one.share().is_finite() && one.share() >= 0.0, "{:?}", one);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Findings about the client: its pauses.
 
-use smbscope_analysis::explain::Trouble;
+use smbscope_analysis::explain::FindingKind;
 use smbscope_tables::operation::Operation;
 
 use crate::support::*;
@@ -10,8 +10,8 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     let set = |row: &mut Operation| row.set_transferred_bytes(4096);
     let pauses = Act { gap_ns: 50 * MS, rtt_ns: MS / 5, set, ..act(READ, 1, "a") };
     let diagnosis = explain(&vec![pauses.clone(); 40]);
-    assert_eq!(diagnosis.findings[0].trouble, Trouble::SlowClient);
-    assert!(diagnosis.findings[0].share > 0.9);
+    assert_eq!(diagnosis.findings[0].kind, FindingKind::SlowClient);
+    assert!(diagnosis.findings[0].share() > 0.9);
     // The first one has no pause: 39 pauses of 50 ms, and 40 operations of 0.3 ms.
     assert_eq!(figure(&diagnosis.findings[0], "mean_pause"), 50e6);
     let idle = 1.0 - 40.0 * 0.3 / (39.0 * 50.0 + 40.0 * 0.3);
@@ -20,10 +20,10 @@ fn finds_a_client_that_pauses_but_not_an_idle_one() {
     // The pauses of a client that does not move data are context.
     let browses = Act { set: |_| (), ..pauses.clone() };
     let diagnosis = explain(&vec![browses; 40]);
-    assert_eq!(found(&diagnosis, Trouble::SlowClient), None);
+    assert_eq!(found(&diagnosis, FindingKind::SlowClient), None);
     assert_eq!(diagnosis.pauses.map(|all| (all.pauses, all.sum_ns)), Some((39, 39 * 50 * MS)));
     let away = Act { gap_ns: 60_000 * MS, ..pauses };
-    assert_eq!(found(&explain(&vec![away; 40]), Trouble::SlowClient), None);
+    assert_eq!(found(&explain(&vec![away; 40]), FindingKind::SlowClient), None);
 }
 
 /// The client of a load run is smbscope: its pauses are the users' schedule.
@@ -33,7 +33,7 @@ fn pauses_of_simulated_users_are_no_finding() {
     for act in &mut rows {
         act.set = |row| row.set_scenario_run(row.operation().unwrap());
     }
-    assert_eq!(found(&explain(&rows), Trouble::SlowClient), None);
+    assert_eq!(found(&explain(&rows), FindingKind::SlowClient), None);
 }
 
 #[test]
@@ -49,5 +49,5 @@ fn a_channel_does_not_pause_while_another_is_busy() {
         };
     }
     let diagnosis = explain(&rows);
-    assert_eq!((diagnosis.whole.think_ns, found(&diagnosis, Trouble::SlowClient)), (0, None));
+    assert_eq!((diagnosis.whole.think_ns, found(&diagnosis, FindingKind::SlowClient)), (0, None));
 }

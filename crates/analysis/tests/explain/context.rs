@@ -1,6 +1,6 @@
 //! Context of findings: moments of change, counters of the server, blocks in flight.
 
-use smbscope_analysis::explain::{Explain, Trouble};
+use smbscope_analysis::explain::{Explain, FindingKind};
 use smbscope_tables::run::Counter;
 
 use crate::support::*;
@@ -46,7 +46,7 @@ fn with_counters(cpu: f64, disk: f64) -> smbscope_analysis::explain::Finding {
         }
     }
     let diagnosis = explain_with(explain, &rows, Vec::new());
-    found(&diagnosis, Trouble::SlowFilesystem).unwrap().clone()
+    found(&diagnosis, FindingKind::SlowFilesystem).unwrap().clone()
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn counters_say_which_resource_of_a_slow_server_is_full() {
 fn blocks_one_at_a_time_say_what_would_fill_the_network() {
     let set = |row: &mut smbscope_tables::operation::Operation| set_sequential(row, 64 << 10);
     let diagnosis = explain_on(&far_reads(set), far_connection(20, 1 << 22));
-    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
+    let small = found(&diagnosis, FindingKind::SmallReads).unwrap();
     let (bytes, depth) = (figure(small, "in_flight_needed"), figure(small, "depth_needed"));
     assert_eq!(depth, (bytes / 65_536.0).ceil());
     // As much as a block of the largest size.

@@ -1,6 +1,7 @@
 //! Too few credits: whose fault it is.
 
-use smbscope_analysis::explain::{Confidence, Diagnosis, Finding, Trouble};
+use smbscope_analysis::explain::{Diagnosis, Finding, FindingKind};
+use smbscope_findings::Confidence;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -29,12 +30,12 @@ fn set(row: &mut Operation, outstanding: u32, [charge, requested, granted]: [u16
 }
 
 fn few(diagnosis: &Diagnosis) -> Option<&Finding> {
-    found(diagnosis, Trouble::CreditStarvation)
+    found(diagnosis, FindingKind::CreditStarvation)
 }
 
 /// Where its remedies are.
 fn remedies(finding: &Finding) -> Vec<&str> {
-    finding.remedies.iter().map(|remedy| remedy.at).collect()
+    finding.remedies.iter().map(|remedy| &*remedy.at).collect()
 }
 
 #[test]
@@ -63,11 +64,11 @@ fn a_client_requests_fewer_than_it_spends() {
     assert!(starved.what.starts_with("The client 10.0.0.1 requests fewer"), "{starved:?}");
     assert!(starved.what.contains("(1.0 for a charge of 16.0)"), "{starved:?}");
     assert_eq!(remedies(starved), ["client"]);
-    assert!(starved.share > 0.9, "{starved:?}");
+    assert!(starved.share() > 0.9, "{starved:?}");
     // One request at a time may be its choice; two are all that the credits pay for.
     let two = explain_on(&reads_of(|row| set(row, 1, [16, 1, 16])), held(1, 33));
     let confidence = [starved.confidence, few(&two).unwrap().confidence];
-    assert_eq!(confidence, [Confidence::Low, Confidence::Medium]);
+    assert_eq!(confidence, [Some(Confidence::Possible), Some(Confidence::Likely)]);
     // Small requests in between do not hide it.
     let mixed = |row: &mut Operation| {
         let charge = if row.operation().unwrap().is_multiple_of(2) { 16 } else { 1 };

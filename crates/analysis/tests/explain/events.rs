@@ -1,6 +1,7 @@
 //! Findings about events that did not happen, timers and decisions of one side, each with a near miss.
 
-use smbscope_analysis::explain::{About, Actor, Confidence, Diagnosis, Trouble};
+use smbscope_analysis::explain::{About, Diagnosis, FindingKind};
+use smbscope_findings::{Actor, Confidence};
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;
 
@@ -47,16 +48,16 @@ fn with_break(answer: Option<Act>) -> Diagnosis {
 #[test]
 fn a_break_without_acknowledgement_is_the_holders_fault() {
     let diagnosis = with_break(None);
-    let owed = found(&diagnosis, Trouble::BreakNotAcknowledged).unwrap();
-    assert_eq!((owed.operations, owed.confidence), (1, Confidence::High));
+    let owed = found(&diagnosis, FindingKind::BreakNotAcknowledged).unwrap();
+    assert_eq!((owed.details.operations, owed.confidence), (1, Some(Confidence::Measured)));
     assert_eq!(
-        (owed.owner.actor, &owed.owner.names[..]),
+        (owner(owed).actor, &owner(owed).names[..]),
         (Actor::Client, &["10.0.0.9".into()][..])
     );
     assert!(owed.because.contains("frame 8"), "{}", owed.because);
-    assert_eq!(owed.saved_error_ns, None, "one operation has no interval");
-    assert_eq!(found(&diagnosis, Trouble::BreakWaits), None);
-    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    assert_eq!(owed.saved_error_ns(), None, "one operation has no interval");
+    assert_eq!(found(&diagnosis, FindingKind::BreakWaits), None);
+    assert_eq!(found(&diagnosis, FindingKind::SlowFilesystem), None);
 }
 
 #[test]
@@ -70,9 +71,9 @@ fn an_acknowledged_break_or_a_close_is_a_wait_for_the_holder() {
     let close = Act { command: CLOSE, ..acknowledge.clone() };
     for answer in [acknowledge, close] {
         let diagnosis = with_break(Some(answer));
-        assert_eq!(found(&diagnosis, Trouble::BreakNotAcknowledged), None);
-        let waits = found(&diagnosis, Trouble::BreakWaits).unwrap();
-        assert_eq!(waits.owner.names, ["10.0.0.9"]);
+        assert_eq!(found(&diagnosis, FindingKind::BreakNotAcknowledged), None);
+        let waits = found(&diagnosis, FindingKind::BreakWaits).unwrap();
+        assert_eq!(owner(waits).names, ["10.0.0.9"]);
         assert!(figure(waits, "slowest_acknowledgement") > 19e9);
     }
     // The break of another file is not the cause; 30 s are those of a break that was not seen.
@@ -81,10 +82,10 @@ fn an_acknowledged_break_or_a_close_is_a_wait_for_the_holder() {
         Act { path: "other.docx", gap_ns: MS, ..broken("10.0.0.9") },
         Act { gap_ns: -MS, ..waiting_open("data.docx") },
     ]);
-    let owed = found(&other, Trouble::BreakNotAcknowledged).unwrap();
+    let owed = found(&other, FindingKind::BreakNotAcknowledged).unwrap();
     assert_eq!(
-        (owed.confidence, owed.owner.names[0].as_str()),
-        (Confidence::Low, "not in the recording")
+        (owed.confidence, owner(owed).names[0].as_str()),
+        (Some(Confidence::Possible), "not in the recording")
     );
 }
 
@@ -98,13 +99,13 @@ fn equal_durations_are_a_timer_and_scattered_ones_are_not() {
         explain(&(0..50).map(one).collect::<Vec<_>>())
     };
     let diagnosis = rows(|number| 10_000 * MS + number * MS / 10);
-    let timer = found(&diagnosis, Trouble::FixedTimer).unwrap();
-    assert_eq!(timer.operations, 10);
+    let timer = found(&diagnosis, FindingKind::FixedTimer).unwrap();
+    assert_eq!(timer.details.operations, 10);
     assert!((figure(timer, "timer") - 10.003e9).abs() < 2e6, "{timer:?}");
-    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    assert_eq!(found(&diagnosis, FindingKind::SlowFilesystem), None);
     let scattered = rows(|number| (4_000 + number * 331 % 7_000) * MS);
-    assert_eq!(found(&scattered, Trouble::FixedTimer), None);
-    assert!(found(&scattered, Trouble::SlowFilesystem).is_some());
+    assert_eq!(found(&scattered, FindingKind::FixedTimer), None);
+    assert!(found(&scattered, FindingKind::SlowFilesystem).is_some());
     // Everything that a server does takes 203 ms: its replies leave at the ticks of a timer.
     let kinds = [QUERY_INFO, CLOSE, SET_INFO, READ, WRITE];
     let tick = |number: i64| Act {
@@ -112,18 +113,18 @@ fn equal_durations_are_a_timer_and_scattered_ones_are_not() {
         ..act(kinds[number as usize % 5], 1, "a")
     };
     let ticks = explain(&(0..30).map(tick).collect::<Vec<_>>());
-    assert_eq!(found(&ticks, Trouble::FixedTimer).unwrap().operations, 30);
+    assert_eq!(found(&ticks, FindingKind::FixedTimer).unwrap().details.operations, 30);
     // Storage with a constant delay: opens take four calls, reads come from the cache.
     let stored = |number: i64| match number % 4 {
         0 => Act { server_ns: 120 * MS + number * MS / 100, ..act(CREATE, 1, "a") },
         _ => act(READ, 1, "a"),
     };
     let stored = explain(&(0..60).map(stored).collect::<Vec<_>>());
-    assert_eq!(found(&stored, Trouble::FixedTimer), None);
-    assert!(found(&stored, Trouble::SlowFilesystem).is_some());
+    assert_eq!(found(&stored, FindingKind::FixedTimer), None);
+    assert!(found(&stored, FindingKind::SlowFilesystem).is_some());
     // Queries that take 200 ms each are slow: they do the same work.
     let slow = explain(&vec![Act { server_ns: 200 * MS, ..act(QUERY_INFO, 1, "a") }; 40]);
-    assert_eq!(found(&slow, Trouble::FixedTimer), None);
+    assert_eq!(found(&slow, FindingKind::FixedTimer), None);
 }
 
 /// A request on the client's side of a proxy, and the same within it on the server's side.
@@ -158,20 +159,20 @@ fn a_proxy_that_holds_replies_has_the_time() {
         explain_between(&rows)
     };
     let diagnosis = rows(outer);
-    let held = found(&diagnosis, Trouble::ProxyDelay).unwrap();
+    let held = found(&diagnosis, FindingKind::ProxyDelay).unwrap();
     assert_eq!(
-        (held.owner.actor, held.owner.names.as_slice()),
+        (owner(held).actor, owner(held).names.as_slice()),
         (Actor::Proxy, &["10.0.0.5:0".into()][..])
     );
     assert!(held.what.contains("holds replies"), "{}", held.what);
     assert!((figure(held, "timer") - 500.2e6).abs() < 1e6, "{held:?}");
-    assert_eq!(found(&diagnosis, Trouble::SlowFilesystem), None);
+    assert_eq!(found(&diagnosis, FindingKind::SlowFilesystem), None);
     // Other sessions with the same numbers are not the same requests.
     let other = rows(|row| {
         row.set_session_id(8);
         row.set_message_id(row.operation().unwrap() / 2);
     });
-    assert_eq!(found(&other, Trouble::ProxyDelay), None);
+    assert_eq!(found(&other, FindingKind::ProxyDelay), None);
 }
 
 #[test]
@@ -191,16 +192,16 @@ fn parts_of_a_message_that_wait_for_an_acknowledgement() {
         explain(&(0..20).map(one).collect::<Vec<_>>())
     };
     let diagnosis = rows(|number| 41 + number % 3);
-    let parts = found(&diagnosis, Trouble::DelayedAcknowledgement).unwrap();
-    assert_eq!((parts.operations, parts.owner.actor), (20, Actor::Client));
+    let parts = found(&diagnosis, FindingKind::DelayedAcknowledgement).unwrap();
+    assert_eq!((parts.details.operations, owner(parts).actor), (20, Actor::Client));
     // A slow link takes any time.
     assert_eq!(
-        found(&rows(|number| 20 + 10 * (number % 7)), Trouble::DelayedAcknowledgement),
+        found(&rows(|number| 20 + 10 * (number % 7)), FindingKind::DelayedAcknowledgement),
         None
     );
     // A server that takes 40 ms is not the network.
     let slow = explain(&vec![Act { server_ns: 41 * MS, ..act(SET_INFO, 1, "a") }; 20]);
-    assert_eq!(found(&slow, Trouble::DelayedAcknowledgement), None);
+    assert_eq!(found(&slow, FindingKind::DelayedAcknowledgement), None);
 }
 
 #[test]
@@ -212,13 +213,13 @@ fn retries_of_the_server_show_in_the_time_of_a_sharing_violation() {
     };
     let quick = act(CREATE, 1, "b.xlsx");
     let diagnosis = explain(&[vec![quick.clone(); 20], vec![refused.clone(); 5]].concat());
-    let conflicts = found(&diagnosis, Trouble::ShareConflicts).unwrap();
+    let conflicts = found(&diagnosis, FindingKind::ShareConflicts).unwrap();
     assert!((figure(conflicts, "time_of_retries") - 1.003e9).abs() < 1e6, "{conflicts:?}");
     assert!(conflicts.remedies.iter().any(|one| one.action.contains("SharingViolationDelay")));
-    assert_eq!(found(&diagnosis, Trouble::FixedTimer), None);
+    assert_eq!(found(&diagnosis, FindingKind::FixedTimer), None);
     let at_once = Act { server_ns: MS / 10, rtt_ns: 20 * MS, ..refused };
     let diagnosis = explain(&vec![at_once; 20]);
-    let conflicts = found(&diagnosis, Trouble::ShareConflicts).unwrap();
+    let conflicts = found(&diagnosis, FindingKind::ShareConflicts).unwrap();
     assert!(conflicts.figures.is_empty(), "{conflicts:?}");
 }
 
@@ -266,13 +267,13 @@ fn questions_about_each_entry_follow_a_listing() {
         explain(&rows)
     };
     let diagnosis = rows(QUERY_INFO, 24);
-    let each = found(&diagnosis, Trouble::PerEntryRequests).unwrap();
-    assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
+    let each = found(&diagnosis, FindingKind::PerEntryRequests).unwrap();
+    assert_eq!((figure(each, "entries"), each.details.operations), (24.0, 72));
     assert_eq!(figure(each, "requests_for_each_entry"), 3.0);
     assert!(each.because.contains("FileBasicInformation"), "{}", each.because);
     // Files that are read, and a few files, do not count.
-    assert_eq!(found(&rows(READ, 24), Trouble::PerEntryRequests), None);
-    assert_eq!(found(&rows(QUERY_INFO, 8), Trouble::PerEntryRequests), None);
+    assert_eq!(found(&rows(READ, 24), FindingKind::PerEntryRequests), None);
+    assert_eq!(found(&rows(QUERY_INFO, 8), FindingKind::PerEntryRequests), None);
 }
 
 #[test]
@@ -287,13 +288,13 @@ fn a_client_that_waits_for_a_file_polls() {
         explain(&(0..20).map(one).collect::<Vec<_>>())
     };
     let diagnosis = rows(|_| 1_000);
-    let polls = found(&diagnosis, Trouble::Polling).unwrap();
+    let polls = found(&diagnosis, FindingKind::Polling).unwrap();
     assert_eq!(figure(polls, "requests"), 20.0);
-    assert_eq!(found(&diagnosis, Trouble::FailingLookups), None, "the same requests");
+    assert_eq!(found(&diagnosis, FindingKind::FailingLookups), None, "the same requests");
     assert!((figure(polls, "mean_interval") - 1.0201e9).abs() < 1e6, "{polls:?}");
     // A busy client that asks again and again is not waiting.
-    assert_eq!(found(&rows(|_| 0), Trouble::Polling), None);
-    assert_eq!(found(&rows(|number| 100 * (number * number % 17)), Trouble::Polling), None);
+    assert_eq!(found(&rows(|_| 0), FindingKind::Polling), None);
+    assert_eq!(found(&rows(|number| 100 * (number * number % 17)), FindingKind::Polling), None);
     // A client that works in between does not wait for the file.
     let works = explain(
         &(0..400)
@@ -308,7 +309,7 @@ fn a_client_that_waits_for_a_file_polls() {
             })
             .collect::<Vec<_>>(),
     );
-    assert_eq!(found(&works, Trouble::Polling), None);
+    assert_eq!(found(&works, FindingKind::Polling), None);
     assert!(!works.notes.iter().any(|note| note.about == About::Polling));
     // What costs little is a note.
     let little = explain(
@@ -321,7 +322,7 @@ fn a_client_that_waits_for_a_file_polls() {
             })
             .collect::<Vec<_>>(),
     );
-    assert_eq!(found(&little, Trouble::Polling), None);
+    assert_eq!(found(&little, FindingKind::Polling), None);
     assert!(little.notes.iter().any(|note| note.about == About::Polling));
 }
 
@@ -343,7 +344,7 @@ fn what_no_finding_explains_is_named() {
     assert_eq!(first.detail.as_deref(), Some("FSCTL_PIPE_TRANSCEIVE"));
     // Waiting that a finding explains is not repeated.
     let slow = explain(&vec![Act { server_ns: 50 * MS, rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 40]);
-    assert!(found(&slow, Trouble::SlowFilesystem).is_some());
+    assert!(found(&slow, FindingKind::SlowFilesystem).is_some());
     assert_eq!(slow.unexplained, None);
 }
 
@@ -351,7 +352,7 @@ fn what_no_finding_explains_is_named() {
 fn little_time_is_not_slow() {
     // 20 flushes that take 2 ms each are 40 ms in all.
     let diagnosis = explain(&vec![Act { server_ns: 2 * MS, ..act(FLUSH, 1, "a") }; 20]);
-    assert_eq!(found(&diagnosis, Trouble::SlowFlush), None);
+    assert_eq!(found(&diagnosis, FindingKind::SlowFlush), None);
     // 100 ms in a minute are not slow either, unless a person notices one of them.
     let minute = |server_ms: i64, n: usize| {
         let flush = |number| Act {
@@ -360,7 +361,7 @@ fn little_time_is_not_slow() {
             ..act(FLUSH, 1, "a")
         };
         let diagnosis = explain(&(0..n).map(flush).collect::<Vec<_>>());
-        diagnosis.findings.iter().any(|one| one.trouble == Trouble::SlowFlush)
+        diagnosis.findings.iter().any(|one| one.kind == FindingKind::SlowFlush)
     };
     assert!(!minute(2, 50));
     assert!(minute(200, 2));
@@ -387,12 +388,12 @@ fn behind(reply_after: i64, same_file: bool) -> Diagnosis {
 #[test]
 fn requests_behind_a_slow_one_wait_for_it() {
     let blocked = behind(MS / 20, false);
-    let waits = found(&blocked, Trouble::HeadOfLineBlocking).unwrap();
-    assert_eq!(waits.operations, 20, "{waits:?}");
+    let waits = found(&blocked, FindingKind::HeadOfLineBlocking).unwrap();
+    assert_eq!(waits.details.operations, 20, "{waits:?}");
     assert!(waits.because.contains("slow.bin (20)"), "{}", waits.because);
     // Each of them takes its own time, or they are blocks of one file.
-    assert_eq!(found(&behind(60 * MS, false), Trouble::HeadOfLineBlocking), None);
-    assert_eq!(found(&behind(MS / 20, true), Trouble::HeadOfLineBlocking), None);
+    assert_eq!(found(&behind(60 * MS, false), FindingKind::HeadOfLineBlocking), None);
+    assert_eq!(found(&behind(MS / 20, true), FindingKind::HeadOfLineBlocking), None);
 }
 
 #[test]
@@ -415,7 +416,7 @@ fn a_request_that_releases_held_replies_is_named() {
             [inner, outer, echo]
         });
         let diagnosis = explain_between(&rows.collect::<Vec<_>>());
-        found(&diagnosis, Trouble::ProxyDelay).unwrap().because.clone()
+        found(&diagnosis, FindingKind::ProxyDelay).unwrap().because.clone()
     };
     let released = rows(-MS / 5);
     assert!(
@@ -432,12 +433,12 @@ fn a_write_that_breaks_a_lease_waits_for_it_too() {
         explain(&[holding_open(), Act { gap_ns: MS, ..broken("10.0.0.9") }, write])
     };
     let waits = diagnosis("data.docx");
-    let owed = found(&waits, Trouble::BreakNotAcknowledged).unwrap();
-    assert_eq!(owed.owner.names, ["10.0.0.9"]);
-    assert_eq!(found(&waits, Trouble::SlowFilesystem), None);
+    let owed = found(&waits, FindingKind::BreakNotAcknowledged).unwrap();
+    assert_eq!(owner(owed).names, ["10.0.0.9"]);
+    assert_eq!(found(&waits, FindingKind::SlowFilesystem), None);
     let other = diagnosis("other.docx");
-    assert_eq!(found(&other, Trouble::BreakNotAcknowledged), None);
-    assert!(found(&other, Trouble::SlowFilesystem).is_some());
+    assert_eq!(found(&other, FindingKind::BreakNotAcknowledged), None);
+    assert!(found(&other, FindingKind::SlowFilesystem).is_some());
 }
 
 #[test]
@@ -449,7 +450,7 @@ fn a_single_refusal_after_a_second_shows_the_retries() {
             ..act(CREATE, NO_HANDLE, "a.xlsx")
         };
         let diagnosis = explain(&[vec![act(CREATE, 1, "b.xlsx"); 20], vec![refused]].concat());
-        !found(&diagnosis, Trouble::ShareConflicts).unwrap().figures.is_empty()
+        !found(&diagnosis, FindingKind::ShareConflicts).unwrap().figures.is_empty()
     };
     assert!(refused(1_010));
     assert!(!refused(700));
@@ -465,8 +466,8 @@ fn streams_that_are_read_for_each_entry_are_questions() {
         rows.extend([act(CREATE, handle, path), act(READ, handle, path), act(CLOSE, handle, path)]);
     }
     let diagnosis = explain(&rows);
-    let each = found(&diagnosis, Trouble::PerEntryRequests).unwrap();
-    assert_eq!((figure(each, "entries"), each.operations), (24.0, 72));
+    let each = found(&diagnosis, FindingKind::PerEntryRequests).unwrap();
+    assert_eq!((figure(each, "entries"), each.details.operations), (24.0, 72));
     assert!(each.because.contains("AFP_AfpInfo"), "{}", each.because);
 }
 
@@ -515,10 +516,12 @@ fn a_lease_ends_with_its_last_open() {
         rows.push(Act { gap_ns: back_ns, ..waiting_open("data.docx") });
         explain(&rows)
     };
-    assert!(found(&diagnosis(false), Trouble::BreakNotAcknowledged).is_some());
+    assert!(found(&diagnosis(false), FindingKind::BreakNotAcknowledged).is_some());
     let both = diagnosis(true);
-    assert_eq!(found(&both, Trouble::BreakNotAcknowledged), None);
-    assert!(figure(found(&both, Trouble::BreakWaits).unwrap(), "slowest_acknowledgement") > 9e9);
+    assert_eq!(found(&both, FindingKind::BreakNotAcknowledged), None);
+    assert!(
+        figure(found(&both, FindingKind::BreakWaits).unwrap(), "slowest_acknowledgement") > 9e9
+    );
 }
 
 /// A break of read caching needs no acknowledgement: a slow write after it is the server's.
@@ -534,9 +537,9 @@ fn no_request_waits_for_a_break_of_read_caching() {
         explain(&[holding_open(), Act { gap_ns: MS, set, ..broken }, write])
     };
     let reads = diagnosis(1);
-    assert_eq!(found(&reads, Trouble::BreakNotAcknowledged), None);
-    assert!(found(&reads, Trouble::SlowFilesystem).is_some());
-    assert!(found(&diagnosis(5), Trouble::BreakNotAcknowledged).is_some());
+    assert_eq!(found(&reads, FindingKind::BreakNotAcknowledged), None);
+    assert!(found(&reads, FindingKind::SlowFilesystem).is_some());
+    assert!(found(&diagnosis(5), FindingKind::BreakNotAcknowledged).is_some());
 }
 
 fn set_lease_break(row: &mut Operation, state: u32) {

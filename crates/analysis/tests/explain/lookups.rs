@@ -1,6 +1,7 @@
 //! Findings about names: repeated and failing lookups, listings, unused opens, compounding.
 
-use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::explain::{About, FindingKind};
+use smbscope_findings::Confidence;
 use smbscope_tables::code;
 use smbscope_tables::operation::{self, Operation};
 
@@ -10,24 +11,27 @@ use crate::support::*;
 fn finds_repeated_lookups() {
     let again: Vec<_> = (0..20).flat_map(|handle| query_file(handle, "a.txt")).collect();
     let diagnosis = explain(&again);
-    let repeated = found(&diagnosis, Trouble::RepeatedLookups).unwrap();
+    let repeated = found(&diagnosis, FindingKind::RepeatedLookups).unwrap();
     // All but the first.
-    assert_eq!((repeated.operations, repeated.confidence), (57, Confidence::High));
-    assert_eq!(repeated.paths[0].name, "a.txt");
+    assert_eq!(
+        (repeated.details.operations, repeated.confidence),
+        (57, Some(Confidence::Measured))
+    );
+    assert_eq!(repeated.details.paths[0].name, "a.txt");
     // Much later, other files, and files that are read: none of these is a repetition.
     let mut late = again.clone();
     late.iter_mut().for_each(|act| act.gap_ns = 11_000 * MS);
-    assert_eq!(found(&explain(&late), Trouble::RepeatedLookups), None);
+    assert_eq!(found(&explain(&late), FindingKind::RepeatedLookups), None);
     let names = ["a", "b", "c", "d", "e", "f"];
     let others: Vec<_> = (0..6).flat_map(|one| query_file(one, names[one as usize])).collect();
-    assert_eq!(found(&explain(&others), Trouble::RepeatedLookups), None);
+    assert_eq!(found(&explain(&others), FindingKind::RepeatedLookups), None);
     let read: Vec<_> = (0..20)
         .flat_map(|handle| {
             let [open, _, close] = query_file(handle, "a.txt");
             [open, act(READ, handle, "a.txt"), close]
         })
         .collect();
-    assert_eq!(found(&explain(&read), Trouble::RepeatedLookups), None);
+    assert_eq!(found(&explain(&read), FindingKind::RepeatedLookups), None);
 }
 
 #[test]
@@ -39,7 +43,7 @@ fn lookups_after_a_change_by_another_client_do_not_count() {
                 query_file(round, "a.txt").into_iter().chain([change])
             })
             .collect();
-        found(&explain(&acts), Trouble::RepeatedLookups).map(|found| found.operations)
+        found(&explain(&acts), FindingKind::RepeatedLookups).map(|found| found.details.operations)
     };
     assert_eq!(changed_by("10.0.0.2"), None);
     assert_eq!(changed_by("10.0.0.1"), Some(27));
@@ -58,7 +62,7 @@ fn lookups_after_a_change_by_another_client_do_not_count() {
             list_folder(round).into_iter().chain([open])
         })
         .collect();
-    assert_eq!(found(&explain(&listed), Trouble::RepeatedListings), None);
+    assert_eq!(found(&explain(&listed), FindingKind::RepeatedListings), None);
 }
 
 #[test]
@@ -75,8 +79,8 @@ fn opens_that_create_or_delete_are_a_use() {
             .flat_map(|one| [Act { set, ..act(CREATE, one, "a.txt") }, act(CLOSE, one, "a.txt")])
             .collect();
         let diagnosis = explain(&pairs);
-        assert_eq!(found(&diagnosis, Trouble::OpenCloseChurn), None);
-        assert_eq!(found(&diagnosis, Trouble::RepeatedLookups), None);
+        assert_eq!(found(&diagnosis, FindingKind::OpenCloseChurn), None);
+        assert_eq!(found(&diagnosis, FindingKind::RepeatedLookups), None);
     }
 }
 
@@ -84,10 +88,10 @@ fn opens_that_create_or_delete_are_a_use() {
 fn finds_lookups_of_missing_files() {
     let missing = |path| Act { set: |row| row.set_status(NOT_FOUND), ..act(CREATE, 0, path) };
     let diagnosis = explain(&vec![missing("desktop.ini"); 20]);
-    let failing = found(&diagnosis, Trouble::FailingLookups).unwrap();
-    assert_eq!((failing.operations, figure(failing, "failed_lookups")), (19, 20.0));
+    let failing = found(&diagnosis, FindingKind::FailingLookups).unwrap();
+    assert_eq!((failing.details.operations, figure(failing, "failed_lookups")), (19, 20.0));
     let once: Vec<_> = ["a", "b", "c", "d"].map(missing).to_vec();
-    assert_eq!(found(&explain(&once), Trouble::FailingLookups), None);
+    assert_eq!(found(&explain(&once), FindingKind::FailingLookups), None);
 }
 
 #[test]
@@ -95,8 +99,8 @@ fn finds_repeated_listings() {
     let again: Vec<_> = (0..20).flat_map(list_folder).collect();
     let diagnosis = explain(&again);
     // All but the first, with their opens and closes.
-    assert_eq!(found(&diagnosis, Trouble::RepeatedListings).unwrap().operations, 76);
-    assert_eq!(found(&explain(&list_folder(1)), Trouble::RepeatedListings), None);
+    assert_eq!(found(&diagnosis, FindingKind::RepeatedListings).unwrap().details.operations, 76);
+    assert_eq!(found(&explain(&list_folder(1)), FindingKind::RepeatedListings), None);
     // In a compound, all of the time is counted for the open.
     let set: fn(&mut Operation) = |row| match row.operation().unwrap() % 4 {
         0 => row.set_compound(1),
@@ -109,8 +113,8 @@ fn finds_repeated_listings() {
     };
     let together: Vec<_> = again.into_iter().map(|act| Act { set, ..act }).collect();
     let diagnosis = explain(&together);
-    assert_eq!(diagnosis.findings[0].trouble, Trouble::RepeatedListings);
-    assert_eq!(found(&diagnosis, Trouble::RepeatedLookups), None);
+    assert_eq!(diagnosis.findings[0].kind, FindingKind::RepeatedListings);
+    assert_eq!(found(&diagnosis, FindingKind::RepeatedLookups), None);
 }
 
 #[test]
@@ -122,9 +126,12 @@ fn finds_opens_without_use() {
             [act(CREATE, one, path), act(CLOSE, one, path)]
         })
         .collect();
-    assert_eq!(found(&explain(&pairs), Trouble::OpenCloseChurn).unwrap().operations, 12);
+    assert_eq!(
+        found(&explain(&pairs), FindingKind::OpenCloseChurn).unwrap().details.operations,
+        12
+    );
     let used: Vec<_> = (0..6).flat_map(|one| query_file(one, names[one as usize])).collect();
-    assert_eq!(found(&explain(&used), Trouble::OpenCloseChurn), None);
+    assert_eq!(found(&explain(&used), FindingKind::OpenCloseChurn), None);
 }
 
 #[test]
@@ -134,16 +141,16 @@ fn finds_missing_compounding() {
     let apart: Vec<_> =
         (0..6).flat_map(|one| query_file(one, names[one as usize])).map(far).collect();
     let diagnosis = explain(&apart);
-    let single = found(&diagnosis, Trouble::NoCompounding).unwrap();
+    let single = found(&diagnosis, FindingKind::NoCompounding).unwrap();
     // Two of three could be in the compound.
-    assert_eq!(single.operations, 12);
-    assert!((single.share - 2.0 / 3.0).abs() < 0.01, "{}", single.share);
+    assert_eq!(single.details.operations, 12);
+    assert!((single.share() - 2.0 / 3.0).abs() < 0.01, "{}", single.share());
     assert!(diagnosis.notes.iter().any(|note| note.about == About::Distance));
     let together = |act: Act| Act { set: |row| row.set_compound(1), ..act };
     let whole: Vec<_> = apart.iter().cloned().map(together).collect();
-    assert_eq!(found(&explain(&whole), Trouble::NoCompounding), None);
+    assert_eq!(found(&explain(&whole), FindingKind::NoCompounding), None);
     let looked: Vec<_> = apart.into_iter().map(|act| Act { gap_ns: 5 * MS, ..act }).collect();
-    assert_eq!(found(&explain(&looked), Trouble::NoCompounding), None);
+    assert_eq!(found(&explain(&looked), FindingKind::NoCompounding), None);
 }
 
 #[test]
@@ -166,8 +173,10 @@ fn finds_repeated_queries_of_smb1_without_an_open() {
         Act { set, rtt_ns: 20 * MS, ..act(0, NO_HANDLE, "a\\b") }
     };
     let diagnosis = explain(&(0..60).map(asks).collect::<Vec<_>>());
-    for trouble in [Trouble::RepeatedLookups, Trouble::RepeatedListings, Trouble::FailingLookups] {
-        let share = found(&diagnosis, trouble).map(|found| found.share);
+    for trouble in
+        [FindingKind::RepeatedLookups, FindingKind::RepeatedListings, FindingKind::FailingLookups]
+    {
+        let share = found(&diagnosis, trouble).map(|found| found.share());
         assert!(share.is_some_and(|share| (0.3..0.34).contains(&share)), "{trouble:?} {share:?}");
     }
 }

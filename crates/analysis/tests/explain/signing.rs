@@ -1,6 +1,7 @@
 //! Signing: which side decides it, and what it costs.
 
-use smbscope_analysis::explain::{About, Confidence, Diagnosis, Trouble};
+use smbscope_analysis::explain::{About, Diagnosis, FindingKind};
+use smbscope_findings::Confidence;
 use smbscope_tables::code::{self, Detail};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
@@ -89,19 +90,19 @@ fn set_signed(row: &mut Operation) {
 #[test]
 fn slow_signing_grows_with_the_bytes() {
     let diagnosis = explain_on(&reads(200.0, set_signed), requires(Some(false), Some(true)));
-    let slow = found(&diagnosis, Trouble::Protection).unwrap();
+    let slow = found(&diagnosis, FindingKind::Protection).unwrap();
     assert!((figure(slow, "server_time_per_byte") - 200.0).abs() < 1.0, "{slow:?}");
-    assert_eq!((slow.confidence, slow.operations), (Confidence::Low, 90));
-    assert!(slow.share > 0.9 && slow.because.contains("slow storage looks the same"), "{slow:?}");
+    assert_eq!((slow.confidence, slow.details.operations), (Some(Confidence::Possible), 90));
+    assert!(slow.share() > 0.9 && slow.because.contains("slow storage looks the same"), "{slow:?}");
     assert_eq!(note(&diagnosis, About::Protection), None);
     // Reads of one size take the same time; that is not a timer.
-    assert_eq!(found(&diagnosis, Trouble::FixedTimer), None);
+    assert_eq!(found(&diagnosis, FindingKind::FixedTimer), None);
     // Unsigned reads of the same server are faster: then it is not the storage.
     let mut compared = reads(200.0, set_signed);
     compared.extend(reads(2.0, set_size));
     let diagnosis = explain_on(&compared, requires(Some(false), Some(true)));
-    let slow = found(&diagnosis, Trouble::Protection).unwrap();
-    assert_eq!((slow.confidence, slow.operations), (Confidence::Medium, 90));
+    let slow = found(&diagnosis, FindingKind::Protection).unwrap();
+    assert_eq!((slow.confidence, slow.details.operations), (Some(Confidence::Likely), 90));
     assert!((figure(slow, "server_time_per_unsigned_byte") - 2.0).abs() < 0.1, "{slow:?}");
 }
 
@@ -113,14 +114,14 @@ fn requests_in_flight_together_count_while_the_connection_is_silent() {
     };
     let mut acts = reads(200.0, in_flight);
     let slow = explain_on(&acts, requires(Some(false), Some(true)));
-    let slow = found(&slow, Trouble::Protection).unwrap();
+    let slow = found(&slow, FindingKind::Protection).unwrap();
     assert!((figure(slow, "server_time_per_byte") - 200.0).abs() < 1.0, "{slow:?}");
     // Each was sent before the reply to the one before, and is answered right after that.
     for act in &mut acts {
         (act.gap_ns, act.rtt_ns) = (-act.server_ns, 1000);
     }
     let together = explain_on(&acts, requires(Some(false), Some(true)));
-    assert_eq!(found(&together, Trouble::Protection), None);
+    assert_eq!(found(&together, FindingKind::Protection), None);
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn what_grows_without_signing_too_is_not_its_cost() {
         [reads(200.0, set_signed), reads(200.0, set_size)].concat(),
     ] {
         let diagnosis = explain_on(&acts, requires(Some(false), Some(true)));
-        assert_eq!(found(&diagnosis, Trouble::Protection), None);
+        assert_eq!(found(&diagnosis, FindingKind::Protection), None);
     }
     // What it costs at most is a note.
     let diagnosis = explain_on(&reads(5.0, set_signed), requires(Some(false), Some(true)));
@@ -157,11 +158,11 @@ fn writes_at_a_client_include_the_network() {
         }
         explain_on(&acts, requires(Some(false), Some(true)))
     };
-    assert_eq!(found(&writes(true), Trouble::Protection), None);
-    assert_eq!(found(&writes(false), Trouble::Protection), None);
+    assert_eq!(found(&writes(true), FindingKind::Protection), None);
+    assert_eq!(found(&writes(false), FindingKind::Protection), None);
     let mut acts = reads(80.0, set_signed);
     acts.iter_mut().for_each(|act| act.command = WRITE);
     let at_server =
         Connection { vantage: Some("server".into()), ..requires(Some(false), Some(true)) };
-    assert!(found(&explain_on(&acts, at_server), Trouble::Protection).is_some());
+    assert!(found(&explain_on(&acts, at_server), FindingKind::Protection).is_some());
 }

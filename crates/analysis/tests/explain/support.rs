@@ -1,7 +1,8 @@
 //! Synthetic operations, and their diagnosis.
 
 use arrow::array::RecordBatch;
-use smbscope_analysis::explain::{Diagnosis, Explain, Finding, Trouble};
+use smbscope_analysis::explain::{Diagnosis, Explain, Finding, FindingKind};
+use smbscope_findings::Owner;
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
@@ -160,13 +161,17 @@ fn batch(acts: &[Act], place: fn(&Act) -> (&'static str, &'static str)) -> Recor
     builder.finish().unwrap()
 }
 
-/// The finding about a trouble, if it has at least 5 % of the time.
-pub fn found(diagnosis: &Diagnosis, trouble: Trouble) -> Option<&Finding> {
-    diagnosis.findings.iter().find(|one| one.trouble == trouble && one.share >= 0.05)
+/// The finding of a kind, if it has at least 5 % of the time.
+pub fn found(diagnosis: &Diagnosis, kind: FindingKind) -> Option<&Finding> {
+    diagnosis.findings.iter().find(|one| one.kind == kind && one.share() >= 0.05)
 }
 
 pub fn figure(found: &Finding, name: &str) -> f64 {
-    found.figures.iter().find(|figure| figure.name == name).unwrap().value
+    found.figure(name).unwrap()
+}
+
+pub fn owner(found: &Finding) -> &Owner {
+    found.owner.as_ref().unwrap()
 }
 
 pub fn set_sequential(row: &mut Operation, bytes: u64) {

@@ -1,6 +1,7 @@
 //! Findings about transfers and the network: block sizes, link, windows, loss.
 
-use smbscope_analysis::explain::{Confidence, Finding, Trouble};
+use smbscope_analysis::explain::{Finding, FindingKind};
+use smbscope_findings::Confidence;
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -9,9 +10,9 @@ use crate::support::*;
 #[test]
 fn finds_small_reads_one_at_a_time() {
     let diagnosis = explain(&far_reads(|row| set_sequential(row, 4096)));
-    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
+    let small = found(&diagnosis, FindingKind::SmallReads).unwrap();
     assert_eq!(diagnosis.findings[0], *small);
-    assert!(small.share > 0.9, "{small:?}");
+    assert!(small.share() > 0.9, "{small:?}");
     assert_eq!(figure(small, "round"), 20e6);
     assert_eq!((figure(small, "block"), figure(small, "larger_block")), (4096.0, 1048576.0));
     // 4 KiB in 20.1 ms.
@@ -28,7 +29,7 @@ fn finds_small_reads_one_at_a_time() {
         },
         |row| set_sequential(row, 1 << 20),
     ] {
-        assert_eq!(found(&explain(&far_reads(set)), Trouble::SmallReads), None);
+        assert_eq!(found(&explain(&far_reads(set)), FindingKind::SmallReads), None);
     }
 }
 
@@ -38,7 +39,7 @@ fn blocks_of_dialect_2_0_2_are_small_below_64_kib() {
         set_sequential(row, 65_536);
         row.set_dialect(0x0202);
     };
-    assert_eq!(found(&explain(&far_reads(old)), Trouble::SmallReads), None);
+    assert_eq!(found(&explain(&far_reads(old)), FindingKind::SmallReads), None);
 }
 
 /// SMB1 writes of 4,292 bytes at 20 ms on a connection with these facts.
@@ -50,7 +51,7 @@ fn smb1_writes(capabilities: u64, buffer: u64, set: fn(&mut Operation)) -> Findi
         max_transact_bytes: Some(buffer),
         ..far_connection(20, 1 << 20)
     };
-    found(&explain_on(&acts, connection), Trouble::SmallWrites).unwrap().clone()
+    found(&explain_on(&acts, connection), FindingKind::SmallWrites).unwrap().clone()
 }
 
 #[test]
@@ -98,14 +99,14 @@ fn a_saturated_link_has_one_rate() {
     // 1 MiB in 100 ms is 84 Mbit/s.
     let diagnosis = explain_on(&long_reads(|_| 100), far_connection(2, 4 << 20));
     let full = &diagnosis.findings[0];
-    assert_eq!((full.trouble, full.operations), (Trouble::BandwidthLimited, 40));
+    assert_eq!((full.kind, full.details.operations), (FindingKind::BandwidthLimited, 40));
     assert!((figure(full, "rate") / 83.9e6 - 1.0).abs() < 0.01, "{full:?}");
-    assert!(full.share > 0.85, "{full:?}");
+    assert!(full.share() > 0.85, "{full:?}");
     // Neither with uneven rates, nor on one machine.
     let uneven = explain_on(&long_reads(|number| 20 << (number % 6)), far_connection(2, 4 << 20));
-    assert_eq!(found(&uneven, Trouble::BandwidthLimited), None);
+    assert_eq!(found(&uneven, FindingKind::BandwidthLimited), None);
     let here = Connection { server: "10.0.0.1".into(), ..far_connection(2, 4 << 20) };
-    assert_eq!(found(&explain_on(&long_reads(|_| 100), here), Trouble::BandwidthLimited), None);
+    assert_eq!(found(&explain_on(&long_reads(|_| 100), here), FindingKind::BandwidthLimited), None);
 }
 
 #[test]
@@ -129,12 +130,12 @@ fn a_shared_link_is_saturated_by_all_connections_together() {
         explain_of(acts, connections)
     };
     let diagnosis = two(&shared);
-    let full = found(&diagnosis, Trouble::BandwidthLimited);
-    assert!(full.is_some_and(|full| full.share > 0.5), "{:?}", diagnosis.findings);
+    let full = found(&diagnosis, FindingKind::BandwidthLimited);
+    assert!(full.is_some_and(|full| full.share() > 0.5), "{:?}", diagnosis.findings);
     // One of them alone is uneven.
     let single: Vec<_> = shared.iter().filter(|act| act.handle == 1).cloned().collect();
     let single: Vec<_> = single.into_iter().map(|act| Act { gap_ns: 0, ..act }).collect();
-    assert_eq!(found(&two(&single), Trouble::BandwidthLimited), None);
+    assert_eq!(found(&two(&single), FindingKind::BandwidthLimited), None);
 }
 
 #[test]
@@ -142,15 +143,15 @@ fn finds_a_window_too_small_for_the_round_trip() {
     // 64 KiB in each round of 20 ms.
     let diagnosis = explain_on(&long_reads(|_| 320), far_connection(20, 64 << 10));
     let small = &diagnosis.findings[0];
-    assert_eq!(small.trouble, Trouble::WindowLimited);
+    assert_eq!(small.kind, FindingKind::WindowLimited);
     assert_eq!((figure(small, "window"), figure(small, "round_trip")), (65_536.0, 20e6));
     let ratio = figure(small, "rate") / figure(small, "most_that_the_window_allows");
     assert!((0.95..1.05).contains(&ratio), "{small:?}");
-    assert_eq!(found(&diagnosis, Trouble::BandwidthLimited), None);
+    assert_eq!(found(&diagnosis, FindingKind::BandwidthLimited), None);
     let large = explain_on(&long_reads(|_| 320), far_connection(20, 4 << 20));
-    assert_eq!(found(&large, Trouble::WindowLimited), None);
+    assert_eq!(found(&large, FindingKind::WindowLimited), None);
     let near = explain_on(&long_reads(|_| 320), far_connection(0, 64 << 10));
-    assert_eq!(found(&near, Trouble::WindowLimited), None);
+    assert_eq!(found(&near, FindingKind::WindowLimited), None);
 }
 
 #[test]
@@ -159,14 +160,17 @@ fn loss_costs_the_time_until_recovery() {
     let mut rows = vec![Act { rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 200];
     rows[50..60].iter_mut().for_each(|act| (act.rtt_ns, act.set) = (201 * MS, lost));
     let diagnosis = explain(&rows);
-    let losses = found(&diagnosis, Trouble::Loss).unwrap();
-    assert_eq!((losses.operations, losses.saved_ns), (10, 10 * 200 * MS));
-    assert_eq!((losses.confidence, figure(losses, "standstill")), (Confidence::High, 2e9));
+    let losses = found(&diagnosis, FindingKind::Loss).unwrap();
+    assert_eq!((losses.details.operations, losses.saved_ns()), (10, 10 * 200 * MS));
+    assert_eq!(
+        (losses.confidence, figure(losses, "standstill")),
+        (Some(Confidence::Measured), 2e9)
+    );
     assert_eq!(diagnosis.findings[0], *losses);
-    let [at] = &losses.connections[..] else { panic!("{losses:?}") };
+    let [at] = &losses.details.connections[..] else { panic!("{losses:?}") };
     assert_eq!((at.name.as_str(), at.operations, at.saved_ns), (":0 > :0", 10, 2_000 * MS));
     rows.iter_mut().for_each(|act| act.set = |_| ());
-    assert_eq!(found(&explain(&rows), Trouble::Loss), None);
+    assert_eq!(found(&explain(&rows), FindingKind::Loss), None);
 }
 
 #[test]
@@ -181,11 +185,11 @@ fn loss_costs_the_lower_rate_afterwards() {
     };
     let rows = long_reads(|number| 800 + 150 * (number as i64 % 7));
     let diagnosis = explain_on(&rows, lossy(300));
-    let slower = found(&diagnosis, Trouble::Loss).unwrap();
-    assert_eq!(slower.confidence, Confidence::Medium);
-    assert!(slower.share > 0.8 && figure(slower, "rate_afterwards") > 5e6, "{slower:?}");
+    let slower = found(&diagnosis, FindingKind::Loss).unwrap();
+    assert_eq!(slower.confidence, Some(Confidence::Likely));
+    assert!(slower.share() > 0.8 && figure(slower, "rate_afterwards") > 5e6, "{slower:?}");
     // Fewer losses allow a higher rate, more losses a lower one.
     for lost in [0, 3, 3_000] {
-        assert_eq!(found(&explain_on(&rows, lossy(lost)), Trouble::Loss), None, "{lost}");
+        assert_eq!(found(&explain_on(&rows, lossy(lost)), FindingKind::Loss), None, "{lost}");
     }
 }

@@ -1,6 +1,6 @@
 //! Savings and gains that replays compute.
 
-use smbscope_analysis::explain::{Diagnosis, Explain, Trouble};
+use smbscope_analysis::explain::{Diagnosis, Explain, FindingKind};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
@@ -15,13 +15,14 @@ fn remedies_are_replayed() {
     // All but the first listing could be cached: 20 ms each, and a little server time.
     let again: Vec<_> = (0..40).flat_map(list_folder).collect();
     let diagnosis = far(&again);
-    let repeated = found(&diagnosis, Trouble::RepeatedListings).unwrap();
-    let [gain] = &repeated.gains[..] else { panic!("{repeated:?}") };
+    let repeated = found(&diagnosis, FindingKind::RepeatedListings).unwrap();
+    let [gain] = &repeated.details.gains[..] else { panic!("{repeated:?}") };
     assert_eq!((gain.change.as_str(), gain.operations, gain.is_part), ("dirlease", 160, false));
     assert!(gain.waiting_after_ns < gain.waiting_before_ns / 10, "{gain:?}");
-    let single = found(&diagnosis, Trouble::NoCompounding).unwrap();
-    assert_eq!(single.gains[0].change, "compound=on");
-    let left = single.gains[0].waiting_after_ns as f64 / single.gains[0].waiting_before_ns as f64;
+    let single = found(&diagnosis, FindingKind::NoCompounding).unwrap();
+    assert_eq!(single.details.gains[0].change, "compound=on");
+    let left = single.details.gains[0].waiting_after_ns as f64
+        / single.details.gains[0].waiting_before_ns as f64;
     assert!((left - 1.0 / 4.0).abs() < 0.05, "{left}");
     // The cost of other block sizes is known if the recording has several.
     let sizes: Vec<_> = (0..200)
@@ -35,10 +36,10 @@ fn remedies_are_replayed() {
         })
         .collect();
     let diagnosis = far(&sizes);
-    let small = found(&diagnosis, Trouble::SmallReads).unwrap();
-    let changes: Vec<_> = small.gains.iter().map(|gain| gain.change.as_str()).collect();
+    let small = found(&diagnosis, FindingKind::SmallReads).unwrap();
+    let changes: Vec<_> = small.details.gains.iter().map(|gain| gain.change.as_str()).collect();
     assert_eq!(changes, ["max-read=1MiB", "depth=8"]);
-    assert!(small.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
+    assert!(small.details.gains.iter().all(|one| one.waiting_after_ns < one.waiting_before_ns / 3));
 }
 
 #[test]
@@ -61,14 +62,14 @@ fn a_diagnosis_with_first_gains_differs_only_in_what_it_leaves_out() {
     let all = of(Explain::with_gains());
     let mut first = of(Explain::with_first_gains(2));
     let gains = |diagnosis: &Diagnosis| -> Vec<usize> {
-        diagnosis.findings.iter().map(|found| found.gains.len()).collect()
+        diagnosis.findings.iter().map(|found| found.details.gains.len()).collect()
     };
     // A remedy of the second finding, and the third finding, need no replay.
     assert_eq!(gains(&all)[..3], [1, 2, 1]);
     assert_eq!(gains(&first)[..3], [1, 1, 0]);
-    assert_eq!(first.findings[1].gains[0], all.findings[1].gains[0]);
+    assert_eq!(first.findings[1].details.gains[0], all.findings[1].details.gains[0]);
     for (found, whole) in first.findings.iter_mut().zip(&all.findings) {
-        found.gains.clone_from(&whole.gains);
+        found.details.gains.clone_from(&whole.details.gains);
     }
     assert_eq!(first, all);
 }
@@ -90,8 +91,8 @@ fn an_operation_that_no_client_waits_for_saves_nothing() {
     }));
     let slow = |rows: &[Act]| {
         let diagnosis = explain(rows);
-        let found = found(&diagnosis, Trouble::SlowFilesystem)?;
-        Some((found.share, found.replayed))
+        let found = found(&diagnosis, FindingKind::SlowFilesystem)?;
+        Some((found.share(), found.details.replayed))
     };
     assert_eq!(slow(&rows), None);
     // If the first one pauses, the client waits for the other one in these pauses.
@@ -121,7 +122,8 @@ fn savings_do_not_depend_on_the_capture_point() {
         ..far_connection(0, 1 << 20)
     };
     let rows = vec![Act { server_ns: 30 * MS, rtt_ns: 0, ..act(QUERY_INFO, 1, "a") }; 40];
-    let share = |diagnosis: Diagnosis| found(&diagnosis, Trouble::SlowFilesystem).unwrap().share;
+    let share =
+        |diagnosis: Diagnosis| found(&diagnosis, FindingKind::SlowFilesystem).unwrap().share();
     let (there, here) = (share(explain_on(&rows, at_server)), share(explain(&rows)));
     assert!((there - here).abs() < 1e-6 && here > 0.95, "{there} {here}");
 }
@@ -153,6 +155,6 @@ fn no_more_is_saved_than_a_client_waited() {
     let round = [many(1, 0), many(2, -each), many(3, -each), many(4, -each), slow];
     let diagnosis = explain(&vec![round; 40].concat());
     let slow = &diagnosis.findings[0];
-    let each = slow.saved_ns / slow.operations as i64;
-    assert!(slow.replayed >= 30 && (49 * MS..=50 * MS).contains(&each), "{slow:?}");
+    let each = slow.saved_ns() / slow.details.operations as i64;
+    assert!(slow.details.replayed >= 30 && (49 * MS..=50 * MS).contains(&each), "{slow:?}");
 }

@@ -1,51 +1,51 @@
 //! Opens wait until other clients give up what they cache of the file (MS-SMB2 sections 3.3.4.6 and
 //! 3.3.4.7).
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
-use super::remedy;
+use super::super::data::FindingKind;
 
-pub(in super::super) const TITLE: &str = "oplock or lease break waits";
-
-pub(in super::super) const ACTOR: Actor = Actor::Application;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
-        "application",
-        "do not write the same files from several clients in turn; one writer at a time",
-    ),
-    remedy("Samba", "for such shares: oplocks = no, smb2 leases = no"),
-    remedy("Windows", "Set-SmbShare -LeasingMode None for such shares"),
-];
+pub(crate) const KIND: KindInfo = KindInfo::new("break-waits", "oplock or lease break waits")
+    .with_actor(Actor::Application)
+    .with_remedies(&[
+        (
+            "application",
+            "do not write the same files from several clients in turn; one writer at a time",
+        ),
+        ("Samba", "for such shares: oplocks = no, smb2 leases = no"),
+        ("Windows", "Set-SmbShare -LeasingMode None for such shares"),
+    ]);
 
 /// `breaks` are those that the recording shows, `slowest_ns` the longest time until one of them was
 /// acknowledged.
-pub(in super::super) fn finish(
-    attribution: Attribution,
-    breaks: u64,
-    slowest_ns: i64,
-) -> Candidate {
+pub(crate) fn finish(attribution: Attribution, breaks: u64, slowest_ns: i64) -> Candidate {
     let (confidence, because) = match breaks {
         0 => (
-            Confidence::Low,
+            Confidence::Possible,
             "the server answered with a delay; the recording shows no oplock or lease break, so either the other \
              client is not in it, or the file is slow to open: a capture at the server, of all clients, decides",
         ),
         _ => (
-            Confidence::Medium,
+            Confidence::Likely,
             "the server answered with a delay, and the recording shows oplock or lease breaks",
         ),
     };
-    let slowest = (slowest_ns > 0).then_some(("slowest_acknowledgement", slowest_ns as f64, "ns"));
+    let slowest = (slowest_ns > 0).then_some((
+        "slowest_acknowledgement",
+        slowest_ns as f64,
+        "ns",
+        "the slowest acknowledgement took {}",
+    ));
     Candidate::new(
-        Trouble::BreakWaits,
+        FindingKind::BreakWaits,
         "Opens wait until other clients have given up what they cache of the file",
         attribution,
         confidence,
         because,
     )
     .of_events()
-    .with_figures([("breaks", breaks as f64, "")])
+    .with_figures([("breaks", breaks as f64, "", "breaks of oplocks or leases: {}")])
     .with_figures(slowest)
 }

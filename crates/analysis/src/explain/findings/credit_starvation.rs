@@ -8,46 +8,43 @@
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::connections::{ConnectionFacts, Connections, list_names};
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::connections::{ConnectionFacts, list_names};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "too few credits";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-const SAMBA: Remedy = remedy("Samba", "smb2 max credits = 8192 (the default)");
-const WINDOWS: Remedy = remedy(
+const SAMBA: (&str, &str) = ("Samba", "smb2 max credits = 8192 (the default)");
+const WINDOWS: (&str, &str) = (
     "Windows",
     "Set-SmbServerConfiguration -Smb2CreditsMin 512 -Smb2CreditsMax 8192 (the defaults)",
 );
-const CLIENT: Remedy = remedy(
-    "client",
-    "Linux: mount option max_credits; Windows: several connections by SMB Multichannel",
-);
+const CLIENT: (&str, &str) =
+    ("client", "Linux: mount option max_credits; Windows: several connections by SMB Multichannel");
 /// Where the client requests too little.
-const CLIENT_REQUESTS: Remedy = remedy(
+const CLIENT_REQUESTS: (&str, &str) = (
     "client",
     "a version that requests at least as many credits as it spends (Linux: a current kernel without max_credits; \
      libsmb2 and other libraries: update); until then smaller reads and writes, which cost fewer credits (rsize=, \
      wsize=)",
 );
 /// Where credits are lost.
-const RECONNECT: Remedy = remedy(
+const RECONNECT: (&str, &str) = (
     "client",
     "a new connection begins with new credits; report the frames to the server's vendor",
 );
 /// Where a negotiated size cannot be used.
-const SMALLER_SIZE: Remedy = remedy(
+const SMALLER_SIZE: (&str, &str) = (
     "Samba",
     "smb2 max read and smb2 max write of at most 64 KiB for each credit that clients get",
 );
 
-pub(in super::super) const REMEDIES: &[Remedy] = &[SAMBA, WINDOWS, CLIENT];
+pub(crate) const KIND: KindInfo = KindInfo::new("credit-starvation", "too few credits")
+    .with_actor(Actor::Server)
+    .with_remedies(&[SAMBA, WINDOWS, CLIENT]);
 
 /// A client with more credits than this can have eight requests of 1 MiB in flight.
 const ENOUGH: u64 = 128;
@@ -117,12 +114,10 @@ struct Group {
 
 /// The balances of all connections.
 #[derive(Default)]
-pub(in super::super) struct CreditStarvation(
-    HashMap<(u32, u64), Balance, foldhash::fast::RandomState>,
-);
+pub(crate) struct CreditStarvation(HashMap<(u32, u64), Balance, foldhash::fast::RandomState>);
 
-impl CreditStarvation {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for CreditStarvation {
+    fn see(&mut self, op: &Operation) {
         let columns = op.columns;
         let numbers = [&columns.credits_requested, &columns.credits_granted];
         let [Some(requested), Some(granted)] = numbers.map(|column| column.get(op.row)) else {
@@ -156,12 +151,12 @@ impl CreditStarvation {
         }
     }
 
-    pub(in super::super) fn finish(self, connections: &Connections) -> Vec<Candidate> {
+    fn finish(self, context: &mut Context) -> Vec<Candidate> {
         let mut groups: [Group; Cause::ALL.len()] = Default::default();
         let mut balances: Vec<_> = self.0.into_iter().collect();
         balances.sort_unstable_by_key(|one| one.0);
         for (key, balance) in balances {
-            let Some(facts) = connections.get(key) else { continue };
+            let Some(facts) = context.connections.get(key) else { continue };
             let Some((fewest, most)) = facts.credits else { continue };
             if let Some(cause) = balance.cause((fewest, most), size_credits(facts)) {
                 groups[cause as usize].add(balance, cause, most, facts);
@@ -254,7 +249,7 @@ impl Cause {
     fn candidate(self, group: Group) -> Candidate {
         let (clients, servers) = (list_names(&group.clients), list_names(&group.servers));
         let mean = |sum: u64| sum as f64 / group.operations.max(1) as f64;
-        let (what, because, remedies): (_, _, &[Remedy]) = match self {
+        let (what, because, remedies): (_, _, &[_]) = match self {
             Cause::FewGranted => (
                 format!(
                     "The server {servers} grants so few credits that clients cannot send all they have: requests \
@@ -306,25 +301,24 @@ impl Cause {
             ),
         };
         let confidence = match (self, group.in_flight_max) {
-            (Cause::FewRequested, 1) => Confidence::Low,
-            _ => Confidence::Medium,
+            (Cause::FewRequested, 1) => Confidence::Possible,
+            _ => Confidence::Likely,
         };
         let actor = match self {
             Cause::FewRequested => Actor::Client,
             _ => Actor::Server,
         };
-        let mut candidate =
-            Candidate::new(Trouble::CreditStarvation, what, group.attribution, confidence, because)
-                .with_owner(actor, Vec::new())
-                .with_figures([
-                    ("credits_at_most", group.held_max as f64, ""),
-                    ("in_flight_at_most", f64::from(group.in_flight_max), ""),
-                    ("connections", group.connections as f64, ""),
-                    ("charge", mean(group.charged), ""),
-                    ("requested", mean(group.requested), ""),
-                    ("granted", mean(group.granted), ""),
-                ]);
-        candidate.finding.remedies = remedies.to_vec();
-        candidate
+        let kind = FindingKind::CreditStarvation;
+        Candidate::new(kind, what, group.attribution, confidence, because)
+            .with_owner(actor, Vec::new())
+            .with_figures([
+                ("credits_at_most", group.held_max as f64, "", "at most {} credits"),
+                ("in_flight_at_most", f64::from(group.in_flight_max), "", "at most {} in flight"),
+                ("connections", group.connections as f64, "", "connections: {}"),
+                ("charge", mean(group.charged), "", "a request takes {} credits on average"),
+                ("requested", mean(group.requested), "", "{} are requested"),
+                ("granted", mean(group.granted), "", "{} are granted"),
+            ])
+            .with_remedies(remedies)
     }
 }

@@ -2,27 +2,27 @@
 //! segments back (J. Nagle, RFC 896), the receiver delays its acknowledgement (RFC 1122 section
 //! 4.2.3.2), by 40 ms in Linux and by up to 200 ms in Windows and elsewhere.
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::Operation;
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "Nagle and delayed acknowledgement";
-
-pub(in super::super) const ACTOR: Actor = Actor::Client;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("delayed-acknowledgement", "Nagle and delayed acknowledgement")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
         "sender",
         "send each message with one call, and set TCP_NODELAY: Samba socket options = TCP_NODELAY (the default), \
          Windows TcpNoDelay = 1 for the interface",
     ),
-    remedy(
+    (
         "receiver",
         "acknowledge at once: Linux ip route change ... quickack 1, Windows TcpAckFrequency = 1 for the interface",
     ),
-];
+]);
 
 /// Delays of acknowledgements, ns: the least and the most of each.
 const DELAYS_NS: [(i64, i64); 2] = [(38_000_000, 48_000_000), (190_000_000, 215_000_000)];
@@ -47,13 +47,12 @@ struct Messages {
 
 /// Both directions: requests, replies.
 #[derive(Default)]
-pub(in super::super) struct DelayedAcknowledgement([Messages; 2]);
+pub(crate) struct DelayedAcknowledgement([Messages; 2]);
 
-impl DelayedAcknowledgement {
-    /// Whether most of the operation's time is such a wait.
-    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
+impl Detector for DelayedAcknowledgement {
+    fn claim(&mut self, op: &Operation) -> Option<FindingKind> {
         if !op.is_timed || op.transfer_ns() < QUICK_NS || op.recovery_ns() > 0 {
-            return false;
+            return None;
         }
         let columns = op.columns;
         let messages = [
@@ -74,10 +73,10 @@ impl DelayedAcknowledgement {
                 direction.others += 1;
             }
         }
-        waited_ns > op.elapsed_ns / 2
+        (waited_ns > op.elapsed_ns / 2).then_some(FindingKind::DelayedAcknowledgement)
     }
 
-    pub(in super::super) fn finish(self) -> Vec<Candidate> {
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let finish = |(place, messages): (usize, Messages)| {
             let n = messages.attribution.operations;
             // On a slow link messages take any time.
@@ -98,15 +97,17 @@ impl DelayedAcknowledgement {
                 ),
             };
             let candidate = Candidate::new(
-                Trouble::DelayedAcknowledgement,
+                FindingKind::DelayedAcknowledgement,
                 what,
                 messages.attribution,
-                Confidence::High,
+                Confidence::Measured,
                 "no segment was lost, and between the first and the last byte of these short messages passes the time \
                  by which TCP delays acknowledgements, whatever their size",
             );
-            let figures =
-                [("messages", n as f64, ""), ("mean_time_between_the_parts", mean_ns, "ns")];
+            let figures = [
+                ("messages", n as f64, "", "messages in two parts: {}"),
+                ("mean_time_between_the_parts", mean_ns, "ns", "{} between the parts on average"),
+            ];
             Some(candidate.of_events().with_owner(actor, Vec::new()).with_figures(figures))
         };
         self.0.into_iter().enumerate().filter_map(finish).collect()

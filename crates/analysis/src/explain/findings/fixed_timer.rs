@@ -2,30 +2,30 @@
 //! time that depends on size and load; a timeout does not.
 
 use hashbrown::{HashMap, HashSet};
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::durations::{Constant, Durations};
 use super::super::operation::{Act, Operation};
-use super::remedy;
+use super::super::worth::OF_UNKNOWN_CAUSE;
 
-pub(in super::super) const TITLE: &str = "fixed timer";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("fixed-timer", "fixed timer")
+    .with_actor(Actor::Server)
+    .with_remedies(&[
+    (
         "server",
         "find the timeout of this length: name service (resolv.conf, WINS), directory service (LDAP, domain \
          controller), the service behind a pipe, a backend that is offline",
     ),
-    remedy(
+    (
         "Samba",
         "log level = 3 and smbstatus show what the process waits for; strace -f -T -p PID shows it exactly",
     ),
-    remedy("Windows", "Event Viewer: Microsoft-Windows-SMBServer/Operational at that time"),
-];
+    ("Windows", "Event Viewer: Microsoft-Windows-SMBServer/Operational at that time"),
+]);
 
 /// Shorter times are those of disks and networks, ns.
 const LEAST_NS: i64 = 20_000_000;
@@ -87,7 +87,7 @@ struct Class {
 
 /// Long operations by their duration.
 #[derive(Default)]
-pub(in super::super) struct FixedTimer {
+pub(crate) struct FixedTimer {
     quickest: HashMap<(u32, u64), i64, foldhash::fast::RandomState>,
     classes: HashMap<i32, Class, foldhash::fast::RandomState>,
     durations: Durations,
@@ -99,8 +99,8 @@ fn class(ns: i64) -> i32 {
     ((ns.max(1) as f64).ln() / CLASS.ln()) as i32
 }
 
-impl FixedTimer {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for FixedTimer {
+    fn see(&mut self, op: &Operation) {
         let (true, Some(turnaround)) = (op.is_timed, op.turnaround_ns()) else { return };
         if self.quickest.len() >= CONNECTIONS_MAX {
             self.quickest.clear();
@@ -141,8 +141,7 @@ impl FixedTimer {
         }
     }
 
-    /// The timers, and the numbers of the operations that they explain.
-    pub(in super::super) fn finish(self) -> (Vec<Candidate>, HashSet<u32>) {
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let acts = self.acts;
         // Storage with a constant delay makes all operations of a kind slow.
         let is_mixed = |bits: u32| {
@@ -184,8 +183,11 @@ impl FixedTimer {
             explained.extend(&all.numbers);
             Some(candidate(constant, all))
         });
-        let candidates: Vec<_> = candidates.take(TIMERS).collect();
-        (candidates, explained)
+        let mut candidates: Vec<_> = candidates.take(TIMERS).collect();
+        if let Some(first) = candidates.first_mut() {
+            first.explains = (&OF_UNKNOWN_CAUSE, explained);
+        }
+        candidates
     }
 }
 
@@ -202,11 +204,11 @@ fn candidate(constant: Constant, mut class: Class) -> Candidate {
         class.commands.join(", "),
     );
     let confidence = match ns {
-        LONG_NS.. => Confidence::High,
-        _ => Confidence::Medium,
+        LONG_NS.. => Confidence::Measured,
+        _ => Confidence::Likely,
     };
     Candidate::new(
-        Trouble::FixedTimer,
+        FindingKind::FixedTimer,
         "Operations take the same long time, whatever they do: a timer expires at the server or behind it",
         class.attribution,
         confidence,
@@ -214,11 +216,11 @@ fn candidate(constant: Constant, mut class: Class) -> Candidate {
     )
     .of_events()
     .with_figures([
-        ("timer", constant.mean_ns, "ns"),
-        ("shortest", constant.range_ns.0 as f64, "ns"),
-        ("longest", constant.range_ns.1 as f64, "ns"),
-        ("of_this_length", constant.n as f64, ""),
-        ("fewest_bytes", class.bytes.0 as f64, "bytes"),
-        ("most_bytes", class.bytes.1 as f64, "bytes"),
+        ("timer", constant.mean_ns, "ns", "a timer of {}"),
+        ("shortest", constant.range_ns.0 as f64, "ns", "shortest {}"),
+        ("longest", constant.range_ns.1 as f64, "ns", "longest {}"),
+        ("of_this_length", constant.n as f64, "", "operations of this length: {}"),
+        ("fewest_bytes", class.bytes.0 as f64, "bytes", "smallest transfer {}"),
+        ("most_bytes", class.bytes.1 as f64, "bytes", "largest transfer {}"),
     ])
 }

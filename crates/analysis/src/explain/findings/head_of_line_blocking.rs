@@ -3,32 +3,31 @@
 //! Their replies follow that of the slow request at once.
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation, TextId, text_id};
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "head-of-line blocking";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("head-of-line-blocking", "head-of-line blocking")
+    .with_actor(Actor::Server)
+    .with_remedies(&[
+    (
         "server",
         "find out why the request in front is slow: smbscope explain --why FRAME, smbscope record inside Samba",
     ),
-    remedy(
+    (
         "Samba",
         "let slow calls wait elsewhere: aio read size = 1 and aio write size = 1 (the default), services of pipes in \
          processes of their own (rpc start on demand helpers), no vfs modules that block",
     ),
-    remedy(
+    (
         "client",
         "a second connection (SMB Multichannel, another mount with nosharesock) for the slow requests",
     ),
-];
+]);
 
 /// A wait of at least this is worth a look, ns.
 const WAIT_LEAST_NS: i64 = 50_000_000;
@@ -56,7 +55,7 @@ struct Front {
 
 /// Requests that waited, and what they waited behind.
 #[derive(Default)]
-pub(in super::super) struct HeadOfLineBlocking {
+pub(crate) struct HeadOfLineBlocking {
     fronts: HashMap<(u32, u64), Front, foldhash::fast::RandomState>,
     attribution: Attribution,
     /// Requests in front: words, and how many waited behind them.
@@ -64,13 +63,13 @@ pub(in super::super) struct HeadOfLineBlocking {
     longest_ns: i64,
 }
 
-impl HeadOfLineBlocking {
-    /// Whether the operation waited behind another one nearly all of its time.
-    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
-        let (true, Some(start), Some(turnaround)) = (op.is_timed, op.start, op.turnaround_ns())
-        else {
-            return false;
-        };
+impl Detector for HeadOfLineBlocking {
+    fn claim(&mut self, op: &Operation) -> Option<FindingKind> {
+        // Behind a proxy, the order of replies is the proxy's.
+        if op.explained.is_some() || !op.is_timed {
+            return None;
+        }
+        let (start, turnaround) = (op.start?, op.turnaround_ns()?);
         let end = start.saturating_add(op.elapsed_ns);
         let replied = end.saturating_sub(op.reply_ns());
         let key = (op.recording, op.connection);
@@ -95,7 +94,7 @@ impl HeadOfLineBlocking {
                 if let Some((_, n)) = front.kind.and_then(|kind| self.kinds.get_mut(&kind)) {
                     *n += 1;
                 }
-                return true;
+                return Some(FindingKind::HeadOfLineBlocking);
             }
         }
         if op.elapsed_ns >= WAIT_LEAST_NS && op.act != Act::Break {
@@ -110,9 +109,41 @@ impl HeadOfLineBlocking {
         {
             self.fronts.remove(&key);
         }
-        false
+        None
     }
 
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        let waits = self.attribution.operations;
+        if waits < WAITS_LEAST {
+            return Vec::new();
+        }
+        let mut kinds: Vec<_> = self.kinds.into_values().filter(|(_, n)| *n > 0).collect();
+        kinds.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+        let fronts: Vec<_> =
+            kinds.iter().take(3).map(|(words, n)| format!("{words} ({n})")).collect();
+        let behind = match fronts.is_empty() {
+            true => "one slow request".to_owned(),
+            false => fronts.join(", "),
+        };
+        let candidate = Candidate::new(
+            FindingKind::HeadOfLineBlocking,
+            "Requests wait behind a slow request on their connection, which the server finishes first",
+            self.attribution,
+            Confidence::Likely,
+            format!(
+                "their replies follow that of the request in front at once, and they were sent while it was in flight; \
+                 in front: {behind}"
+            ),
+        );
+        let figures = [
+            ("waits", waits as f64, "", "requests that waited: {}"),
+            ("longest_wait", self.longest_ns as f64, "ns", "longest wait {}"),
+        ];
+        vec![candidate.of_events().with_figures(figures)]
+    }
+}
+
+impl HeadOfLineBlocking {
     /// The kind of a slow request, in words.
     fn kind(&mut self, op: &Operation) -> Option<TextId> {
         let detail = op.columns.detail.get(op.row).or(op.columns.command.get(op.row))?;
@@ -125,32 +156,5 @@ impl HeadOfLineBlocking {
             (format!("{detail}{path}").into(), 0)
         });
         Some(id)
-    }
-
-    pub(in super::super) fn finish(self) -> Option<Candidate> {
-        let waits = self.attribution.operations;
-        if waits < WAITS_LEAST {
-            return None;
-        }
-        let mut kinds: Vec<_> = self.kinds.into_values().filter(|(_, n)| *n > 0).collect();
-        kinds.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
-        let fronts: Vec<_> =
-            kinds.iter().take(3).map(|(words, n)| format!("{words} ({n})")).collect();
-        let behind = match fronts.is_empty() {
-            true => "one slow request".to_owned(),
-            false => fronts.join(", "),
-        };
-        let candidate = Candidate::new(
-            Trouble::HeadOfLineBlocking,
-            "Requests wait behind a slow request on their connection, which the server finishes first",
-            self.attribution,
-            Confidence::Medium,
-            format!(
-                "their replies follow that of the request in front at once, and they were sent while it was in flight; \
-                 in front: {behind}"
-            ),
-        );
-        let figures = [("waits", waits as f64, ""), ("longest_wait", self.longest_ns as f64, "ns")];
-        Some(candidate.of_events().with_figures(figures))
     }
 }

@@ -2,28 +2,28 @@
 //! (MS-SMB2 section 3.2.4.1.4).
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
-use super::remedy;
+use crate::predict::changes::Change;
 
-pub(in super::super) const TITLE: &str = "no compounding";
-
-pub(in super::super) const ACTOR: Actor = Actor::Client;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("no-compounding", "no compounding")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
         "client",
         "use one that compounds related requests: Windows 8 and later and Linux from 5.9 do, smbclient from 4.x in \
          part",
     ),
-    remedy(
+    (
         "network",
         "bring client and server closer together, or put a cache between them (BranchCache)",
     ),
-];
+]);
 
 /// A client that takes longer than this may need the reply for its next request, ns.
 const AT_ONCE_NS: i64 = 1_000_000;
@@ -39,13 +39,13 @@ struct LastRequest {
 
 /// Requests that could have been in the compound of the request before.
 #[derive(Default)]
-pub(in super::super) struct NoCompounding {
+pub(crate) struct NoCompounding {
     last: HashMap<(u32, u64), LastRequest, foldhash::fast::RandomState>,
     attribution: Attribution,
 }
 
-impl NoCompounding {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for NoCompounding {
+    fn see(&mut self, op: &Operation) {
         let key = (op.recording, op.connection);
         let (Some(handle), Some(start), true) = (op.handle, op.start, op.is_timed) else {
             self.last.remove(&key);
@@ -78,14 +78,15 @@ impl NoCompounding {
         }
     }
 
-    pub(in super::super) fn finish(self) -> Candidate {
-        Candidate::new(
-            Trouble::NoCompounding,
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        let candidate = Candidate::new(
+            FindingKind::NoCompounding,
             "Related requests on one open are sent one at a time, each with its own round trip, although they do not \
              depend on each other's replies",
             self.attribution,
-            Confidence::Medium,
+            Confidence::Likely,
             "each was sent less than a millisecond after the reply before it, on the same open",
-        )
+        );
+        vec![candidate.with_changes([Change::Compound(true)])]
     }
 }

@@ -1,29 +1,28 @@
 //! Files are opened and closed, and nothing else is sent on the open. The observation is
 //! [`super::super::lookups`].
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
-use super::remedy;
+use super::super::data::FindingKind;
 
-pub(in super::super) const TITLE: &str = "opens without use";
-
-pub(in super::super) const ACTOR: Actor = Actor::Application;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("open-close-churn", "opens without use")
+    .with_actor(Actor::Application)
+    .with_remedies(&[
+    (
         "application",
         "keep files open that are used again; query attributes without an open if the API allows it",
     ),
-    remedy("Samba", "smb2 leases = yes, so that clients may keep handles"),
-];
+    ("Samba", "smb2 leases = yes, so that clients may keep handles"),
+]);
 
-pub(in super::super) fn finish(attribution: Attribution) -> Candidate {
+pub(crate) fn finish(attribution: Attribution) -> Candidate {
     Candidate::new(
-        Trouble::OpenCloseChurn,
+        FindingKind::OpenCloseChurn,
         "Files are opened and closed without being used in between",
         attribution,
-        Confidence::Medium,
+        Confidence::Likely,
         "no request used the open; it is only needed if the client wanted to know whether the file exists",
     )
 }

@@ -2,36 +2,35 @@
 //! one named stream, for each file (MS-FSCC section 2.4: a listing returns most attributes itself).
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation, TextId, text_id};
 use super::super::savings::Savings;
-use super::remedy;
 use crate::rows::status_class::StatusClass;
 
-pub(in super::super) const TITLE: &str = "requests for each entry of a listing";
-
-pub(in super::super) const ACTOR: Actor = Actor::Application;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("per-entry-requests", "requests for each entry of a listing")
+    .with_actor(Actor::Application)
+    .with_remedies(&[
+    (
         "application",
         "take the attributes from the listing (FindFirstFileEx, readdir with statx of the cache), and do not open \
          each file for its icon, owner, tags or alternate streams",
     ),
-    remedy(
+    (
         "macOS client",
         "Finder reads AFP_AfpInfo and AFP_Resource of each file: defaults write com.apple.desktopservices \
          DSDontWriteNetworkStores -bool true; Samba with vfs objects = fruit streams_xattr returns them in the \
          listing (readdir_attr:aapl_finder_info = yes)",
     ),
-    remedy(
+    (
         "Windows client",
         "hide the columns of Explorer that open files (author, dimensions, length)",
     ),
-];
+]);
 
 /// Most folders that are followed; when there are more, all are forgotten.
 const FOLDERS_MAX: usize = 16_384;
@@ -68,7 +67,7 @@ struct Group {
 
 /// Listings, and the requests after them.
 #[derive(Default)]
-pub(in super::super) struct PerEntryRequests {
+pub(crate) struct PerEntryRequests {
     /// When the latest request began.
     now: i64,
     listed: Map<TextId, i64>,
@@ -78,12 +77,8 @@ pub(in super::super) struct PerEntryRequests {
     questions: Vec<(Box<str>, u64)>,
 }
 
-impl PerEntryRequests {
-    fn key(op: &Operation, folder: Option<TextId>) -> TextId {
-        text_id((op.recording, op.client, op.share, folder))
-    }
-
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for PerEntryRequests {
+    fn see(&mut self, op: &Operation) {
         self.now = self.now.max(op.start.unwrap_or(i64::MIN));
         match op.act {
             Act::List => {
@@ -121,6 +116,50 @@ impl PerEntryRequests {
                 }
             }
         }
+    }
+
+    fn finish(mut self, _: &mut Context) -> Vec<Candidate> {
+        let mut attribution = Attribution::default();
+        let (mut entries, mut folders) = (0, 0_u64);
+        let mut groups: Vec<_> = self.groups.into_iter().collect();
+        groups.sort_unstable_by_key(|(key, _)| *key);
+        for (_, group) in groups {
+            if group.entries >= ENTRIES_LEAST {
+                entries += group.entries;
+                folders += 1;
+                attribution.merge(group.attribution);
+            }
+        }
+        let each = attribution.operations as f64 / entries.max(1) as f64;
+        self.questions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+        let questions = self.questions.iter().take(QUESTIONS);
+        let questions: Vec<_> = questions.map(|(question, _)| &**question).collect();
+        let asked = match questions.is_empty() {
+            true => "opened and closed each".to_owned(),
+            false => format!("asked for {}", questions.join(", ")),
+        };
+        let candidate = Candidate::new(
+            FindingKind::PerEntryRequests,
+            "After listing a folder, the client opens and asks about each entry on its own: one or more round trips \
+             for each file",
+            attribution,
+            Confidence::Measured,
+            format!(
+                "the same client had listed the folder less than a minute before, and read nothing from these files; \
+                 it {asked}"
+            ),
+        );
+        vec![candidate.with_figures([
+            ("entries", entries as f64, "", "entries: {}"),
+            ("folders", folders as f64, "", "folders: {}"),
+            ("requests_for_each_entry", each, "", "{} requests for each entry"),
+        ])]
+    }
+}
+
+impl PerEntryRequests {
+    fn key(op: &Operation, folder: Option<TextId>) -> TextId {
+        text_id((op.recording, op.client, op.share, folder))
     }
 
     /// Whether the request only asks about the entry: a query, or a read of an alternate stream.
@@ -200,44 +239,6 @@ impl PerEntryRequests {
             group.last = Some(path);
         }
         group.attribution.add_many(op, Some(self.now), cost_ns, requests, savings);
-    }
-
-    pub(in super::super) fn finish(mut self) -> Candidate {
-        let mut attribution = Attribution::default();
-        let (mut entries, mut folders) = (0, 0_u64);
-        let mut groups: Vec<_> = self.groups.into_iter().collect();
-        groups.sort_unstable_by_key(|(key, _)| *key);
-        for (_, group) in groups {
-            if group.entries >= ENTRIES_LEAST {
-                entries += group.entries;
-                folders += 1;
-                attribution.merge(group.attribution);
-            }
-        }
-        let each = attribution.operations as f64 / entries.max(1) as f64;
-        self.questions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
-        let questions = self.questions.iter().take(QUESTIONS);
-        let questions: Vec<_> = questions.map(|(question, _)| &**question).collect();
-        let asked = match questions.is_empty() {
-            true => "opened and closed each".to_owned(),
-            false => format!("asked for {}", questions.join(", ")),
-        };
-        Candidate::new(
-            Trouble::PerEntryRequests,
-            "After listing a folder, the client opens and asks about each entry on its own: one or more round trips \
-             for each file",
-            attribution,
-            Confidence::High,
-            format!(
-                "the same client had listed the folder less than a minute before, and read nothing from these files; \
-                 it {asked}"
-            ),
-        )
-        .with_figures([
-            ("entries", entries as f64, ""),
-            ("folders", folders as f64, ""),
-            ("requests_for_each_entry", each, ""),
-        ])
     }
 }
 

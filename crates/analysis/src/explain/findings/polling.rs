@@ -2,26 +2,25 @@
 //! the file to appear. A change notification would say when it does (MS-SMB2 section 3.3.5.19).
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{About, Actor, Confidence, Note, Remedy, Trouble};
+use super::super::data::{About, FindingKind, Note};
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation, TextId, text_id};
-use super::remedy;
 use crate::rows::status_class::StatusClass;
 use crate::stats::mean::Mean;
 
-pub(in super::super) const TITLE: &str = "polling for a missing file";
-
-pub(in super::super) const ACTOR: Actor = Actor::Application;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("polling", "polling for a missing file")
+    .with_actor(Actor::Application)
+    .with_remedies(&[
+    (
         "application",
         "wait for a change notification of the folder (ReadDirectoryChangesW, FileSystemWatcher) instead of asking",
     ),
-    remedy("application", "ask less often, and keep the share connected in between"),
-];
+    ("application", "ask less often, and keep the share connected in between"),
+]);
 
 /// Most missing names that are followed; when there are more, all are forgotten.
 const NAMES_MAX: usize = 16_384;
@@ -70,13 +69,13 @@ struct Name {
 
 /// The missing names of all clients.
 #[derive(Default)]
-pub(in super::super) struct Polling {
+pub(crate) struct Polling {
     progress: Map<(u32, Option<TextId>), Progress>,
     names: Map<TextId, Name>,
 }
 
-impl Polling {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for Polling {
+    fn see(&mut self, op: &Operation) {
         let is_missing = op.act == Act::Open
             && op.status.is_some_and(|it| it != 0 && StatusClass::of(it) == StatusClass::NotFound);
         let command = match op.act {
@@ -107,6 +106,66 @@ impl Polling {
         }
     }
 
+    fn finish(self, context: &mut Context) -> Vec<Candidate> {
+        let polled = |name: &Name| {
+            let interval = name.intervals.mean();
+            name.asked >= ASKED_LEAST
+                && interval >= INTERVAL_LEAST_NS
+                && name.intervals.deviation() <= IRREGULAR * interval
+                && name.idle_ns as f64 >= IDLE_LEAST * interval * name.intervals.n as f64
+                && name.operations <= OPERATIONS_MOST * name.intervals.n
+        };
+        let mut names: Vec<_> = self.names.into_values().filter(|name| polled(name)).collect();
+        names.sort_by(|one, other| (other.asked, &one.path).cmp(&(one.asked, &other.path)));
+        let mut attribution = Attribution::default();
+        let (mut asked, mut tree_connects, mut interval) = (0, 0, Mean::default());
+        if let Some(name) = names.first() {
+            let more = match names.len() {
+                1 => String::new(),
+                n => format!(", and {} other names likewise", n - 1),
+            };
+            context.notes.push(Note {
+                about: About::Polling,
+                what: format!(
+                    "{} asks for {} every {:.1} s ({} times), and it does not exist{}{more}",
+                    name.who,
+                    name.path,
+                    name.intervals.mean() / 1e9,
+                    name.asked,
+                    match name.tree_connects {
+                        0 => String::new(),
+                        n => format!("; it connects to the share {n} times for that"),
+                    }
+                ),
+            });
+        }
+        for name in names {
+            asked += name.asked;
+            tree_connects += name.tree_connects;
+            interval.merge(&name.intervals);
+            if let Some(one) = name.attribution {
+                attribution.merge(*one);
+            }
+        }
+        let mut candidate = Candidate::new(
+            FindingKind::Polling,
+            "A client asks for a file that does not exist at regular intervals: it waits for it to appear",
+            attribution,
+            Confidence::Measured,
+            "the same client asks for the same missing name at nearly equal intervals, and is idle in between",
+        )
+        .of_events()
+        .with_figures([
+            ("requests", asked as f64, "", "requests: {}"),
+            ("mean_interval", interval.mean(), "ns", "{} between them on average"),
+            ("connections_to_the_share", tree_connects as f64, "", "connections to the share: {}"),
+        ]);
+        candidate.explains = (&[FindingKind::FailingLookups], candidate.savings.numbers());
+        vec![candidate]
+    }
+}
+
+impl Polling {
     fn missing(&mut self, op: &Operation, path: TextId, start: i64, now: Progress) {
         if self.names.len() >= NAMES_MAX {
             self.names.clear();
@@ -136,61 +195,5 @@ impl Polling {
             attribution.add(op, op.busy_ns.saturating_add(tree_ns));
         }
         (name.last, name.then) = (start, now);
-    }
-
-    pub(in super::super) fn finish(self, notes: &mut Vec<Note>) -> Candidate {
-        let polled = |name: &Name| {
-            let interval = name.intervals.mean();
-            name.asked >= ASKED_LEAST
-                && interval >= INTERVAL_LEAST_NS
-                && name.intervals.deviation() <= IRREGULAR * interval
-                && name.idle_ns as f64 >= IDLE_LEAST * interval * name.intervals.n as f64
-                && name.operations <= OPERATIONS_MOST * name.intervals.n
-        };
-        let mut names: Vec<_> = self.names.into_values().filter(|name| polled(name)).collect();
-        names.sort_by(|one, other| (other.asked, &one.path).cmp(&(one.asked, &other.path)));
-        let mut attribution = Attribution::default();
-        let (mut asked, mut tree_connects, mut interval) = (0, 0, Mean::default());
-        if let Some(name) = names.first() {
-            let more = match names.len() {
-                1 => String::new(),
-                n => format!(", and {} other names likewise", n - 1),
-            };
-            notes.push(Note {
-                about: About::Polling,
-                what: format!(
-                    "{} asks for {} every {:.1} s ({} times), and it does not exist{}{more}",
-                    name.who,
-                    name.path,
-                    name.intervals.mean() / 1e9,
-                    name.asked,
-                    match name.tree_connects {
-                        0 => String::new(),
-                        n => format!("; it connects to the share {n} times for that"),
-                    }
-                ),
-            });
-        }
-        for name in names {
-            asked += name.asked;
-            tree_connects += name.tree_connects;
-            interval.merge(&name.intervals);
-            if let Some(one) = name.attribution {
-                attribution.merge(*one);
-            }
-        }
-        Candidate::new(
-            Trouble::Polling,
-            "A client asks for a file that does not exist at regular intervals: it waits for it to appear",
-            attribution,
-            Confidence::High,
-            "the same client asks for the same missing name at nearly equal intervals, and is idle in between",
-        )
-        .of_events()
-        .with_figures([
-            ("requests", asked as f64, ""),
-            ("mean_interval", interval.mean(), "ns"),
-            ("connections_to_the_share", tree_connects as f64, ""),
-        ])
     }
 }

@@ -2,60 +2,59 @@
 //! ([`super::super::server_time`]); from outside, the time of signed reads and writes that grows with their
 //! bytes shows it ([`super::super::signing`]).
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
 use super::super::server_time::MEASURED;
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "cost of signing and encryption";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("protection", "cost of signing and encryption")
+    .with_actor(Actor::Server)
+    .with_remedies(&[
+    (
         "client and server",
         "SMB 3.1.1 with AES-GMAC for signing and AES-128-GCM for encryption; both with AES-NI",
     ),
-    remedy(
+    (
         "Samba",
         "server smb3 signing algorithms = AES-128-GMAC, server smb3 encryption algorithms = AES-128-GCM",
     ),
-    remedy("Windows", "Set-SmbServerConfiguration -EncryptionCiphers \"AES_128_GCM\""),
-    remedy(
+    ("Windows", "Set-SmbServerConfiguration -EncryptionCiphers \"AES_128_GCM\""),
+    (
         "policy",
         "smbscope plan baseline POLICY --recording RUN --calibration FILE shows which setting asks for it, its price \
          and cheaper ways to the same protection",
     ),
-];
+]);
 
-pub(in super::super) fn measured(attribution: Attribution) -> Candidate {
+pub(crate) fn measured(attribution: Attribution) -> Candidate {
     Candidate::new(
-        Trouble::Protection,
+        FindingKind::Protection,
         "The server spends its time on signing and encryption",
         attribution,
-        Confidence::High,
+        Confidence::Measured,
         MEASURED,
     )
 }
 
 /// `is_compared` if reads or writes that are not signed grow less.
-pub(in super::super) fn from_outside(attribution: Attribution, is_compared: bool) -> Candidate {
+pub(crate) fn from_outside(attribution: Attribution, is_compared: bool) -> Candidate {
     let (confidence, because) = match is_compared {
         true => (
-            Confidence::Medium,
+            Confidence::Likely,
             "the time before the first byte of the reply grows with the bytes of signed reads or writes, and less \
              with those of unsigned ones",
         ),
         false => (
-            Confidence::Low,
+            Confidence::Possible,
             "the time before the first byte of the reply grows with the bytes of signed reads or writes by more \
              than the network needs; slow storage looks the same: a copy of the same file without signing, or a \
              recording inside the server (smbscope record), decides between them",
         ),
     };
     Candidate::new(
-        Trouble::Protection,
+        FindingKind::Protection,
         "The server signs and verifies slowly, as one processor core without fast cryptography does: its time \
          grows with each byte of signed reads and writes",
         attribution,

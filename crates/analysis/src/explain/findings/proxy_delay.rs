@@ -4,29 +4,28 @@
 use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::durations::Durations;
 use super::super::operation::{Operation, TextId, text_id};
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "time in a proxy";
-
-pub(in super::super) const ACTOR: Actor = Actor::Proxy;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("proxy-delay", "time in a proxy")
+    .with_actor(Actor::Proxy)
+    .with_remedies(&[
+    (
         "proxy",
         "look for a timeout or a blocking read in the program that forwards the connection (relay, VPN, WAN \
          accelerator, tunnel, inspection)",
     ),
-    remedy(
+    (
         "client",
         "connect to the server directly to confirm: the server has answered long before",
     ),
-];
+]);
 
 /// Most requests of the server's side that are remembered; when there are more, all are forgotten.
 const REQUESTS_MAX: usize = 65_536;
@@ -58,7 +57,7 @@ struct Forwarded {
 
 /// The requests that were seen on both sides.
 #[derive(Default)]
-pub(in super::super) struct ProxyDelay {
+pub(crate) struct ProxyDelay {
     pairs: Set<(TextId, TextId)>,
     clients: Set<TextId>,
     servers: Set<TextId>,
@@ -80,26 +79,20 @@ pub(in super::super) struct ProxyDelay {
     ends: Option<(String, String)>,
 }
 
-impl ProxyDelay {
-    /// Whether the operation's time is mostly that of a proxy.
-    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
-        let (Some(client), Some(server)) = (op.client, op.server_text) else { return false };
+impl Detector for ProxyDelay {
+    fn claim(&mut self, op: &Operation) -> Option<FindingKind> {
+        let (client, server) = (op.client?, op.server_text?);
         if self.pairs.len() < PAIRS_MAX && self.pairs.insert((client, server)) {
             self.clients.insert(client);
             self.servers.insert(server);
             self.may_forward = self.clients.intersection(&self.servers).next().is_some();
         }
-        let (Some(start), true, true) = (op.start, self.may_forward, op.is_timed) else {
-            return false;
-        };
+        let start = op.start.filter(|_| self.may_forward && op.is_timed)?;
         // An Echo has no session.
         self.release(op, start);
         let columns = op.columns;
-        let (Some(session), Some(message)) =
-            (columns.session_id.get(op.row).filter(|id| *id != 0), columns.message_id.get(op.row))
-        else {
-            return false;
-        };
+        let session = columns.session_id.get(op.row).filter(|id| *id != 0)?;
+        let message = columns.message_id.get(op.row)?;
         let end = start.saturating_add(op.elapsed_ns);
         let key = text_id((op.recording, session, message, op.act as u8));
         let address = || {
@@ -132,7 +125,7 @@ impl ProxyDelay {
             if self.ends.is_none() {
                 self.ends = Some((address(), inner.server.into()));
             }
-            return delay > op.elapsed_ns / 2;
+            return (delay > op.elapsed_ns / 2).then_some(FindingKind::ProxyDelay);
         }
         if self.forwarded.len() >= REQUESTS_MAX {
             self.forwarded.clear();
@@ -141,20 +134,16 @@ impl ProxyDelay {
         let server = address().into();
         self.forwarded
             .insert(key, Forwarded { connection, client, start, end, elapsed_ns, server });
-        false
+        None
     }
 
-    /// Counts held replies that came just after this request was sent. It ends after them.
-    fn release(&mut self, op: &Operation, start: i64) {
-        let before = self.held.len();
-        self.held.retain(|(recording, connection, end)| {
-            let is_here = (*recording, *connection) == (op.recording, op.connection);
-            !(is_here && (0..RELEASED_NS).contains(&end.saturating_sub(start)))
-        });
-        self.released += (before - self.held.len()) as u64;
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        self.candidate().into_iter().collect()
     }
+}
 
-    pub(in super::super) fn finish(self) -> Option<Candidate> {
+impl ProxyDelay {
+    fn candidate(self) -> Option<Candidate> {
         let (proxy, server) = self.ends.filter(|_| self.requests >= REQUESTS_LEAST)?;
         let mean = |sum: i64| sum as f64 / self.requests.max(1) as f64;
         let held = if self.before_ns > self.after_ns { "requests" } else { "replies" };
@@ -177,14 +166,29 @@ impl ProxyDelay {
                 self.released, self.held_replies
             ));
         }
-        let candidate =
-            Candidate::new(Trouble::ProxyDelay, what, self.attribution, Confidence::High, because);
-        let timer = timer.map(|timer| ("timer", timer.mean_ns, "ns"));
+        let candidate = Candidate::new(
+            FindingKind::ProxyDelay,
+            what,
+            self.attribution,
+            Confidence::Measured,
+            because,
+        );
+        let timer = timer.map(|timer| ("timer", timer.mean_ns, "ns", "a timer of {}"));
         let figures = [
-            ("requests_on_both_sides", self.requests as f64, ""),
-            ("mean_time_of_the_server", mean(self.within_ns), "ns"),
-            ("mean_delay_of_requests", mean(self.before_ns), "ns"),
-            ("mean_delay_of_replies", mean(self.after_ns), "ns"),
+            ("requests_on_both_sides", self.requests as f64, "", "requests seen on both sides: {}"),
+            (
+                "mean_time_of_the_server",
+                mean(self.within_ns),
+                "ns",
+                "the server takes {} on average",
+            ),
+            (
+                "mean_delay_of_requests",
+                mean(self.before_ns),
+                "ns",
+                "requests are delayed by {} on average",
+            ),
+            ("mean_delay_of_replies", mean(self.after_ns), "ns", "replies by {}"),
         ];
         Some(
             candidate
@@ -193,5 +197,15 @@ impl ProxyDelay {
                 .with_figures(figures)
                 .with_figures(timer),
         )
+    }
+
+    /// Counts held replies that came just after this request was sent. It ends after them.
+    fn release(&mut self, op: &Operation, start: i64) {
+        let before = self.held.len();
+        self.held.retain(|(recording, connection, end)| {
+            let is_here = (*recording, *connection) == (op.recording, op.connection);
+            !(is_here && (0..RELEASED_NS).contains(&end.saturating_sub(start)))
+        });
+        self.released += (before - self.held.len()) as u64;
     }
 }

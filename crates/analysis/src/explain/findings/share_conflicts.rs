@@ -1,39 +1,38 @@
 //! Opens fail because another open does not share the file (MS-SMB2 section 3.3.5.9).
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_wire::status::Status;
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::durations::{Constant, Durations};
 use super::super::operation::Operation;
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "sharing violations";
-
-pub(in super::super) const ACTOR: Actor = Actor::Application;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("share-conflicts", "sharing violations")
+    .with_actor(Actor::Application)
+    .with_remedies(&[
+    (
         "application",
         "open with FILE_SHARE_READ and FILE_SHARE_WRITE where others may read the file; retry after a pause, not at \
          once",
     ),
-    remedy(
+    (
         "server",
         "find out which client has the files open: smbstatus --locks, Get-SmbOpenFile",
     ),
-    remedy(
+    (
         "Windows",
         "if each takes about a second: the server tries again SharingViolationRetries times (5) after \
          SharingViolationDelay (200 ms), both in HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters; 0 \
          retries answer at once",
     ),
-    remedy(
+    (
         "Samba",
         "SMB1 requests are tried again for 0.95 s; SMB2 and SMB3 requests are answered at once",
     ),
-];
+]);
 
 /// A server that answers later than this has tried again, ns.
 const RETRIES_NS: i64 = 150_000_000;
@@ -45,28 +44,27 @@ const RETRIES_LEAST: u64 = 2;
 
 /// Opens that failed.
 #[derive(Default)]
-pub(in super::super) struct ShareConflicts {
+pub(crate) struct ShareConflicts {
     attribution: Attribution,
     /// Times of the server, ns.
     late: Durations,
 }
 
-impl ShareConflicts {
-    /// Whether the operation failed for that reason.
-    pub(in super::super) fn see(&mut self, op: &Operation) -> bool {
+impl Detector for ShareConflicts {
+    fn claim(&mut self, op: &Operation) -> Option<FindingKind> {
         // An open, or a deletion or renaming that needs one.
-        let is_conflict = op.status == Some(Status::SHARING_VIOLATION.0);
-        if is_conflict {
-            self.attribution.add(op, op.busy_ns);
-            let server_ns = op.split().map_or(op.elapsed_ns, |(server, _)| server);
-            if server_ns >= RETRIES_NS {
-                self.late.add(server_ns);
-            }
+        if op.status != Some(Status::SHARING_VIOLATION.0) {
+            return None;
         }
-        is_conflict
+        self.attribution.add(op, op.busy_ns);
+        let server_ns = op.split().map_or(op.elapsed_ns, |(server, _)| server);
+        if server_ns >= RETRIES_NS {
+            self.late.add(server_ns);
+        }
+        Some(FindingKind::ShareConflicts)
     }
 
-    pub(in super::super) fn finish(self) -> Candidate {
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let is_known = |ns: &i64| KNOWN_RETRIES_NS.contains(ns);
         let single = self.late.longest().filter(is_known).map(Constant::single);
         let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next().or(single);
@@ -83,10 +81,17 @@ impl ShareConflicts {
             ),
         };
         let figures = retries.map(|one| {
-            [("time_of_retries", one.mean_ns, "ns"), ("late_refusals", one.n as f64, "")]
+            [
+                ("time_of_retries", one.mean_ns, "ns", "the server tries again for {}"),
+                ("late_refusals", one.n as f64, "", "late refusals: {}"),
+            ]
         });
-        Candidate::new(Trouble::ShareConflicts, what, self.attribution, Confidence::High, because)
-            .of_events()
-            .with_figures(figures.into_iter().flatten())
+        let kind = FindingKind::ShareConflicts;
+        let confidence = Confidence::Measured;
+        vec![
+            Candidate::new(kind, what, self.attribution, confidence, because)
+                .of_events()
+                .with_figures(figures.into_iter().flatten()),
+        ]
     }
 }

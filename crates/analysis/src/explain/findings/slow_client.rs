@@ -4,27 +4,26 @@
 //! connection of a session does not count while another connection of it is busy.
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Pauses, Remedy, Trouble, Whole};
+use super::super::data::{FindingKind, Pauses};
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
-use super::remedy;
 
-pub(in super::super) const TITLE: &str = "slow client";
-
-pub(in super::super) const ACTOR: Actor = Actor::Client;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("slow-client", "slow client")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
         "client",
         "check its processor, its disk and its virus scanner; the server is idle in the meantime",
     ),
-    remedy(
+    (
         "application",
         "request the next data before it has processed the last (read ahead, several threads)",
     ),
-];
+]);
 
 /// Longer pauses are taken to be those of people, ns.
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
@@ -46,16 +45,14 @@ struct Session {
 
 /// The pauses of all clients.
 #[derive(Default)]
-pub(in super::super) struct SlowClient {
+pub(crate) struct SlowClient {
     sessions: HashMap<(u32, bool, u64), Session, foldhash::fast::RandomState>,
     all: Attribution,
     transfers: Attribution,
 }
 
-impl SlowClient {
-    /// The client's pause before an operation, ns; 0 if there is none. Operations come in the order
-    /// in which they ended.
-    pub(in super::super) fn pause_before(&mut self, op: &Operation) -> i64 {
+impl Detector for SlowClient {
+    fn see(&mut self, op: &Operation) {
         let id = op.columns.session_id.get(op.row).filter(|id| *id != 0);
         let key = (op.recording, id.is_some(), id.unwrap_or(op.connection));
         let moves = matches!(op.act, Act::Read | Act::Write) && op.bytes > 0;
@@ -64,7 +61,7 @@ impl SlowClient {
             if moves && let Some(session) = self.sessions.get_mut(&key) {
                 session.has_moved = true;
             }
-            return 0;
+            return;
         };
         if self.sessions.len() >= SESSIONS_MAX {
             self.sessions.clear();
@@ -79,50 +76,57 @@ impl SlowClient {
         let is_simulated = op.columns.scenario_run.get(op.row).is_some();
         let Some(gap) = op.columns.client_gap_ns.get(op.row).filter(|_| !first && !is_simulated)
         else {
-            return 0;
+            return;
         };
         let pause = gap.min(start.saturating_sub(before));
         if !(1..PAUSE_MAX_NS).contains(&pause) {
-            return 0;
+            return;
         }
         self.all.add_pause(op, pause);
         if has_moved {
             self.transfers.add_pause(op, pause);
             session.has_moved = moves;
         }
-        pause
     }
 
-    /// All pauses, and the finding if they are those of a client that moves data.
-    pub(in super::super) fn finish(self, whole: &Whole) -> (Option<Pauses>, Option<Candidate>) {
+    fn finish(self, context: &mut Context) -> Vec<Candidate> {
         let transfers = self.transfers;
         let pauses = Pauses {
             pauses: self.all.operations,
             sum_ns: self.all.saved_ns,
             clients: self.all.finish().clients,
         };
-        let pauses = Some(pauses).filter(|pauses| pauses.pauses > 0);
+        let whole = context.whole;
+        let all_ns = whole.busy_ns.saturating_add(pauses.sum_ns);
+        context.pauses = Some(pauses).filter(|pauses| pauses.pauses > 0);
         let number = transfers.operations;
-        let least_ns = PAUSES_SHARE * whole.busy_ns.saturating_add(whole.think_ns) as f64;
+        let least_ns = PAUSES_SHARE * all_ns as f64;
         if number < PAUSES_LEAST || (transfers.saved_ns as f64) < least_ns {
-            return (pauses, None);
+            return Vec::new();
         }
+        let paused_ns = transfers.saved_ns;
         let mean_ns = transfers.saved_ns as f64 / number.max(1) as f64;
         // Recordings of the same period are read one after the other: not from their pauses.
         let idle = (1.0 - whole.active_ns as f64 / whole.lasted_ns.max(1) as f64).max(0.0);
         let candidate = Candidate::new(
-            Trouble::SlowClient,
+            FindingKind::SlowClient,
             "The client pauses after each piece of file data before it requests the next: the server waits for it",
             transfers,
-            Confidence::Medium,
+            Confidence::Likely,
             "pauses of less than a second with nothing in flight, between requests that read or write file data; the \
              cause is the application, its disk or its processor",
         );
         let candidate = candidate.with_figures([
-            ("pauses", number as f64, ""),
-            ("mean_pause", mean_ns, "ns"),
-            ("share_of_time_with_nothing_in_flight", idle, "share"),
+            ("pauses", number as f64, "", "pauses: {}"),
+            ("mean_pause", mean_ns, "ns", "{} each on average"),
+            (
+                "share_of_time_with_nothing_in_flight",
+                idle,
+                "share",
+                "nothing in flight for {} of the time",
+            ),
         ]);
-        (pauses, Some(candidate))
+        // Pauses count where they are a finding.
+        vec![candidate.beyond_busy(paused_ns)]
     }
 }

@@ -1,25 +1,24 @@
 //! Logons and tree connections are slow. The observation is [`super::super::server_time`].
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
-use super::remedy;
+use super::super::data::FindingKind;
 
-pub(in super::super) const TITLE: &str = "slow logons";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("slow-logon", "slow logons")
+    .with_actor(Actor::Server)
+    .with_remedies(&[
+    (
         "server",
         "measure how long its domain controller and name servers take to answer; a logon needs both",
     ),
-    remedy(
+    (
         "client",
         "connect to the server's name, not its address, so that Kerberos is used; look for a firewall that drops \
          packets instead of rejecting them",
     ),
-];
+]);
 
 /// After this time a resolver gives up a query to a name server and tries again (resolv.conf), ns.
 const NAME_QUERY_NS: i64 = 5_000_000_000;
@@ -36,11 +35,7 @@ fn name_queries(ns: i64) -> Option<i64> {
 
 /// `is_measured`: whether any of the time was recorded inside the server; `longest_ns`: the longest of
 /// these operations.
-pub(in super::super) fn finish(
-    attribution: Attribution,
-    is_measured: bool,
-    longest_ns: i64,
-) -> Candidate {
+pub(crate) fn finish(attribution: Attribution, is_measured: bool, longest_ns: i64) -> Candidate {
     let measured = match is_measured {
         true => "measured inside the server, which may itself be waiting for a domain controller",
         false => {
@@ -58,9 +53,9 @@ pub(in super::super) fn finish(
         ),
     };
     let what = "Logging on and connecting to shares is slow";
-    let confidence = Confidence::Medium;
-    let candidate = Candidate::new(Trouble::SlowLogon, what, attribution, confidence, because)
-        .with_figures([("longest", longest_ns as f64, "ns")]);
+    let confidence = Confidence::Likely;
+    let candidate = Candidate::new(FindingKind::SlowLogon, what, attribution, confidence, because)
+        .with_figures([("longest", longest_ns as f64, "ns", "the longest took {}")]);
     // A timeout is not chance.
     if queries.is_some() { candidate.of_events() } else { candidate }
 }

@@ -1,32 +1,29 @@
 //! Reads go one at a time in blocks so small that the round trip counts more than the bytes. The
 //! observation is [`super::super::sequential_blocks`].
 
-use super::super::data::{Actor, Remedy};
-use super::remedy;
+use smbscope_findings::{Actor, KindInfo};
 
-pub(in super::super) const TITLE: &str = "stop-and-wait small reads";
-
-pub(in super::super) const ACTOR: Actor = Actor::Client;
-
-pub(in super::super) const WHAT: &str = "Reads go one at a time, in small blocks: the client sends each after the \
+pub(crate) const WHAT: &str = "Reads go one at a time, in small blocks: the client sends each after the \
     reply to the one before, so that each round trip moves one block, however fast the network is";
 
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("small-reads", "stop-and-wait small reads")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
         "application",
         "read and write in blocks of 1 MiB (robocopy /J, larger buffers), or several files in parallel",
     ),
-    remedy(
+    (
         "client",
         "keep several requests in flight: Windows does this for buffered I/O; on Linux mount with rsize=, wsize= \
          and vers=3.1.1",
     ),
-    remedy(
+    (
         "Samba",
         "smb2 max read = 8388608, smb2 max write = 8388608; min protocol SMB2 (SMB1 moves at most 60 KiB)",
     ),
-    remedy(
+    (
         "Windows",
         "Set-SmbServerConfiguration -EnableSMB1Protocol $false; Set-SmbClientConfiguration -EnableLargeMtu $true",
     ),
-];
+]);

@@ -3,30 +3,29 @@
 //! 2013).
 
 use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation, TextId, text_id};
-use super::remedy;
 use crate::stats::mean::Mean;
 
-pub(in super::super) const TITLE: &str = "stragglers";
-
-pub(in super::super) const ACTOR: Actor = Actor::Server;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("stragglers", "stragglers")
+    .with_actor(Actor::Server)
+    .with_remedies(&[
+    (
         "server",
         "look for what is special there: where the file is stored, its size and fragmentation, its access list, what \
          else runs at that time (backup, snapshot, scrub)",
     ),
-    remedy(
+    (
         "server",
         "a recording inside the server shows which part of its time it is (Samba: smbscope record; Windows: smbscope record \
          --print-windows-script --what smb)",
     ),
-];
+]);
 
 /// A straggler takes this many times as long as usual ...
 const TIMES: f64 = 10.0;
@@ -60,7 +59,7 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Usual times, and operations by place.
 #[derive(Default)]
-pub(in super::super) struct Stragglers {
+pub(crate) struct Stragglers {
     /// Logarithms of the server's time, by act and size.
     usual: [[Mean; SIZES]; Act::ALL.len()],
     operations: u64,
@@ -71,8 +70,8 @@ pub(in super::super) struct Stragglers {
     seconds: Map<i64, Place>,
 }
 
-impl Stragglers {
-    pub(in super::super) fn see(&mut self, op: &Operation) {
+impl Detector for Stragglers {
+    fn see(&mut self, op: &Operation) {
         let is_other = matches!(op.act, Act::Logon | Act::Lock | Act::Break | Act::Other);
         let waits = op.waits_for_others() || op.explained.is_some();
         let (Some((server_ns, _)), Some(start), false) = (op.split(), op.start, is_other || waits)
@@ -105,7 +104,13 @@ impl Stragglers {
         count(&mut self.seconds, start.div_euclid(SLOT_NS), op, straggler);
     }
 
-    pub(in super::super) fn finish(self) -> Option<Candidate> {
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        self.candidate().into_iter().collect()
+    }
+}
+
+impl Stragglers {
+    fn candidate(self) -> Option<Candidate> {
         let all = self.operations as f64;
         let excess = self.excess_ns as f64;
         let (clients, seconds) = (self.clients.len(), self.seconds.len());
@@ -135,16 +140,26 @@ impl Stragglers {
         let (what, place) = file.or_else(folder).or_else(client).or_else(second)?;
         let attribution = place.attribution.map(|attribution| *attribution).unwrap_or_default();
         let candidate = Candidate::new(
-            Trouble::Stragglers,
+            FindingKind::Stragglers,
             what,
             attribution,
-            Confidence::Medium,
+            Confidence::Likely,
             "its operations take more than ten times as long as others of their kind and size, and it has most of all \
              such operations' excess time",
         );
         Some(candidate.with_figures([
-            ("share_of_what_is_out_of_line", place.excess_ns as f64 / excess.max(1.0), "share"),
-            ("share_of_operations", place.operations as f64 / all.max(1.0), "share"),
+            (
+                "share_of_what_is_out_of_line",
+                place.excess_ns as f64 / excess.max(1.0),
+                "share",
+                "{} of the excess time",
+            ),
+            (
+                "share_of_operations",
+                place.operations as f64 / all.max(1.0),
+                "share",
+                "{} of the operations",
+            ),
         ]))
     }
 }

@@ -1,31 +1,30 @@
 //! The receiver's TCP window is smaller than the bandwidth-delay product (RFC 7323 section 1.1). The
 //! observation is [`super::super::transfer_rates`].
 
+use smbscope_findings::{Actor, Confidence, KindInfo};
+
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
-use super::super::data::{Actor, Confidence, Remedy, Trouble};
-use super::remedy;
+use super::super::data::FindingKind;
 
-pub(in super::super) const TITLE: &str = "TCP window too small";
-
-pub(in super::super) const ACTOR: Actor = Actor::Client;
-
-pub(in super::super) const REMEDIES: &[Remedy] = &[
-    remedy(
+pub(crate) const KIND: KindInfo = KindInfo::new("window-limited", "TCP window too small")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
         "Linux",
         "receiver: net.ipv4.tcp_rmem = 4096 131072 16777216, sender: tcp_wmem likewise, tcp_window_scaling = 1",
     ),
-    remedy("Samba", "remove SO_RCVBUF and SO_SNDBUF from socket options: they fix the window"),
-    remedy("Windows", "netsh interface tcp set global autotuninglevel=normal"),
-    remedy(
+    ("Samba", "remove SO_RCVBUF and SO_SNDBUF from socket options: they fix the window"),
+    ("Windows", "netsh interface tcp set global autotuninglevel=normal"),
+    (
         "network",
         "look for firewalls and WAN accelerators that remove the window scale option from the handshake",
     ),
-];
+]);
 
 /// `window_bytes` and `rtt_ns` are means over the limited directions of connections. Without
 /// `link_is_known`, no shorter message showed what the network carries.
-pub(in super::super) fn finish(
+pub(crate) fn finish(
     attribution: Attribution,
     rate: f64,
     (window_bytes, rtt_ns): (f64, f64),
@@ -33,16 +32,16 @@ pub(in super::super) fn finish(
 ) -> Candidate {
     let (confidence, because) = match link_is_known {
         true => (
-            Confidence::High,
+            Confidence::Measured,
             "rate times round trip fills the window, and shorter messages are faster",
         ),
         false => (
-            Confidence::Medium,
+            Confidence::Likely,
             "rate times round trip fills the window; what the network carries was not observed",
         ),
     };
     Candidate::new(
-        Trouble::WindowLimited,
+        FindingKind::WindowLimited,
         "The receiver's TCP window is too small for the round-trip time: in each round trip the sender has to wait \
          until it may send more",
         attribution,
@@ -50,9 +49,9 @@ pub(in super::super) fn finish(
         because,
     )
     .with_figures([
-        ("window", window_bytes, "bytes"),
-        ("round_trip", rtt_ns, "ns"),
-        ("rate", rate, "bits/s"),
-        ("most_that_the_window_allows", 8e9 * window_bytes / rtt_ns.max(1.0), "bits/s"),
+        ("window", window_bytes, "bytes", "a window of {}"),
+        ("round_trip", rtt_ns, "ns", "a round trip of {}"),
+        ("rate", rate, "bits/s", "{} reached"),
+        ("most_that_the_window_allows", 8e9 * window_bytes / rtt_ns.max(1.0), "bits/s", "at most {} with this window"),
     ])
 }

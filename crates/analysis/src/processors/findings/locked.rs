@@ -1,11 +1,22 @@
 //! Interrupt work that holds processors: all the time, for a part of the trace, or by samples.
 
+use smbscope_findings::{Confidence, KindInfo};
+
 use super::words::grouped;
-use super::{Finding, ProcessorTrouble, busy, figure, name, numbers, seconds};
-use crate::evidence::{Confidence, Remedy};
+use super::{Finding, ProcessorFindingKind, busy, figure, finding, name, numbers, seconds};
 use crate::processors::data::Report;
 use crate::processors::held::{Axis, HELD_SHARE};
 use crate::processors::work::{self, Work};
+
+pub(super) const KIND: KindInfo = KindInfo::new(
+    "locked-processors",
+    "Interrupt work holds processors",
+).with_remedies(&[
+        ("Windows", "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings"),
+        ("Windows", "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ..."),
+        ("Linux", "spread the receive work over queues and CPUs: ethtool -l DEV, ethtool -L DEV combined N, /proc/irq/N/smp_affinity_list"),
+        ("Linux", "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope"),
+]);
 
 /// Processors are held at the same time if periods begin and end within this part of the trace.
 const SAME_SHARE: f64 = 0.02;
@@ -24,11 +35,10 @@ struct Held {
 }
 
 /// What holds processors all the time, and those that are held for a part of the trace.
-pub(super) fn locked(report: &Report, is_windows: bool) -> Vec<Finding> {
-    let mut found: Vec<_> =
-        held(report).iter().map(|held| locked_by(report, held, is_windows)).collect();
-    found.extend(locked_by_samples(report, is_windows));
-    found
+pub(super) fn locked(report: &Report) -> Vec<Finding> {
+    let found = held(report);
+    let found = found.iter().map(|held| locked_by(report, held));
+    found.chain(locked_by_samples(report)).collect()
 }
 
 fn held(report: &Report) -> Vec<Held> {
@@ -99,7 +109,7 @@ fn when(report: &Report, held: &Held) -> String {
     }
 }
 
-fn locked_by(report: &Report, held: &Held, is_windows: bool) -> Finding {
+fn locked_by(report: &Report, held: &Held) -> Finding {
     let cpus = &held.cpus;
     let share = held.work_ns as f64 / held.possible_ns.max(1) as f64;
     let on_held = |work: &Work| -> i64 {
@@ -158,22 +168,15 @@ fn locked_by(report: &Report, held: &Held, is_windows: bool) -> Finding {
         what += &format!("; {} such periods, this is the longest", held.periods);
         figures.push(figure("periods", held.periods as f64, ""));
     }
-    Finding {
-        trouble: ProcessorTrouble::LockedProcessors,
-        what,
-        cost_ns: Some(held.work_ns),
-        since_ns: held.since_ns,
-        until_ns: held.until_ns,
-        confidence: Confidence::High,
-        because,
-        figures,
-        cpus: held.cpus.clone(),
-        remedies: locked_remedies(is_windows),
-    }
+    let cost = (Some(held.work_ns), held.cpus.clone());
+    let kind = ProcessorFindingKind::LockedProcessors;
+    finding(kind, what, cost, (Confidence::Measured, because))
+        .with_period(held.since_ns, held.until_ns)
+        .with_figures(figures)
 }
 
 /// The same for a trace that has samples only.
-fn locked_by_samples(report: &Report, is_windows: bool) -> Option<Finding> {
+fn locked_by_samples(report: &Report) -> Option<Finding> {
     if report.recorded.any() {
         return None;
     }
@@ -191,58 +194,25 @@ fn locked_by_samples(report: &Report, is_windows: bool) -> Option<Finding> {
     let cpus: Vec<u64> = held.iter().map(|(one, _)| one.cpu).collect();
     let samples: u64 =
         held.iter().map(|(one, _)| one.samples.interrupt + one.samples.deferred).sum();
-    Some(Finding {
-        trouble: ProcessorTrouble::LockedProcessors,
-        what: format!(
-            "CPU {} of {}: {:.0} % of the {} in interrupts and deferred work; how much of the time each name takes was not recorded",
-            numbers(&cpus),
-            report.processors.len(),
-            100.0 * mean,
-            if of_time { "time is, by samples," } else { "samples are" },
-        ),
-        cost_ns: None,
-        since_ns: None,
-        until_ns: None,
-        confidence: if of_time { Confidence::Medium } else { Confidence::Low },
-        because: format!(
-            "{} samples hit interrupts and deferred work{}",
-            grouped(samples),
-            match of_time {
-                true => "",
-                false => "; a CPU that is not sampled while it is idle looks busier than it is",
-            }
-        ),
-        figures: vec![
-            figure("processors", cpus.len() as f64, ""),
-            figure("held_share", mean, "share"),
-            figure("samples", samples as f64, ""),
-        ],
-        cpus,
-        remedies: locked_remedies(is_windows),
-    })
-}
-
-fn locked_remedies(is_windows: bool) -> Vec<Remedy> {
-    match is_windows {
-        true => vec![
-            Remedy {
-                at: "Windows",
-                action: "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings",
-            },
-            Remedy {
-                at: "Windows",
-                action: "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ...",
-            },
-        ],
-        false => vec![
-            Remedy {
-                at: "Linux",
-                action: "spread the receive work over queues and CPUs: ethtool -l DEV, ethtool -L DEV combined N, /proc/irq/N/smp_affinity_list",
-            },
-            Remedy {
-                at: "Linux",
-                action: "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope",
-            },
-        ],
-    }
+    let what = format!(
+        "CPU {} of {}: {:.0} % of the {} in interrupts and deferred work; how much of the time each name takes was not recorded",
+        numbers(&cpus),
+        report.processors.len(),
+        100.0 * mean,
+        if of_time { "time is, by samples," } else { "samples are" },
+    );
+    let (confidence, but) = if of_time {
+        (Confidence::Likely, "")
+    } else {
+        let but = "; a CPU that is not sampled while it is idle looks busier than it is";
+        (Confidence::Possible, but)
+    };
+    let because = format!("{} samples hit interrupts and deferred work{but}", grouped(samples));
+    let figures = [
+        figure("processors", cpus.len() as f64, ""),
+        figure("held_share", mean, "share"),
+        figure("samples", samples as f64, ""),
+    ];
+    let kind = ProcessorFindingKind::LockedProcessors;
+    Some(finding(kind, what, (None, cpus), (confidence, because)).with_figures(figures))
 }
