@@ -7,5 +7,5 @@ pub mod format;
 pub(crate) mod ticks;
 
 pub use clock::Clock;
-pub(crate) use fields::{Closed, Rows, all, show, table, values_of};
+pub(crate) use fields::{Closed, Rows, all, kinds_of, show, table, values_of};
 pub use fields::{Field, Fields, Format, Object, Presence};

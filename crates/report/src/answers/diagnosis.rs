@@ -6,11 +6,12 @@ pub(crate) mod section;
 
 use serde_json::{Value, json};
 use smbscope_analysis::explain::{
-    Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
-    Logged, Pauses, Unexplained, Whole,
+    ChangeInTime, Contributor, Diagnosis, Example, Finding, Gain, Logged, Pauses, Unexplained,
+    Whole, is_reported,
 };
 use smbscope_analysis::processors::Report as CpuReport;
 use smbscope_analysis::processors::waiting::Waiting;
+use smbscope_findings::{Actor, Figure, Kind, Remedy};
 
 use crate::answers::cpu::cpu_appendix;
 use crate::answers::recording::meta::{Selection, insert_selections};
@@ -125,7 +126,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
         after.push_str("\nChannels\n");
         let most = if options.all { diagnosis.channels.len() } else { CHANNELS };
         for found in diagnosis.channels.iter().take(most) {
-            let words = format!("{}: {}", found.trouble.title(), found.what);
+            let words = format!("{}: {}", found.kind.title(), found.what);
             folded(&mut after, 2, &format::harmless(&words), options.columns());
             let most = if options.all { found.remedies.len() } else { 1 };
             for remedy in found.remedies.iter().take(most) {
@@ -211,7 +212,7 @@ impl Without {
 
 /// The findings that explain enough to be shown.
 pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
-    diagnosis.findings.iter().filter(|found| found.is_reported()).collect()
+    diagnosis.findings.iter().filter(|found| is_reported(found)).collect()
 }
 
 /// Context of the findings: waiting without an explanation, and the clients' pauses.
@@ -301,10 +302,7 @@ fn pauses(pauses: &Pauses) -> Option<String> {
 
 /// What keeps the network busy, for blocks that go one at a time.
 pub(crate) fn needed(found: &Finding) -> Option<String> {
-    let figure = |name| {
-        let figure = found.figures.iter().find(|figure| figure.name == name);
-        figure.map(|figure| figure.value)
-    };
+    let figure = |name| found.figure(name);
     let (bytes, depth) = (figure("in_flight_needed")?, figure("depth_needed")?);
     let rate = figure("line").or(figure("throughput_then"))?;
     let larger = figure("larger_block")?;
@@ -325,9 +323,10 @@ pub(crate) fn needed(found: &Finding) -> Option<String> {
 
 /// The side that can change it, with names where they are known.
 pub(crate) fn owner(found: &Finding) -> String {
-    let names: Vec<_> = found.owner.names.iter().map(|name| format::harmless(name)).collect();
+    let Some(owner) = &found.owner else { return String::new() };
+    let names: Vec<_> = owner.names.iter().map(|name| format::harmless(name)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
-    match found.owner.actor {
+    match owner.actor {
         Actor::Client => format!("client{of}"),
         Actor::Server => format!("server{of}"),
         Actor::Network => format!("network{of}"),
@@ -348,14 +347,14 @@ pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
         (_, None) => "No problem found: nothing that costs time.".to_owned(),
         (_, Some(found)) => format!(
             "No problem found: nothing explains more than 5 % of the waiting. The largest cause is {}, {}.",
-            found.trouble.title(),
-            format::share(found.share)
+            found.kind.title(),
+            format::share(found.share())
         ),
     })
 }
 
 fn findings_are_reported(diagnosis: &Diagnosis) -> bool {
-    diagnosis.findings.iter().any(Finding::is_reported)
+    diagnosis.findings.iter().any(is_reported)
 }
 
 /// When a finding occurred, for a recording that is long enough for the question.
@@ -366,25 +365,20 @@ pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
 
 /// The cost of a finding, and its certainty.
 pub(crate) fn headline(found: &Finding) -> String {
-    format!("{} of the waiting, {}", format::share(found.share), cost(found))
+    format!("{} of the waiting, {}", format::share(found.share()), cost(found))
 }
 
 /// Likewise without the share.
 pub(crate) fn cost(found: &Finding) -> String {
-    let sure = match found.confidence {
-        Confidence::High => "measured",
-        Confidence::Medium => "likely",
-        Confidence::Low => "possible",
-    };
-    format!("{} would be saved; {sure}", saved(found))
+    with_confidence(&format!("{} would be saved", saved(found)), found)
 }
 
 /// The time that would be saved, with its interval, or the number of operations if they are few.
 pub(crate) fn saved(found: &Finding) -> String {
-    let saved = format::duration(found.saved_ns);
-    match found.saved_error_ns {
+    let saved = format::duration(found.saved_ns());
+    match found.saved_error_ns() {
         Some(error_ns) => format!("{saved} ± {}", format::duration(error_ns)),
-        None => format!("{saved} (n = {})", format::count(found.operations)),
+        None => format!("{saved} (n = {})", format::count(found.details.operations)),
     }
 }
 
@@ -409,8 +403,9 @@ pub(crate) fn gain(gain: &Gain) -> String {
 
 /// The affected clients, shares and paths, with `is_all` also the connections.
 pub(crate) fn places(found: &Finding, is_all: bool) -> Vec<String> {
-    let connections = if is_all { &found.connections[..] } else { &[] };
-    let places = [&found.clients, connections, &found.shares, &found.paths].map(contributors);
+    let all = &found.details;
+    let connections = if is_all { &all.connections[..] } else { &[] };
+    let places = [&all.clients, connections, &all.shares, &all.paths].map(contributors);
     places.into_iter().filter(|words| !words.is_empty()).collect()
 }
 
@@ -422,7 +417,7 @@ fn one(
     without: Without,
 ) {
     let (bold, end) = options.bold;
-    let head = format!("{number}. {bold}{}{end}: {}", found.trouble.title(), headline(found));
+    let head = format!("{number}. {bold}{}{end}: {}", found.kind.title(), headline(found));
     folded(text, 0, &head, options.columns() + bold.len() + end.len());
     for words in sentences(found, when, options.all, without) {
         folded(text, 3, &words, options.columns());
@@ -432,13 +427,9 @@ fn one(
 /// A finding below its title.
 fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec<String> {
     let mut lines = Vec::new();
-    let operations = if found.operations == 1 { "operation" } else { "operations" };
+    let operations = format::counted(found.details.operations, "operation");
     if without < Without::Sentence {
-        lines.push(format!(
-            "{}: {} {operations}{when}.",
-            found.what,
-            format::count(found.operations)
-        ));
+        lines.push(format!("{}: {operations}{when}.", found.what));
     }
     // What would be needed says most of the figures.
     let needed = needed(found).filter(|_| without < Without::Sentence);
@@ -446,15 +437,16 @@ fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec
     if let Some(words) = needed {
         lines.push(words);
     }
-    if without < Without::Sentence && !found.figures.is_empty() && !is_enough {
-        lines.push(found.figures.iter().map(figure).collect::<Vec<_>>().join(", "));
+    let figures = figures(&found.figures);
+    if without < Without::Sentence && !figures.is_empty() && !is_enough {
+        lines.push(format!("Figures: {}", figures.join("; ")));
     }
     let places = places(found, is_all);
     if !places.is_empty() {
         lines.push(format!("Where: {}", places.join("; ")));
     }
     lines.push(format!("Responsible: {}", owner(found)));
-    let frames: Vec<_> = found.examples.iter().take(FRAMES).map(example).collect();
+    let frames: Vec<_> = found.details.examples.iter().take(FRAMES).map(example).collect();
     if without < Without::Examples && !frames.is_empty() {
         lines.push(format!("See: {}", frames.join(", ")));
     }
@@ -469,8 +461,8 @@ fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec
     for remedy in found.remedies.iter().take(most) {
         lines.push(format!("Do ({}): {}", remedy.at, remedy.action));
     }
-    let most = if is_all { found.gains.len() } else { 1 };
-    for words in found.gains.iter().take(most).map(gain) {
+    let most = if is_all { found.details.gains.len() } else { 1 };
+    for words in found.details.gains.iter().take(most).map(gain) {
         lines.push(format!("Effect: {words}"));
     }
     lines
@@ -480,30 +472,24 @@ fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec
 pub(crate) fn card(found: &Finding, whole: &Whole, is_open: bool) -> FindingCard {
     let when = when(found, whole);
     let after = when.as_ref().map_or(String::new(), |when| format!(", {when}"));
-    let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
+    let details = &found.details;
+    let before = vec![("When", when.into_iter().collect()), ("Responsible", vec![owner(found)])];
+    let then = vec![
+        ("Effect", details.gains.iter().map(gain).collect()),
+        ("Where", places(found, true)),
+        ("Needed", needed(found).into_iter().collect()),
+        ("See", details.examples.iter().map(example).collect()),
+    ];
+    let cost = format!("{} would be saved", saved(found));
     FindingCard {
-        title: found.trouble.title(),
-        share: Some(found.share),
-        cost: cost(found),
-        what: found.what.clone(),
-        rows: vec![
-            ("When", when.into_iter().collect()),
-            ("Responsible", vec![owner(found)]),
-            ("Do", remedies.collect()),
-            ("Effect", found.gains.iter().map(gain).collect()),
-            ("Where", places(found, true)),
-            ("Needed", needed(found).into_iter().collect()),
-            ("Figures", found.figures.iter().map(figure).collect()),
-            ("See", found.examples.iter().map(example).collect()),
-            ("Because", vec![format!("{}.", found.because)]),
-        ],
+        share: Some(found.share()),
         evidence: evidence::charts(found),
         text: Some(CardText {
-            head: format!("{}: {}", found.trouble.title(), headline(found)),
+            head: format!("{}: {}", found.kind.title(), headline(found)),
             lines: sentences(found, &after, true, Without::Nothing),
             brief: sentences(found, &after, false, Without::Because),
         }),
-        is_open,
+        ..cause(found, &cost, before, then, is_open)
     }
 }
 
@@ -532,19 +518,57 @@ pub(crate) fn example(example: &Example) -> String {
     }
 }
 
-pub(crate) fn figure(figure: &Figure) -> String {
-    let value = |value: f64| match figure.unit {
+/// A finding of any kind as a block: `cost` is what it costs in words; rows before and after what to do.
+pub(crate) fn cause<K: Kind, D>(
+    found: &smbscope_findings::Finding<K, D>,
+    cost: &str,
+    before: Vec<(&'static str, Vec<String>)>,
+    after: Vec<(&'static str, Vec<String>)>,
+    is_open: bool,
+) -> FindingCard {
+    let remedy = |one: &Remedy| format!("{}: {}", one.at, one.action);
+    let mut rows = before;
+    rows.push(("Do", found.remedies.iter().map(remedy).collect()));
+    rows.extend(after);
+    rows.push(("Figures", figures(&found.figures)));
+    rows.push(("Because", vec![format!("{}.", found.because)]));
+    FindingCard {
+        title: found.kind.title(),
+        share: None,
+        cost: with_confidence(cost, found),
+        what: format::capitalized(&found.what),
+        rows,
+        evidence: Vec::new(),
+        text: None,
+        is_open,
+    }
+}
+
+/// What a finding costs, and how sure it is.
+fn with_confidence<K, D>(cost: &str, found: &smbscope_findings::Finding<K, D>) -> String {
+    let words = [Some(cost), found.confidence.map(|one| one.word())];
+    let words: Vec<_> = words.into_iter().flatten().filter(|words| !words.is_empty()).collect();
+    words.join("; ")
+}
+
+/// The figures that the sentence does not have.
+fn figures(figures: &[Figure]) -> Vec<String> {
+    figures.iter().filter(|one| !one.phrase.is_empty()).map(figure).collect()
+}
+
+fn figure(figure: &Figure) -> String {
+    let value = |value: f64| match &*figure.unit {
         "ns" => format::duration(value as i64),
         "bytes" => format::bytes(value as u64),
         "bits/s" => bits(value),
         "share" => format::share(value),
         _ => format::number(value),
     };
-    let name = figure.name.replace('_', " ");
-    match figure.error.filter(|error| *error > 0.0) {
-        Some(error) => format!("{name} {} ± {}", value(figure.value), value(error)),
-        None => format!("{name} {}", value(figure.value)),
-    }
+    let words = match figure.error.filter(|error| *error > 0.0) {
+        Some(error) => format!("{} ± {}", value(figure.value), value(error)),
+        None => value(figure.value),
+    };
+    figure.phrase.replacen("{}", &words, 1)
 }
 
 fn bits(bits: f64) -> String {

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use smbscope_findings::{Confidence, Kind};
 use smbscope_tables::column::{ColumnSpec, Unit};
 use smbscope_tables::{Table, renamed};
 
@@ -174,6 +175,11 @@ pub(crate) fn values_of<T: Serialize>(
     values: &[T],
 ) -> Closed {
     (object, field, values.iter().map(|value| json!(value)).collect())
+}
+
+/// The closed lists of an object that is a finding: its kinds, and the words for how sure it is.
+pub(crate) fn kinds_of<K: Kind + Serialize>(object: &'static str) -> [Closed; 2] {
+    [values_of(object, "trouble", K::ALL), values_of(object, "confidence", &Confidence::ALL)]
 }
 
 /// Objects from the tuples that describe them.

@@ -1,68 +1,63 @@
 //! A diagnosis with names that try to break out of whatever shows them.
 
 use smbscope_analysis::explain::{
-    About, Actor, ChangeInTime, Confidence, Contributor, Diagnosis, Example, Figure, Finding, Gain,
-    Logged, Note, Owner, Pauses, TimeClass, Trouble, Unexplained, UnexplainedKind, Whole,
+    About, ChangeInTime, Contributor, Diagnosis, Example, Explained, FindingKind, Gain, Logged,
+    Note, Pauses, TimeClass, Unexplained, UnexplainedKind, Whole,
 };
 use smbscope_analysis::net::SmbRatio;
+use smbscope_findings::{Actor, Confidence, Figure, Finding, Owner, Weight};
 
 /// Two findings, one of them with an impossible name.
 pub fn diagnosis() -> Diagnosis {
     let name = "<script>alert('1')\u{1b}[2J\u{202e}".to_owned();
     let contributor = Contributor { name: name.clone(), operations: 40, saved_ns: 800_000_000 };
-    let found = Finding {
-        trouble: Trouble::SmallReads,
-        what: "Reads go one at a time".into(),
-        saved_ns: 800_000_000,
-        saved_error_ns: Some(4_000_000),
-        share: 0.83,
-        confidence: Confidence::High,
-        because: "it was measured".into(),
-        owner: Owner { actor: Actor::Client, names: vec![name.clone()] },
-        operations: 40,
-        first_ns: None,
-        last_ns: None,
-        times: vec![
-            TimeClass { from_ns: 10_000_000, below_ns: Some(20_000_000), operations: 10 },
-            TimeClass { from_ns: 20_000_000, below_ns: None, operations: 30 },
-        ],
-        figures: vec![
-            Figure { name: "block", value: 4096.0, error: None, unit: "bytes" },
-            Figure { name: "round", value: 20e6, error: Some(15.6e6), unit: "ns" },
-        ],
-        clients: vec![contributor.clone()],
-        connections: vec![contributor.clone()],
-        servers: vec![],
-        shares: vec![],
-        paths: vec![contributor],
-        examples: vec![Example {
-            recording: Some(name.clone()),
-            command: "Read".into(),
-            elapsed_ns: Some(21_000_000),
-            pending_ns: Some(1_000_000),
-            request_frame: Some(17),
-            ..Example::default()
-        }],
-        remedies: Trouble::SmallReads.remedies().to_vec(),
-        gains: vec![Gain {
-            change: "max-read=1MiB".into(),
-            waiting_before_ns: 800_000_000,
-            waiting_after_ns: 40_000_000,
-            error_ns: Some(1_000_000),
-            operations: 100_000,
-            is_part: true,
-        }],
-        replayed: 40,
-        is_of_events: false,
-    };
-    let little = Finding { share: 0.01, gains: vec![], ..found.clone() };
+    let weight =
+        |share| Weight::Saved { saved_ns: 800_000_000, saved_error_ns: Some(4_000_000), share };
+    let mut found = Finding::new(FindingKind::SmallReads, "Reads go one at a time")
+        .with_weight(weight(0.83))
+        .with_confidence(Confidence::Measured, "it was measured")
+        .with_figures([
+            Figure::new("block", 4096.0, "bytes", "blocks of {}"),
+            Figure::new("round", 20e6, "ns", "{} in the network for each").with_error(Some(15.6e6)),
+        ])
+        .with_details(Explained {
+            operations: 40,
+            times: vec![
+                TimeClass { from_ns: 10_000_000, below_ns: Some(20_000_000), operations: 10 },
+                TimeClass { from_ns: 20_000_000, below_ns: None, operations: 30 },
+            ],
+            clients: vec![contributor.clone()],
+            connections: vec![contributor.clone()],
+            paths: vec![contributor],
+            examples: vec![Example {
+                recording: Some(name.clone()),
+                command: "Read".into(),
+                elapsed_ns: Some(21_000_000),
+                pending_ns: Some(1_000_000),
+                request_frame: Some(17),
+                ..Example::default()
+            }],
+            gains: vec![Gain {
+                change: "max-read=1MiB".into(),
+                waiting_before_ns: 800_000_000,
+                waiting_after_ns: 40_000_000,
+                error_ns: Some(1_000_000),
+                operations: 100_000,
+                is_part: true,
+            }],
+            replayed: 40,
+            ..Explained::default()
+        });
+    found.owner = Some(Owner { actor: Actor::Client, names: vec![name.clone()] });
+    let mut little = found.clone().with_weight(weight(0.01));
+    little.details.gains.clear();
     let note = Note { about: About::Smb1, what: "<b>\u{1b}[2J".into() };
     let whole = Whole { operations: 40, timed: 40, ..Whole::default() };
-    let pauses = Pauses { pauses: 7, sum_ns: 219_000_000, clients: found.clients.clone() };
+    let pauses = Pauses { pauses: 7, sum_ns: 219_000_000, clients: found.details.clients.clone() };
     let kind = UnexplainedKind {
         command: "Ioctl".into(),
         detail: Some("FSCTL_PIPE_TRANSCEIVE".into()),
-        path: found.paths.first().map(|one| one.name.clone()),
+        path: found.details.paths.first().map(|one| one.name.clone()),
         operations: 3,
         ns: 90_000_000,
     };

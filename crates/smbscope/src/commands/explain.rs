@@ -8,8 +8,9 @@ mod cpu_trace;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use smbscope_analysis::explain::Confidence;
+use smbscope_analysis::explain::is_reported;
 use smbscope_analysis::explain::why::{Miss, Which};
+use smbscope_findings::{Confidence, Finding, Kind};
 use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::why::WhyAnswer;
 use smbscope_store::source::Source;
@@ -50,7 +51,7 @@ Examples:
   smbscope explain flood.etl                              # a trace of the processors
   smbscope explain flood.etl flood.pcapng                 # and the operations of that time
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
-  smbscope explain - --fail-on high < capture.pcap || mail -s 'share is slow' admin")]
+  smbscope explain - --fail-on measured < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
     /// Show all findings, including those that explain less than 5 %, with all remedies.
     #[arg(long)]
@@ -62,7 +63,7 @@ pub struct Args {
     pub why: Option<Which>,
     /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more.
     #[arg(long, value_enum, value_name = "CONFIDENCE")]
-    pub fail_on: Option<Sure>,
+    pub fail_on: Option<MinConfidence>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
@@ -81,35 +82,40 @@ pub struct Args {
 
 /// Confidence of a finding, as `--fail-on` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sure {
+pub enum MinConfidence {
     /// There may be another cause.
-    Low,
+    #[value(alias = "low")]
+    Possible,
     /// The figures agree, but some of them are estimates.
-    Medium,
+    #[value(alias = "medium")]
+    Likely,
     /// The cause was measured.
-    High,
+    #[value(alias = "high")]
+    Measured,
 }
 
-impl From<Sure> for Confidence {
-    fn from(sure: Sure) -> Confidence {
-        match sure {
-            Sure::Low => Confidence::Low,
-            Sure::Medium => Confidence::Medium,
-            Sure::High => Confidence::High,
-        }
+impl MinConfidence {
+    /// Whether a finding is at least that sure.
+    fn is_reached(self, confidence: Option<Confidence>) -> bool {
+        let least = match self {
+            MinConfidence::Possible => Confidence::Possible,
+            MinConfidence::Likely => Confidence::Likely,
+            MinConfidence::Measured => Confidence::Measured,
+        };
+        confidence >= Some(least)
     }
 }
 
 impl Args {
     /// Fails with its own exit code if one of these findings is as sure as --fail-on requires.
-    fn fail(
+    fn fail<'a, K: Kind, D: 'a>(
         &self,
-        mut findings: impl Iterator<Item = (Confidence, &'static str)>,
+        findings: impl IntoIterator<Item = &'a Finding<K, D>>,
     ) -> anyhow::Result<()> {
-        let Some(least) = self.fail_on.map(Confidence::from) else { return Ok(()) };
-        let found = findings.find(|(confidence, _)| *confidence >= least);
-        found.map_or(Ok(()), |(_, title)| {
-            Err(Failure::new(Code::Found, format!("found: {title}")).into())
+        let Some(least) = self.fail_on else { return Ok(()) };
+        let found = findings.into_iter().find(|found| least.is_reached(found.confidence));
+        found.map_or(Ok(()), |found| {
+            Err(Failure::new(Code::Found, format!("found: {}", found.kind.title())).into())
         })
     }
 }
@@ -143,8 +149,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         recorded: recorded(&source),
     };
     show(&answer, args.format, args.out.as_ref(), args.all)?;
-    let found = diagnosis.findings.iter().filter(|found| found.is_reported());
-    args.fail(found.map(|found| (found.confidence, found.trouble.title())))
+    args.fail(diagnosis.findings.iter().filter(|found| is_reported(found)))
 }
 
 /// Explains a single operation.

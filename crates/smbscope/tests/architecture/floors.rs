@@ -83,7 +83,7 @@ const FLOORS: &[Floors] = &[
         package: "analysis",
         parent: "",
         floors: &[
-            &["evidence", "logged", "rows"],
+            &["logged", "rows"],
             &["both_sides", "channels", "net", "stats"],
             // Part of the summary and of the diagnosis.
             &["durability"],

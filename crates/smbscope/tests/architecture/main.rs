@@ -41,6 +41,7 @@ const EDGES: [(&str, &[&str]); 16] = [
             "smbscope-capture",
             "smbscope-client",
             "smbscope-counters",
+            "smbscope-findings",
             "smbscope-lab",
             "smbscope-load",
             "smbscope-plan",

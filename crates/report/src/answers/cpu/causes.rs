@@ -3,7 +3,7 @@
 use smbscope_analysis::processors::{Finding, Report};
 
 use super::cpu_list;
-use crate::answers::diagnosis::figure;
+use crate::answers::diagnosis;
 use crate::document::{Block, FindingCard, Section};
 use crate::value::format;
 
@@ -23,7 +23,7 @@ pub(super) fn section(report: &Report) -> Section {
 pub(super) fn when(found: &Finding, report: &Report) -> Option<String> {
     let start = report.start_ns?;
     let after = |time: i64| format::duration(time.saturating_sub(start));
-    match (found.since_ns, found.until_ns) {
+    match (found.first_ns, found.last_ns) {
         (None, None) => None,
         (Some(since), None) => Some(format!("since {} after the start", after(since))),
         (None, Some(until)) => Some(format!("until {} after the start", after(until))),
@@ -35,32 +35,12 @@ pub(super) fn when(found: &Finding, report: &Report) -> Option<String> {
 
 /// A finding in words.
 pub(super) fn cause(found: &Finding, report: &Report, is_open: bool) -> FindingCard {
-    let cpus = match found.cpus.as_slice() {
+    let cpus = match found.details.cpus.as_slice() {
         [] => Vec::new(),
         cpus => vec![cpu_list(cpus)],
     };
-    let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
-    let confidence = match found.confidence {
-        smbscope_analysis::explain::Confidence::Low => "low",
-        smbscope_analysis::explain::Confidence::Medium => "medium",
-        smbscope_analysis::explain::Confidence::High => "high",
-    };
-    FindingCard {
-        title: found.trouble.title(),
-        share: None,
-        cost: found
-            .cost_ns
-            .map_or_else(String::new, |cost| format!("{} of CPU time", format::duration(cost))),
-        what: found.what.clone(),
-        rows: vec![
-            ("CPUs", cpus),
-            ("When", when(found, report).into_iter().collect()),
-            ("Do", remedies.collect()),
-            ("Figures", found.figures.iter().map(figure).collect()),
-            ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),
-        ],
-        evidence: Vec::new(),
-        text: None,
-        is_open,
-    }
+    let cost = found.cost_ns().map(|cost| format!("{} of CPU time", format::duration(cost)));
+    let when = when(found, report).into_iter().collect();
+    let before = vec![("CPUs", cpus), ("When", when)];
+    diagnosis::cause(found, &cost.unwrap_or_default(), before, Vec::new(), is_open)
 }

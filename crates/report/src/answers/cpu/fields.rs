@@ -1,7 +1,6 @@
 //! The fields of the report of a trace of processors, as `smbscope report TRACE --format json` prints it.
 
-use smbscope_analysis::explain::Confidence;
-use smbscope_analysis::processors::ProcessorTrouble;
+use smbscope_analysis::processors::ProcessorFindingKind;
 use smbscope_tables::Table;
 use smbscope_tables::tables::Trace;
 
@@ -9,7 +8,7 @@ use crate::answers::recording;
 use crate::document::by_field;
 use crate::value::Format::*;
 use crate::value::Presence::*;
-use crate::value::{Closed, Fields, Object, Rows, all, table, values_of};
+use crate::value::{Closed, Fields, Object, Rows, all, kinds_of, table};
 
 /// The objects of the report of a trace of processors.
 pub static FIELDS: Fields = Fields::new("processors", objects, closed);
@@ -40,14 +39,7 @@ fn explain_objects() -> Vec<Object> {
 
 /// Fields whose values are a closed list.
 pub(crate) fn closed() -> Vec<Closed> {
-    vec![
-        values_of("processor_finding", "trouble", &ProcessorTrouble::ALL),
-        values_of(
-            "processor_finding",
-            "confidence",
-            &[Confidence::Low, Confidence::Medium, Confidence::High],
-        ),
-    ]
+    kinds_of::<ProcessorFindingKind>("processor_finding").to_vec()
 }
 
 #[rustfmt::skip]
@@ -169,11 +161,11 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("what", "What", Text, Always, "A sentence."),
         ("cost_ns", "Cost", Duration, Nullable, "Time of processors that it takes; null where it is not known."),
         ("cpus", "CPUs", Counts, Always, "The processors concerned."),
-        ("confidence", "Confidence", Code, Always, "low, medium or high."),
+        ("confidence", "Confidence", Code, Always, "How sure it is: possible, likely or measured."),
         ("because", "Because", Text, Always, "What the confidence is based on."),
-        ("since_ns", "Since", Time, Nullable, "When it began; null if it was there from the start or is not known."),
-        ("until_ns", "Until", Time, Nullable, "When it ended; null if it was there to the end or is not known."),
-        ("figures", "Figures", List("processor_figure"), Always, "Numbers that prove it."),
+        ("first_ns", "First", Time, Nullable, "When it began; null if it was there from the start or is not known."),
+        ("last_ns", "Last", Time, Nullable, "When it ended; null if it was there to the end or is not known."),
+        ("figures", "Figures", List("processor_figure"), Optional, "Numbers that prove it; absent if there are none."),
         ("remedies", "Remedies", List("processor_remedy"), Always, "What to do."),
     ]),
     ("processor_figure", "A number that supports a finding.", &[], &[

@@ -1,7 +1,7 @@
 //! What a trace of processors says in one sentence, and the numbers next to it.
 
 use smbscope_analysis::processors::{
-    Finding, InSamples, InterruptGroup, Processor, ProcessorTrouble, Report,
+    Finding, InSamples, InterruptGroup, Processor, ProcessorFindingKind, Report,
 };
 
 use super::{causes, cpu_list, cpus_of, totals};
@@ -43,8 +43,8 @@ pub(super) fn verdict(report: &Report) -> Verdict {
     };
     // What holds a CPU for a part of the trace matters more than its mean.
     let locked = report.findings.iter().find(|one| {
-        one.trouble == ProcessorTrouble::LockedProcessors
-            && (one.since_ns.is_some() || one.until_ns.is_some())
+        one.kind == ProcessorFindingKind::LockedProcessors
+            && (one.first_ns.is_some() || one.last_ns.is_some())
     });
     if let Some(locked) = locked {
         sentence = partly(report, locked);
@@ -55,8 +55,10 @@ pub(super) fn verdict(report: &Report) -> Verdict {
     let mut reasons: Vec<_> = most.or_else(|| totals::most_time(sums?)).into_iter().collect();
     // Why: what is in the path of received packets, and where the work runs.
     let causes = report.findings.iter().filter(|one| {
-        use ProcessorTrouble::{FilterInReceivePath, ReceiveOnFewProcessors, TeamInReceivePath};
-        matches!(one.trouble, FilterInReceivePath | TeamInReceivePath | ReceiveOnFewProcessors)
+        use ProcessorFindingKind::{
+            FilterInReceivePath, ReceiveOnFewProcessors, TeamInReceivePath,
+        };
+        matches!(one.kind, FilterInReceivePath | TeamInReceivePath | ReceiveOnFewProcessors)
     });
     reasons.extend(causes.take(REASONS).map(|one| format!("{}.", one.what)));
     if has_sums {
@@ -69,7 +71,7 @@ pub(super) fn verdict(report: &Report) -> Verdict {
 
 /// `Interrupts and deferred work hold CPU 1 since 40.0 s after the start: 94 % of that time`.
 fn partly(report: &Report, locked: &Finding) -> String {
-    let cpus = match locked.cpus.as_slice() {
+    let cpus = match locked.details.cpus.as_slice() {
         [one] => format!("CPU {one}"),
         many => format!("CPUs {}", cpu_list(many)),
     };
@@ -114,8 +116,8 @@ fn by_samples(report: &Report) -> Option<Verdict> {
         }
     )];
     let causes = report.findings.iter().filter(|one| {
-        use ProcessorTrouble::{FilterInReceivePath, TeamInReceivePath};
-        matches!(one.trouble, FilterInReceivePath | TeamInReceivePath)
+        use ProcessorFindingKind::{FilterInReceivePath, TeamInReceivePath};
+        matches!(one.kind, FilterInReceivePath | TeamInReceivePath)
     });
     reasons.extend(causes.take(REASONS).map(|one| format!("{}.", one.what)));
     Some(Verdict { tone, sentence, reasons })

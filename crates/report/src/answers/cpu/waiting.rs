@@ -1,7 +1,8 @@
 //! What held processors did to SMB operations, as text below a diagnosis.
 
 use smbscope_analysis::processors::waiting::{Waiting, WaitingCommand};
-use smbscope_analysis::processors::{ProcessorTrouble, Report};
+use smbscope_analysis::processors::{ProcessorFindingKind, Report};
+use smbscope_findings::Kind as _;
 
 use crate::render::text::wrapped;
 use crate::value::format;
@@ -26,14 +27,12 @@ pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: us
         return out;
     };
     match report.findings.first() {
-        Some(found) if found.trouble == ProcessorTrouble::LockedProcessors => {
+        Some(found) if found.kind == ProcessorFindingKind::LockedProcessors => {
             line(&format!("{}.", found.what));
         }
-        Some(found) => line(&format!(
-            "No CPU is held all the time. {}: {}.",
-            found.trouble.title(),
-            found.what
-        )),
+        Some(found) => {
+            line(&format!("No CPU is held all the time. {}: {}.", found.kind.title(), found.what))
+        }
         None if !report.recorded.any() => {}
         None => line("Interrupts and deferred work hold no CPU."),
     }

@@ -3,7 +3,7 @@
 //!
 //! Everything drawn is in the finding: its time classes, figures and examples.
 
-use smbscope_analysis::explain::{Contributor, Example, Finding, Trouble};
+use smbscope_analysis::explain::{Contributor, Example, Finding, FindingKind};
 
 use crate::document::{Chart, Curve, Piece, Stacked, Timeline, TimelineRow, Times};
 use crate::value::{Format, format};
@@ -31,16 +31,16 @@ pub(crate) fn charts(found: &Finding) -> Vec<Chart> {
 
 /// How long the operations took.
 fn times(found: &Finding) -> Option<Times> {
-    if found.times.len() < 2 {
+    if found.details.times.len() < 2 {
         return None;
     }
-    let caption = match found.trouble {
-        Trouble::SlowClient => "Pauses before a request",
+    let caption = match found.kind {
+        FindingKind::SlowClient => "Pauses before a request",
         _ => "Elapsed time of the affected operations",
     };
     let marks = found.figures.iter().filter(|figure| figure.unit == "ns" && figure.value > 0.0);
     let marks = marks.filter_map(|figure| {
-        let words = match figure.name {
+        let words = match &*figure.name {
             "round" => "mean network round",
             "round_trip" => "round trip",
             "mean_pause" => "mean pause",
@@ -54,15 +54,16 @@ fn times(found: &Finding) -> Option<Times> {
         Some((ns, format!("{words} {}", format::duration(ns))))
     });
     let mut marks: Vec<_> = marks.collect();
-    if found.trouble == Trouble::BreakWaits {
+    if found.kind == FindingKind::BreakWaits {
         marks.push((1_000_000, "an open without a break, about 1 ms".to_owned()));
     }
-    Some(Times { caption, classes: found.times.clone(), marks })
+    Some(Times { caption, classes: found.details.times.clone(), marks })
 }
 
 /// Where the time is lost: the paths, or the clients, of which there are several.
 fn places(found: &Finding) -> Option<Stacked> {
-    let lists = [("path", &found.paths), ("client", &found.clients), ("share", &found.shares)];
+    let all = &found.details;
+    let lists = [("path", &all.paths), ("client", &all.clients), ("share", &all.shares)];
     let (kind, list) = lists.into_iter().find(|(_, list)| list.len() > 1)?;
     let row = |one: &Contributor| {
         let name = if one.name.is_empty() { "(none)" } else { one.name.as_str() };
@@ -82,7 +83,7 @@ fn places(found: &Finding) -> Option<Stacked> {
 /// The operations that it cost most, each on its own scale: until the server answered that they are
 /// pending, and after it.
 fn timeline(found: &Finding) -> Option<Timeline> {
-    let rows = found.examples.iter().take(EXAMPLES).filter_map(|example| {
+    let rows = found.details.examples.iter().take(EXAMPLES).filter_map(|example| {
         let (whole_ns, pending_ns) = (example.elapsed_ns?, example.pending_ns?);
         let piece = |part, start_ns, end_ns: i64| Piece {
             part,
@@ -108,9 +109,9 @@ fn timeline(found: &Finding) -> Option<Timeline> {
         parts: vec![
             (
                 2,
-                match found.trouble {
-                    Trouble::BreakWaits => "until other clients answered",
-                    Trouble::LockContention => "until the lock was free",
+                match found.kind {
+                    FindingKind::BreakWaits => "until other clients answered",
+                    FindingKind::LockContention => "until the lock was free",
                     _ => "after the interim response",
                 },
             ),
@@ -129,10 +130,7 @@ fn name(example: &Example) -> String {
 /// Throughput of requests that go one at a time, against their size: one block for each round trip,
 /// plus the time that its bytes take on the line.
 fn throughput(found: &Finding) -> Option<Curve> {
-    let figure = |name: &str| {
-        let mut figures = found.figures.iter();
-        figures.find(|figure| figure.name == name).map(|figure| figure.value)
-    };
+    let figure = |name| found.figure(name);
     let (block, round_ns) = (figure("block")?, figure("round")?);
     let (larger, then) = (figure("larger_block")?, figure("throughput_then")?);
     if !(block > 0.0 && round_ns > 0.0 && larger > block) {
@@ -168,48 +166,34 @@ fn throughput(found: &Finding) -> Option<Curve> {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Confidence, Figure, Owner, TimeClass};
+    use smbscope_analysis::explain::{Explained, TimeClass};
+    use smbscope_findings::Figure;
 
     use super::*;
 
     fn finding(figures: Vec<Figure>) -> Finding {
-        Finding {
-            trouble: Trouble::SmallReads,
-            what: String::new(),
-            saved_ns: 0,
-            saved_error_ns: Some(0),
-            share: 0.5,
-            confidence: Confidence::High,
-            because: String::new(),
-            owner: Owner::default(),
-            operations: 3,
-            first_ns: None,
-            last_ns: None,
-            times: vec![
-                TimeClass { from_ns: 1_000_000, below_ns: Some(2_000_000), operations: 2 },
-                TimeClass { from_ns: 20_000_000, below_ns: Some(50_000_000), operations: 1 },
-            ],
-            figures,
-            clients: Vec::new(),
-            connections: Vec::new(),
-            servers: Vec::new(),
-            shares: Vec::new(),
-            paths: Vec::new(),
-            examples: vec![Example {
-                command: "Create".into(),
-                elapsed_ns: Some(5_000_000),
-                pending_ns: Some(1_000_000),
-                ..Example::default()
-            }],
-            remedies: Vec::new(),
-            gains: Vec::new(),
-            replayed: 0,
-            is_of_events: false,
-        }
+        let class = |from_ns, below_ns, operations| TimeClass {
+            from_ns,
+            below_ns: Some(below_ns),
+            operations,
+        };
+        let example = Example {
+            command: "Create".into(),
+            elapsed_ns: Some(5_000_000),
+            pending_ns: Some(1_000_000),
+            ..Example::default()
+        };
+        smbscope_findings::Finding::new(FindingKind::SmallReads, "")
+            .with_figures(figures)
+            .with_details(Explained {
+                times: vec![class(1_000_000, 2_000_000, 2), class(20_000_000, 50_000_000, 1)],
+                examples: vec![example],
+                ..Explained::default()
+            })
     }
 
     fn figure(name: &'static str, value: f64, unit: &'static str) -> Figure {
-        Figure { name, value, error: None, unit }
+        Figure::new(name, value, unit, "")
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The fields of a diagnosis, as `smbscope explain --format json` prints it.
 
-use smbscope_analysis::explain::{About, Confidence, Trouble};
+use smbscope_analysis::channels::ChannelFindingKind;
+use smbscope_analysis::explain::{About, FindingKind};
 
 use crate::answers::cpu;
 use crate::answers::recording::fields as summary;
 use crate::answers::recording::fields::channels;
 use crate::value::Format::*;
 use crate::value::Presence::*;
-use crate::value::{Closed, Fields, Object, Rows, all, values_of};
+use crate::value::{Closed, Fields, Object, Rows, all, kinds_of, values_of};
 
 /// The objects of a diagnosis.
 pub static FIELDS: Fields = Fields::new("explain", objects, closed);
@@ -23,15 +24,9 @@ fn objects() -> Vec<Object> {
 /// Fields whose values are a closed list.
 fn closed() -> Vec<Closed> {
     let mut closed = cpu::fields::closed();
-    closed.extend([
-        values_of("finding", "trouble", &Trouble::ALL),
-        values_of(
-            "finding",
-            "confidence",
-            &[Confidence::Low, Confidence::Medium, Confidence::High],
-        ),
-        values_of("note", "about", &About::ALL),
-    ]);
+    closed.extend([values_of("note", "about", &About::ALL)]);
+    closed.extend(kinds_of::<FindingKind>("finding"));
+    closed.extend(kinds_of::<ChannelFindingKind>("channel_finding"));
     closed
 }
 
@@ -84,14 +79,14 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("saved_ns", "Saved", Duration, Always, "Time that would be saved without it, all connections together."),
         ("saved_error_ns", "±", Duration, Nullable, "Half of the 95 % interval of that, from the variation between operations; null for fewer than ten operations."),
         ("share", "Share", Share, Always, "Share of all waiting time (waited_ns)."),
-        ("confidence", "Confidence", Code, Always, "Strength of the evidence: low, medium or high."),
+        ("confidence", "Confidence", Code, Always, "How sure it is: possible, likely or measured."),
         ("because", "Because", Text, Always, "Why the confidence is what it is."),
         ("owner", "Responsible", Object("owner"), Always, "The side that can change something about it."),
         ("operations", "Operations", Count, Always, "Operations that are affected."),
         ("first_ns", "First", Time, Nullable, "When the first of them began; null without times."),
         ("last_ns", "Last", Time, Nullable, "When the last of them ended."),
         ("times", "Times", List("time_class"), Always, "How long these operations took, or how long the client paused before them; classes without operations are omitted."),
-        ("figures", "Figures", List("figure"), Always, "Figures that support the finding."),
+        ("figures", "Figures", List("figure"), Optional, "Figures that support the finding; absent if there are none."),
         ("clients", "Clients", List("culprit"), Always, "Most affected clients."),
         ("connections", "Connections", List("culprit"), Always, "Most affected connections: address and port of client and server."),
         ("servers", "Servers", List("culprit"), Always, "Most affected servers."),

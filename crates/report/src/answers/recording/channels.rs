@@ -2,13 +2,12 @@
 //! what was offered and not used, and what it cost.
 
 use smbscope_analysis::channels::{
-    Brake, ChannelFinding, ChannelTimeline, Channels, CpuCost, OfferedInterface, SessionTimeline,
+    Brake, ChannelTimeline, Channels, CpuCost, OfferedInterface, SessionTimeline,
 };
-use smbscope_analysis::explain::Confidence;
 
-use crate::answers::diagnosis::figure;
+use crate::answers::diagnosis::cause;
 use crate::answers::recording::fields::{column, fact, field};
-use crate::document::{AreaMark, Areas, Block, Cell, Facts, FindingCard, Section, Table};
+use crate::document::{AreaMark, Areas, Block, Cell, Facts, Section, Table};
 use crate::value::format;
 
 /// Layers of a chart: those with the most bytes, and the rest together.
@@ -19,7 +18,10 @@ const CHARTS: usize = 6;
 pub(crate) fn channels(channels: &Channels) -> Section {
     let mut blocks = Vec::new();
     let causes = channels.findings.iter().enumerate();
-    blocks.extend(causes.map(|(place, found)| Block::Finding(cause(found, place == 0))));
+    blocks.extend(causes.map(|(place, found)| {
+        let recording = &found.details.recording;
+        Block::Finding(cause(found, recording, Vec::new(), Vec::new(), place == 0))
+    }));
     if channels.sessions.len() > 1 {
         blocks.push(Block::Table(runs(channels)));
     }
@@ -54,29 +56,6 @@ pub(crate) fn channels(channels: &Channels) -> Section {
 fn title(one: &SessionTimeline) -> String {
     let session = one.session_id.map_or(String::new(), |id| format!(", session {id:#x}"));
     format!("{}: {} to {}{session}", one.recording, one.client, one.server)
-}
-
-fn cause(found: &ChannelFinding, is_open: bool) -> FindingCard {
-    let confidence = match found.confidence {
-        Confidence::Low => "low",
-        Confidence::Medium => "medium",
-        Confidence::High => "high",
-    };
-    let remedies = found.remedies.iter().map(|one| format!("{}: {}", one.at, one.action));
-    FindingCard {
-        title: found.trouble.title(),
-        share: None,
-        cost: found.recording.clone(),
-        what: format::capitalized(&found.what),
-        rows: vec![
-            ("Do", remedies.collect()),
-            ("Figures", found.figures.iter().map(figure).collect()),
-            ("Because", vec![format!("{} (confidence: {confidence})", found.because)]),
-        ],
-        evidence: Vec::new(),
-        text: None,
-        is_open,
-    }
 }
 
 fn rate(bytes_per_second: Option<f64>) -> Cell {

@@ -8,8 +8,9 @@ mod tiles;
 pub(crate) use tiles::tiles;
 
 use smbscope_analysis::channels::SessionTimeline;
-use smbscope_analysis::explain::{Confidence, Diagnosis};
+use smbscope_analysis::explain::{Diagnosis, is_reported};
 use smbscope_analysis::summary::{Answer, Load, Net, Report, StatusClass, StepRow};
+use smbscope_findings::{Confidence, Kind as _};
 use smbscope_tables::tables::Coverage;
 
 use crate::answers::diagnosis::{headline, owner, saved};
@@ -89,11 +90,11 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
     };
     // Rather the largest that is not chance.
-    let mut costly = diagnosis.findings.iter().filter(|found| found.is_reported());
-    let sure = costly.clone().find(|found| found.confidence > Confidence::Low);
+    let mut costly = diagnosis.findings.iter().filter(|found| is_reported(found));
+    let sure = costly.clone().find(|found| found.confidence > Some(Confidence::Possible));
     let found = sure.or_else(|| costly.next()).or(diagnosis.findings.first());
     match found {
-        Some(found) if found.is_reported() => {
+        Some(found) if is_reported(found) => {
             // The sentence, and what explains it.
             let what = format::harmless(&found.what);
             let (what, more) = what.split_once(": ").unwrap_or((&what, ""));
@@ -114,17 +115,17 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                     .first()
                     .map(|remedy| format!("To do first ({}): {}.", remedy.at, remedy.action)),
             );
-            let is_possible = found.confidence == Confidence::Low;
+            let is_possible = found.confidence == Some(Confidence::Possible);
             let what = match is_possible {
                 true => format!("Possibly, {}", lower(what)),
                 false => what.to_owned(),
             };
             Verdict {
-                tone: match found.share {
+                tone: match found.share() {
                     BAD_SHARE.. if !is_possible => Tone::Bad,
                     _ => Tone::Watch,
                 },
-                sentence: format!("{what} ({} of the waiting)", format::share(found.share)),
+                sentence: format!("{what} ({} of the waiting)", format::share(found.share())),
                 reasons,
             }
         }
@@ -141,7 +142,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
             let reason = match found {
                 Some(found) => format!(
                     "No cause explains more than 5 % of the waiting. The largest is {}: {}.",
-                    found.trouble.title(),
+                    found.kind.title(),
                     headline(found)
                 ),
                 None => "No cause costs time.".to_owned(),
@@ -327,11 +328,11 @@ fn of_load(
         reasons.insert(0, format!("{} of its scenarios failed.", format::share(failed)));
     }
     let first = diagnosis.and_then(|all| all.findings.first());
-    if let Some(found) = first.filter(|found| found.is_reported()) {
+    if let Some(found) = first.filter(|found| is_reported(found)) {
         reasons.push(format!(
             "Most time of the whole run: {} ({}).",
-            found.trouble.title(),
-            format::share(found.share)
+            found.kind.title(),
+            format::share(found.share())
         ));
     }
     Verdict { tone, sentence, reasons }
@@ -382,37 +383,19 @@ fn lower(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Finding, Owner, Trouble, Whole};
+    use smbscope_analysis::explain::{Explained, Finding, FindingKind, Whole};
     use smbscope_analysis::summary::{RunPart, StepName};
+    use smbscope_findings::Weight;
 
     use super::*;
 
-    fn finding(trouble: Trouble, share: f64, confidence: Confidence, error_ns: i64) -> Finding {
-        Finding {
-            trouble,
-            what: format!("The {} costs: a reason", trouble.title()),
-            saved_ns: 1_000,
-            saved_error_ns: Some(error_ns),
-            share,
-            confidence,
-            because: String::new(),
-            owner: Owner { actor: trouble.actor(), names: vec!["10.0.0.5".to_owned()] },
-            operations: 1,
-            first_ns: None,
-            last_ns: None,
-            times: Vec::new(),
-            figures: Vec::new(),
-            clients: Vec::new(),
-            connections: Vec::new(),
-            servers: Vec::new(),
-            shares: Vec::new(),
-            paths: Vec::new(),
-            examples: Vec::new(),
-            remedies: Vec::new(),
-            gains: Vec::new(),
-            replayed: 0,
-            is_of_events: false,
-        }
+    fn finding(kind: FindingKind, share: f64, confidence: Confidence, error_ns: i64) -> Finding {
+        let what = format!("The {} costs: a reason", kind.title());
+        let saved_error_ns = Some(error_ns);
+        smbscope_findings::Finding::new(kind, what)
+            .with_weight(Weight::Saved { saved_ns: 1_000, saved_error_ns, share })
+            .with_confidence(confidence, "")
+            .with_details(Explained { operations: 1, ..Explained::default() })
     }
 
     #[test]
@@ -444,8 +427,8 @@ mod tests {
 
     #[test]
     fn the_sentence_is_about_the_largest_cause_that_is_not_chance() {
-        let chance = finding(Trouble::SlowFilesystem, 0.4, Confidence::Low, 2_000);
-        let sure = finding(Trouble::SlowLogon, 0.3, Confidence::High, 10);
+        let chance = finding(FindingKind::SlowFilesystem, 0.4, Confidence::Possible, 2_000);
+        let sure = finding(FindingKind::SlowLogon, 0.3, Confidence::Measured, 10);
         let verdict = of(vec![chance.clone(), sure], 0);
         assert_eq!(verdict.tone, Tone::Bad);
         assert_eq!(verdict.sentence, "The slow logons costs (30.0 % of the waiting)");

@@ -126,13 +126,16 @@ pub(crate) const OBJECTS: &[Rows] = &[
 #[rustfmt::skip]
 pub(crate) const FINDINGS: &[Rows] = &[
     ("channel_finding", "What is wrong with channels.", &[], &[
-        ("trouble", "Trouble", Code, Always, "channel-lost, slow-ramp-up, second-path-brings-little, interface-unused, bind-refused, rss-without-need or power-saving."),
+        ("trouble", "Trouble", Code, Always, "What it is, from a closed list."),
         ("recording", "Recording", Code, Always, "The recording."),
         ("session_id", "Session", Number, Nullable, "The session."),
         ("what", "What", Text, Always, "A sentence."),
-        ("confidence", "Confidence", Code, Always, "low, medium or high."),
+        ("severity", "Severity", Code, Always, "high, medium or low."),
+        ("first_ns", "First", Time, Nullable, "When the session began."),
+        ("last_ns", "Last", Time, Nullable, "When the session ended."),
+        ("confidence", "Confidence", Code, Always, "How sure it is: possible, likely or measured."),
         ("because", "Because", Text, Always, "What the confidence is based on."),
-        ("figures", "Figures", List("channel_figure"), Always, "Numbers that prove it."),
+        ("figures", "Figures", List("channel_figure"), Optional, "Numbers that prove it; absent if there are none."),
         ("remedies", "Remedies", List("channel_remedy"), Always, "What to do."),
     ]),
     ("channel_figure", "A number that supports a finding.", &[], &[
