@@ -9,6 +9,7 @@
 use std::fmt;
 
 use serde::Serialize;
+pub use smbscope_findings::Severity;
 
 use super::json;
 use super::topology::{Card, Machine};
@@ -22,18 +23,6 @@ mod tests;
 
 /// Findings of one machine that are kept.
 const FINDINGS_MAX: usize = 10_000;
-
-/// How much a finding costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Receive work is limited by it.
-    High,
-    /// It costs processor time, or limits at higher load.
-    Medium,
-    /// Worth knowing.
-    Low,
-}
 
 /// A finding about one adapter, or about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]

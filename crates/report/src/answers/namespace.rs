@@ -10,7 +10,7 @@ mod verdict;
 mod words;
 
 use serde_json::{Value, json};
-use smbscope_plan::cores::findings::Severity;
+use smbscope_findings::Severity;
 use smbscope_plan::namespace::gate::Verdict as GateVerdict;
 use smbscope_plan::namespace::model::{Kind, Namespace, State};
 use smbscope_plan::namespace::progress::Progress;

@@ -1,6 +1,6 @@
 //! Findings and steps as data: a card for each cause, a line for each severity, an item for each command.
 
-use smbscope_plan::cores::findings::Severity;
+use smbscope_findings::Severity;
 
 use crate::document::Chart;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::Interruption;
-use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::prediction;
 
 use super::CoresPlan;

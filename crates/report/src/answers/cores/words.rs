@@ -1,7 +1,7 @@
 //! Sentences that text and page of a plan of cores share.
 
+use smbscope_findings::Severity;
 use smbscope_plan::cores::commands::{Interruption, Reason};
-use smbscope_plan::cores::findings::Severity;
 use smbscope_plan::cores::layout::{CardLayout, CpuId, Layout, Note};
 use smbscope_plan::cores::prediction::multichannel::{Multichannel, Source};
 use smbscope_plan::cores::prediction::{CardPrediction, Spread, Verdict};

@@ -1,6 +1,6 @@
 //! What a gate says: go or no-go, who holds it up and until when.
 
-use smbscope_plan::cores::findings::Severity;
+use smbscope_findings::Severity;
 use smbscope_plan::namespace::gate::{
     ClientVerdict, Reason, ReasonKind, StaleAnswer, Verdict as GateVerdict,
 };

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use smbscope_plan::cores::findings::Severity;
-
 use super::{escape, write_chart};
 use crate::document::{ChecklistItem, FindingCard, FindingLine};
 use crate::value::clock::Clock;
@@ -45,11 +43,7 @@ pub(super) fn card(out: &mut String, card: &FindingCard, clock: &Clock) {
 pub(super) fn lines(out: &mut String, judged: &[FindingLine]) {
     out.push_str("<ul class=\"judged\">\n");
     for one in judged {
-        let severity = match one.severity {
-            Severity::High => "high",
-            Severity::Medium => "medium",
-            Severity::Low => "low",
-        };
+        let severity = one.severity.word();
         let _ = writeln!(
             out,
             "<li class=\"{severity}\"><b>{severity}</b> <span><i>{}</i> {}</span></li>",
