@@ -108,6 +108,7 @@ fn stdout(assert: &assert_cmd::assert::Assert) -> String {
 }
 
 /// A file with this text.
+#[cfg(feature = "plan")]
 fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, text).unwrap();
@@ -115,6 +116,7 @@ fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 /// A path as an argument.
+#[cfg(feature = "plan")]
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
