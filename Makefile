@@ -4,6 +4,7 @@
 # make bench  build the benchmark captures (once) and print the decoder's benchmark table
 #
 # make build    the program with all its features, in release mode
+# make install  that program to PREFIX/bin (PREFIX=/usr/local, DESTDIR), with manual pages and completions
 # make dist     the small, stripped program that a release ships
 # make schemas  the JSON Schemas of all answers, into the folder SCHEMAS (default: schemas)
 # make bless    accept the current output as the golden results
@@ -12,6 +13,7 @@
 # make audit    licences, sources and duplicate dependencies (cargo deny), unused dependencies (cargo machete)
 # make msrv     compile with the oldest supported Rust
 # make check-targets  compile for Windows and macOS what needs no C compiler for them
+# make build-size  lines of LLVM code of each of our crates, against the recorded figures (minutes: it compiles them)
 #
 # make bench-crypto  signing and encryption in the available libraries, on this machine
 # make bench-probe   what the recorder costs a running Samba, compared with bpftrace and strace (needs root)
@@ -35,6 +37,8 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/smbscope/target
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 CACHE := $(HOME)/.cache/smbscope
 SMBSCOPE := $(CARGO_TARGET_DIR)/release/smbscope
+SMBSCOPE_DEMO := $(CARGO_TARGET_DIR)/demo/smbscope
+PREFIX ?= /usr/local
 DEMO := $(CURDIR)/smbscope-demo.html
 DEMO_RUN := $(CURDIR)/smbscope-demo-run
 export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
@@ -44,27 +48,36 @@ SCHEMAS ?= schemas
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo build-size install dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
 	scripts/setup.sh demo
-	$(SMBSCOPE) report tests/fixtures/smb311.pcapng --format text --force --html $(DEMO)
-	scripts/demo.sh $(SMBSCOPE) $(DEMO_RUN)
+	$(SMBSCOPE_DEMO) report tests/fixtures/smb311.pcapng --format text --force --html $(DEMO)
+	scripts/demo.sh $(SMBSCOPE_DEMO) $(DEMO_RUN)
 	@echo
 	@echo "The reports as pages: $(DEMO) (a capture), $(DEMO_RUN).html (simulated users)"
+	@echo "The program: $(SMBSCOPE_DEMO)"
+	@echo "  to call it smbscope:  export PATH=$(dir $(SMBSCOPE_DEMO)):\$$PATH"
+	@echo "  with all features (SQL, planners, recorders, Kerberos): make build install PREFIX=\$$HOME/.local"
 
-# Without SQL (DataFusion), which takes more than half of a first build and which the demo does not use.
-# What it compiles is used again by `make build`.
+# Without the optional features, which the demo does not use, and with a profile that compiles quickly.
 build-demo:
-	scripts/setup.sh build
-	@test -x $(SMBSCOPE) || echo "The first build takes about eight minutes on two cores." >&2
-	cargo build --release --locked -p smbscope --no-default-features $$(scripts/features.sh)
+	scripts/setup.sh compile
+	@test -x $(SMBSCOPE_DEMO) || echo "The first build takes about ten minutes on two cores." >&2
+	cargo build --profile demo --locked -p smbscope --no-default-features
 
 build:
 	scripts/setup.sh build
 	@test -x $(SMBSCOPE) || echo "The first build takes about 25 minutes on two cores (DataFusion)." >&2
 	cargo build --release --locked -p smbscope $$(scripts/features.sh)
+
+install:
+	@test -x $(SMBSCOPE) || { echo "make install installs what make build has built: run it first" >&2; exit 1; }
+	install -D $(SMBSCOPE) $(DESTDIR)$(PREFIX)/bin/smbscope
+	$(SMBSCOPE) man --dir $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(SMBSCOPE) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/smbscope
 
 # Rust links with lld on x86-64 Linux, which folds identical functions; other linkers do not know the option.
 dist:
@@ -103,6 +116,9 @@ msrv:
 check-targets:
 	scripts/setup.sh build
 	scripts/check-targets.sh
+
+build-size:
+	scripts/build-size.py lines
 
 test-kernel:
 	scripts/setup.sh test

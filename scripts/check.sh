@@ -9,6 +9,7 @@ began=$SECONDS
 
 cargo fmt --check
 scripts/prose.sh
+scripts/build-size.py crates
 # shellcheck disable=SC2086
 cargo clippy --locked --workspace --all-targets $features -- -D warnings
 # shellcheck disable=SC2086

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that.
-#   scripts/setup.sh build   what a build needs: a Rust toolchain, a C compiler, and for the probe clang and libelf
+#   scripts/setup.sh compile what `make demo` is built with: a Rust toolchain and a C compiler
+#   scripts/setup.sh build   that, and for the probe clang and libelf
 #   scripts/setup.sh check   that, and the spelling checker
 #   scripts/setup.sh audit   cargo-deny and cargo-machete (compiled once, five minutes)
-#   scripts/setup.sh demo    that, and what the demo uses: Samba
+#   scripts/setup.sh demo    what `make demo` is built with and uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip, QEMU
 #   scripts/setup.sh servers  what `make test-servers` uses: QEMU, tools to unpack a guest, tshark, Samba
 #   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, a slow file system
@@ -108,10 +109,10 @@ servers() { # what guests in QEMU are made and tested with
 }
 
 packages cc=gcc make=make
-probe
+case $what in compile | demo) ;; *) probe ;; esac
 rust
 case $what in
-  build) ;;
+  compile | build) ;;
   check) typos ;;
   audit)
     tool cargo-machete 0.9.2
@@ -149,7 +150,7 @@ case $what in
     fi
     ;;
   *)
-    say "usage: scripts/setup.sh build|demo|check|test|servers|audit|predictions|bench"
+    say "usage: scripts/setup.sh compile|build|demo|check|test|servers|audit|predictions|bench"
     exit 2
     ;;
 esac

@@ -37,6 +37,7 @@ fi
 step "format and prose"
 cargo fmt --check
 scripts/prose.sh
+scripts/build-size.py crates
 step "lints"
 # shellcheck disable=SC2086
 cargo clippy --locked --workspace --all-targets $features -- -D warnings

@@ -1,39 +1,49 @@
-//! Logon: tokens for SESSION_SETUP, made by the `sspi` crate.
+//! Logon: tokens for SESSION_SETUP.
 //!
-//! Owns credentials, the choice of the mechanism, and NTLM from a credential to tokens and a session
-//! key; Kerberos is in `kerberos`. NTLM's tokens are plain NTLMSSP without SPNEGO around them, which
+//! Owns the choice of the mechanism, and NTLM from a credential to tokens and a session key; Kerberos
+//! is in `kerberos`. NTLM's tokens are plain NTLMSSP without SPNEGO around them, which
 //! MS-SMB2 servers accept (MS-SMB2 section 3.3.5.5.3, MS-NLMP).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use smbscope_wire::crypto::Key;
-use sspi::{
-    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, DataRepresentation, Ntlm,
-    SecurityBuffer, SecurityStatus, Sspi, SspiImpl, Username,
-};
+use smbscope_wire::secrets::{NtHash, NtlmAccount, NtlmFresh, ntlm_authenticate, ntlm_negotiate};
+use zeroize::Zeroizing;
 
 use super::credential::Credential;
 use super::error::ClientError;
-use super::kerberos::{Kerberos, TicketLogon};
+use super::kerberos::Kerberos;
+#[cfg(feature = "kerberos")]
+use super::kerberos::ticket::TicketLogon;
+
+/// 1970 as FILETIME (100 ns since 1601).
+const FILETIME_1970: u64 = 116_444_736_000_000_000;
 
 /// A logon in progress.
 pub struct Logon(Mechanism);
 
 enum Mechanism {
     Ntlm(Box<NtlmLogon>),
+    #[cfg(feature = "kerberos")]
     Kerberos(Box<TicketLogon>),
 }
 
 impl Logon {
     /// Begins a logon at `server`; uses tickets if `kerberos` says how to get them.
+    #[cfg_attr(not(feature = "kerberos"), allow(unused_variables))]
     pub fn new(
         credential: &Credential,
         server: &str,
         kerberos: Option<&Kerberos>,
     ) -> Result<Logon, ClientError> {
         Ok(Logon(match kerberos {
-            None => Mechanism::Ntlm(Box::new(NtlmLogon::new(credential, server)?)),
+            None => Mechanism::Ntlm(Box::new(NtlmLogon::new(credential))),
+            #[cfg(feature = "kerberos")]
             Some(kerberos) => {
                 Mechanism::Kerberos(Box::new(TicketLogon::new(kerberos, credential, server)?))
             }
+            #[cfg(not(feature = "kerberos"))]
+            Some(_) => return Err(failed("this build has no Kerberos")),
         }))
     }
 
@@ -41,21 +51,19 @@ impl Logon {
     pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
         match &mut self.0 {
             Mechanism::Ntlm(ntlm) => ntlm.step(token),
+            #[cfg(feature = "kerberos")]
             Mechanism::Kerberos(kerberos) => kerberos.step(token).await,
         }
     }
 
-    /// Takes the token that came with the server's success reply: with Kerberos it authenticates the
-    /// server and contains the key.
+    /// Takes the token that came with the server's success reply.
+    #[cfg_attr(not(feature = "kerberos"), allow(unused_variables))]
     pub async fn finish(&mut self, token: &[u8]) -> Result<(), ClientError> {
-        let Mechanism::Kerberos(kerberos) = &mut self.0 else { return Ok(()) };
-        if !kerberos.established() {
-            kerberos.step(token).await?;
-        }
-        if kerberos.established() {
-            Ok(())
-        } else {
-            Err(ClientError::Logon("Kerberos: the server did not prove its identity".into()))
+        match &mut self.0 {
+            // It has none that says anything.
+            Mechanism::Ntlm(_) => Ok(()),
+            #[cfg(feature = "kerberos")]
+            Mechanism::Kerberos(kerberos) => kerberos.finish(token).await,
         }
     }
 
@@ -63,6 +71,7 @@ impl Logon {
     pub fn session_key(&self) -> Result<Key, ClientError> {
         match &self.0 {
             Mechanism::Ntlm(ntlm) => ntlm.session_key(),
+            #[cfg(feature = "kerberos")]
             Mechanism::Kerberos(kerberos) => kerberos.session_key(),
         }
     }
@@ -70,79 +79,50 @@ impl Logon {
 
 /// One NTLM logon.
 struct NtlmLogon {
-    ntlm: Ntlm,
-    identity: AuthIdentity,
-    credentials: Option<<Ntlm as SspiImpl>::CredentialsHandle>,
-    target: String,
+    credential: Credential,
+    negotiate: Vec<u8>,
+    session_key: Option<Key>,
 }
 
 impl NtlmLogon {
-    fn new(credential: &Credential, server: &str) -> Result<NtlmLogon, ClientError> {
-        let domain = (!credential.domain.is_empty()).then_some(credential.domain.as_str());
-        let username = Username::new(&credential.user, domain)
-            .map_err(|error| ClientError::Logon(format!("user name: {error}")))?;
-        let identity = AuthIdentity { username, password: credential.password.clone() };
-        let target = format!("cifs/{server}");
-        Ok(NtlmLogon { ntlm: Ntlm::new(), identity, credentials: None, target })
+    fn new(credential: &Credential) -> NtlmLogon {
+        let credential = credential.clone();
+        NtlmLogon { credential, negotiate: Vec::new(), session_key: None }
     }
 
     fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
-        let failed = |error: sspi::Error| ClientError::Logon(error.to_string());
-        if self.credentials.is_none() {
-            let acquired = self
-                .ntlm
-                .acquire_credentials_handle()
-                .with_credential_use(CredentialUse::Outbound)
-                .with_auth_data(&self.identity)
-                .execute(&mut self.ntlm)
-                .map_err(failed)?;
-            self.credentials = Some(acquired.credentials_handle);
+        if token.is_empty() {
+            self.negotiate = ntlm_negotiate();
+            return Ok(self.negotiate.clone());
         }
-        let Some(credentials) = self.credentials.as_mut() else {
-            return Err(ClientError::Logon("no credentials".into()));
-        };
-        let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
-        let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
-        let builder = self
-            .ntlm
-            .initialize_security_context()
-            .with_credentials_handle(credentials)
-            .with_context_requirements(
-                ClientRequestFlags::CONFIDENTIALITY
-                    | ClientRequestFlags::INTEGRITY
-                    | ClientRequestFlags::ALLOCATE_MEMORY,
-            )
-            .with_target_data_representation(DataRepresentation::Native)
-            .with_target_name(&self.target)
-            .with_output(&mut output);
-        let mut builder = match token {
-            [] => builder,
-            _ => builder.with_input(&mut input),
-        };
-        let result = self
-            .ntlm
-            .initialize_security_context_impl(&mut builder)
-            .map_err(failed)?
-            .resolve_to_result()
-            .map_err(failed)?;
-        if matches!(
-            result.status,
-            SecurityStatus::CompleteAndContinue | SecurityStatus::CompleteNeeded
-        ) {
-            self.ntlm.complete_auth_token(&mut output).map_err(failed)?;
-        }
-        let [output] = output;
-        Ok(output.buffer)
+        let Credential { user, domain, password } = &self.credential;
+        let account = NtlmAccount { user, domain, hash: NtHash::of_password(password) };
+        let fresh = fresh()?;
+        let (message, key) = ntlm_authenticate(&account, &self.negotiate, token, &fresh)
+            .ok_or_else(|| failed("the server did not answer with an NTLM challenge"))?;
+        self.session_key = Some(key);
+        Ok(message)
     }
 
     fn session_key(&self) -> Result<Key, ClientError> {
-        let keys = self
-            .ntlm
-            .query_context_session_key()
-            .map_err(|error| ClientError::Logon(error.to_string()))?;
-        Key::new(keys.session_key.as_ref())
-            .ok_or_else(|| ClientError::Logon("the session key has an impossible length".into()))
+        self.session_key.clone().ok_or_else(|| failed("the server did not ask for the password"))
     }
+}
+
+/// The nonce, key and time of one logon.
+fn fresh() -> Result<NtlmFresh, ClientError> {
+    let mut challenge = [0; 8];
+    let mut session_key = Zeroizing::new([0; 16]);
+    for bytes in [&mut challenge[..], session_key.as_mut_slice()] {
+        getrandom::fill(bytes).map_err(|error| failed(&format!("no random numbers: {error}")))?;
+    }
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_filetime = FILETIME_1970 + (since_1970.as_nanos() / 100) as u64;
+    Ok(NtlmFresh { challenge, session_key, now_filetime })
+}
+
+fn failed(why: &str) -> ClientError {
+    ClientError::Logon(why.to_owned())
 }
 
 #[cfg(test)]
@@ -151,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_first_token_is_an_ntlmssp_negotiate() {
-        let mut logon = NtlmLogon::new(&Credential::new("alice", "x"), "server").unwrap();
+        let mut logon = NtlmLogon::new(&Credential::new("alice", "x"));
         let token = logon.step(&[]).unwrap();
         assert!(token.starts_with(b"NTLMSSP\0\x01\0\0\0"), "{token:02x?}");
         assert!(logon.step(b"no challenge").is_err());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sspi::Secret;
+use zeroize::Zeroizing;
 
 /// The account that logs on. `Debug` does not print the password.
 #[derive(Clone)]
@@ -12,7 +12,7 @@ pub struct Credential {
     /// Domain or realm; empty for local accounts of the server.
     pub domain: String,
     /// Password; unused if a keytab holds the account's key.
-    pub password: Secret<String>,
+    pub password: Zeroizing<String>,
 }
 
 impl fmt::Debug for Credential {
@@ -32,7 +32,7 @@ impl Credential {
         Credential {
             user: user.to_owned(),
             domain: domain.to_owned(),
-            password: Secret::new(password.to_owned()),
+            password: Zeroizing::new(password.to_owned()),
         }
     }
 

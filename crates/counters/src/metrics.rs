@@ -7,7 +7,10 @@ pub mod devices;
 pub mod map;
 pub mod text;
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use ureq::tls::TlsConfig;
 
 use super::rate::Reading;
 use super::sampler::Source;
@@ -47,7 +50,10 @@ impl Metrics {
         }
         let prefixes =
             if take.is_empty() { SMB_PREFIXES.map(str::to_owned).to_vec() } else { take.to_vec() };
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider).build();
         let agent = ureq::Agent::config_builder()
+            .tls_config(tls)
             .timeout_global(Some(TIMEOUT))
             .max_redirects(2)
             .user_agent(concat!("smbscope/", env!("CARGO_PKG_VERSION")))

@@ -1,30 +1,38 @@
 //! The answers, one module for each: its fields, verdict, words, drawings and document.
 
+#[cfg(feature = "plan")]
 pub mod baseline;
 pub mod comparison;
+#[cfg(feature = "plan")]
 pub mod cores;
 pub mod cpu;
 pub mod diagnosis;
 pub mod durability;
 pub mod load;
+#[cfg(feature = "plan")]
 pub mod namespace;
 pub mod prediction;
 pub mod recording;
+#[cfg(feature = "plan")]
 pub mod replication;
 pub mod why;
 
 use crate::value::Fields;
 
 /// The fields of all answers that have JSON.
-pub const ALL_FIELDS: [&Fields; 9] = [
+pub const ALL_FIELDS: &[&Fields] = &[
     &recording::fields::FIELDS,
     &diagnosis::fields::FIELDS,
     &why::fields::FIELDS,
     &cpu::fields::FIELDS,
     &cpu::fields::EXPLAIN_FIELDS,
+    #[cfg(feature = "plan")]
     &cores::fields::FIELDS,
+    #[cfg(feature = "plan")]
     &replication::fields::FIELDS,
+    #[cfg(feature = "plan")]
     &baseline::fields::FIELDS,
+    #[cfg(feature = "plan")]
     &namespace::fields::FIELDS,
 ];
 

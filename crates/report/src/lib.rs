@@ -6,6 +6,9 @@
 //!
 //! Four floors, of which each uses those below it: `value`, `document`, `render`, `answers`.
 
+// Some parts of a document are only in the answers of the planners.
+#![cfg_attr(not(feature = "plan"), allow(dead_code))]
+
 mod answers;
 mod document;
 pub mod export;
@@ -14,9 +17,10 @@ mod value;
 
 pub use answers::recording::meta::{Meta, Selection};
 pub use answers::{
-    ALL_FIELDS, baseline, comparison, cores, cpu, diagnosis, durability, load, namespace,
-    prediction, recording, replication, why,
+    ALL_FIELDS, comparison, cpu, diagnosis, durability, load, prediction, recording, why,
 };
+#[cfg(feature = "plan")]
+pub use answers::{baseline, cores, namespace, replication};
 pub use document::TextOptions;
 pub use render::json::schema;
 pub use render::text::FINDINGS_SHOWN;

@@ -15,9 +15,12 @@ mod live;
 pub mod load;
 mod man;
 pub mod net;
+#[cfg(not(feature = "plan"))]
+pub mod no_plan;
 #[cfg(not(feature = "sql"))]
 mod no_sql;
 mod ops;
+#[cfg(feature = "plan")]
 pub mod plan;
 pub mod predict;
 #[cfg(feature = "sql")]
@@ -28,6 +31,8 @@ mod schema;
 pub mod top;
 pub mod wan;
 
+#[cfg(not(feature = "plan"))]
+pub use self::no_plan as plan;
 #[cfg(not(feature = "sql"))]
 use self::no_sql as query;
 use crate::cli::{Cli, Command};
@@ -58,4 +63,10 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Man(args) => man::run(args),
         Command::Decode(args) => decode::run(args),
     }
+}
+
+/// What a command says that needs a feature which `make demo` leaves out.
+#[cfg(not(all(feature = "kerberos", feature = "plan", feature = "sql")))]
+fn left_out(what: &str) -> String {
+    format!("{what}: build with default features (cargo build --release -p smbscope)")
 }

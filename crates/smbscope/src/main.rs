@@ -5,6 +5,8 @@
 
 // The comments of arguments are help texts, where brackets are not links.
 #![allow(rustdoc::broken_intra_doc_links)]
+// Without planners some of what they share with other commands has one user less, or none.
+#![cfg_attr(not(feature = "plan"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
 mod answer;

@@ -21,21 +21,26 @@
 //! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
 
+#[cfg(feature = "plan")]
 pub mod baseline;
 pub mod compare;
+#[cfg(feature = "plan")]
 pub mod cores;
 pub mod diagnose;
 pub mod durability;
 pub mod export;
 pub mod forecast;
 pub mod measure;
+#[cfg(feature = "plan")]
 pub mod namespace;
 pub mod net;
 pub mod pass;
 pub mod period;
 pub mod processors;
 pub mod record;
+#[cfg(feature = "plan")]
 pub mod replication;
+#[cfg(feature = "plan")]
 pub mod rss_inputs;
 pub mod summarize;
 pub mod why;

@@ -53,6 +53,7 @@ pub mod counter_log;
 pub mod ctf;
 pub mod etl;
 pub mod event;
+#[cfg(feature = "evtx")]
 pub mod evtx;
 pub mod ftrace;
 mod linux;

@@ -12,6 +12,7 @@ use crate::counter_log;
 use crate::ctf;
 use crate::etl::{self, Contents};
 use crate::event::EventReader;
+#[cfg(feature = "evtx")]
 use crate::evtx;
 use crate::ftrace::{self, Text};
 use crate::perf;
@@ -22,6 +23,9 @@ use crate::xperf;
 
 /// Bytes that are enough to recognise a format.
 pub const HEAD_BYTES: usize = 16_384;
+
+/// The first bytes of an event log of Windows.
+const EVTX_MAGIC: &[u8] = b"ElfFile\0";
 
 /// The tables that a trace has.
 pub const TABLES: [Table; 10] = [
@@ -140,7 +144,7 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if etl::is_etl(head) {
         return Some(Format::Etl);
     }
-    if evtx::is_evtx(head) {
+    if head.starts_with(EVTX_MAGIC) {
         return Some(Format::Evtx);
     }
     if perf::is_perf(head) {
@@ -296,7 +300,14 @@ fn open(
         Format::Perf => Box::new(perf::Reader::new(file()?)?),
         Format::TraceDat => Box::new(trace_dat::Reader::new(file()?)?),
         Format::Ctf => Box::new(ctf::Reader::new(ctf::Folder::open(path)?)?),
+        #[cfg(feature = "evtx")]
         Format::Evtx => Box::new(evtx::Reader::new(path, recording)?),
+        #[cfg(not(feature = "evtx"))]
+        Format::Evtx => {
+            let why = "this build reads no event logs: build with default features \
+                       (cargo build --release -p smbscope)";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         Format::CounterLog => {
             let source = BufReader::with_capacity(1 << 16, file()?);
             Box::new(counter_log::Reader::new(source, recording))

@@ -2,7 +2,7 @@
 //!
 //! Owns: lists of passwords and NT hashes (`accounts`), keytabs (`keytab`), and what they open: the
 //! session key of an NTLM logon (`ntlm`) and of a Kerberos logon (`kerberos`, with the encryption
-//! types in `enctype` and in `rc4`). Every key is verified before it is used: NTLM by the response
+//! types in `enctype` and in `rc4`); and the messages of a client that logs on (`ntlm_client`). Every key is verified before it is used: NTLM by the response
 //! of the client, Kerberos by the checksum of the ticket. A secret that does not match gives no key.
 //!
 //! It does not own which session and connection a logon belongs to (`capture`), nor the keys that
@@ -14,12 +14,14 @@ mod kerberos;
 mod keytab;
 mod nt_hash;
 mod ntlm;
+mod ntlm_client;
 mod rc4;
 
 pub use accounts::SecretListError;
 pub use kerberos::Ticket;
 pub use keytab::{Entry as KeytabEntry, KeytabError, entries as keytab_entries};
 pub use nt_hash::NtHash;
+pub use ntlm_client::{NtlmAccount, NtlmFresh, ntlm_authenticate, ntlm_negotiate};
 
 use crate::auth::ap::ApReq;
 use crate::auth::ntlmssp::Message;

@@ -19,6 +19,7 @@ macro_rules! columns {
         pub const COLUMNS: &[&str] = &[$(stringify!($name),)*];
 
         /// The columns of one batch.
+        #[derive(Default)]
         pub(crate) struct Columns {
             $(pub(crate) $name: $crate::rows::columns::columns!(@type $kind),)*
         }
@@ -27,9 +28,11 @@ macro_rules! columns {
             pub(crate) fn of(
                 batch: &arrow::array::RecordBatch,
             ) -> Result<Columns, arrow::error::ArrowError> {
-                Ok(Columns {
-                    $($name: $crate::rows::columns::columns!(@read $kind, batch, $name),)*
-                })
+                // Field by field: an error in a struct expression would drop each field before it
+                // on its own, which was a fortieth of the crate's code.
+                let mut columns = Columns::default();
+                $(columns.$name = $crate::rows::columns::columns!(@read $kind, batch, $name);)*
+                Ok(columns)
             }
         }
     };
@@ -165,6 +168,7 @@ impl Columns {
 }
 
 /// A column of numbers; one that is absent or null throughout is empty.
+#[derive(Default)]
 pub(crate) struct Numbers<T: ArrowNativeType> {
     values: ScalarBuffer<T>,
     nulls: Option<NullBuffer>,
@@ -192,9 +196,7 @@ pub(crate) fn numbers<T: ArrowPrimitiveType>(
 ) -> Result<Numbers<T::Native>, ArrowError> {
     let column = match batch.column_by_name(name) {
         Some(column) if column.logical_null_count() < column.len() => column,
-        _ => {
-            return Ok(Numbers { values: Vec::new().into(), nulls: None });
-        }
+        _ => return Ok(Numbers::default()),
     };
     let array = match column.as_primitive_opt::<T>() {
         Some(array) => array.clone(),
@@ -205,6 +207,7 @@ pub(crate) fn numbers<T: ArrowPrimitiveType>(
 }
 
 /// A column of booleans.
+#[derive(Default)]
 pub(crate) struct Flags(Option<BooleanArray>);
 
 impl Flags {
@@ -231,6 +234,7 @@ impl Flags {
 }
 
 /// A column of sixteen bytes each: file ids and lease keys.
+#[derive(Default)]
 pub(crate) struct Keys(Option<FixedSizeBinaryArray>);
 
 impl Keys {
@@ -254,17 +258,18 @@ pub(crate) struct Text {
     texts: StringArray,
 }
 
+impl Default for Text {
+    fn default() -> Text {
+        Text { keys: Numbers::default(), texts: StringArray::new_null(0) }
+    }
+}
+
 impl Text {
     /// The column of that name.
     pub(crate) fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
         let column = match batch.column_by_name(name) {
             Some(column) if column.logical_null_count() < column.len() => column,
-            _ => {
-                return Ok(Text {
-                    keys: Numbers { values: Vec::new().into(), nulls: None },
-                    texts: StringArray::new_null(0),
-                });
-            }
+            _ => return Ok(Text::default()),
         };
         let encoded = match column.data_type() == &text_type() {
             true => column.clone(),

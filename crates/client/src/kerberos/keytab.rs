@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use smbscope_wire::secrets::{KeytabEntry, keytab_entries};
-use sspi::Secret;
+use zeroize::Zeroizing;
 
 /// Largest file, in bytes: a hundred thousand users with four keys each need less.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -40,7 +40,7 @@ pub struct LongTermKey {
     /// Encryption type (RFC 3961 section 8).
     pub encryption_type: u16,
     /// The key itself.
-    pub value: Secret<Vec<u8>>,
+    pub value: Zeroizing<Vec<u8>>,
 }
 
 /// Why a keytab cannot be used.
@@ -91,14 +91,12 @@ impl Keytab {
     pub fn read(path: &Path) -> Result<Keytab, KeytabError> {
         let failed = |error| KeytabError::Read { path: path.to_owned(), error };
         let file = std::fs::File::open(path).map_err(failed)?;
-        let mut bytes = Vec::new();
+        let mut bytes = Zeroizing::new(Vec::new());
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(failed(std::io::Error::other("it is larger than 64 MiB")));
         }
-        let keytab = Keytab::parse(path, &bytes);
-        zeroize(bytes);
-        keytab
+        Keytab::parse(path, &bytes)
     }
 
     /// Reads the contents of the file at `path`.
@@ -117,7 +115,7 @@ impl Keytab {
             *keys = Keys { version: entry.version, keys: Vec::new() };
         }
         if entry.version == keys.version {
-            let value = Secret::new(entry.key.to_vec());
+            let value = Zeroizing::new(entry.key.to_vec());
             keys.keys.push(LongTermKey { encryption_type: entry.encryption_type, value });
         }
     }
@@ -134,9 +132,9 @@ impl Keytab {
             return Err(missing(self.holds()));
         };
         let usable = USABLE.iter().find_map(|&(encryption_type, bytes)| {
-            held.keys.iter().find(|key| {
-                key.encryption_type == encryption_type && key.value.as_ref().len() == bytes
-            })
+            held.keys
+                .iter()
+                .find(|key| key.encryption_type == encryption_type && key.value.len() == bytes)
         });
         usable.ok_or_else(|| {
             let names: Vec<_> = held.keys.iter().map(|key| name_of(key.encryption_type)).collect();
@@ -173,11 +171,6 @@ fn name_of(encryption_type: u16) -> String {
         23 => "arcfour-hmac".to_owned(),
         other => format!("encryption type {other}"),
     }
-}
-
-/// Wipes the bytes of a file of keys.
-fn zeroize(bytes: Vec<u8>) {
-    drop(Secret::new(bytes));
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ pub fn objects_of(name: &str) -> &'static [Object] {
 }
 
 fn fields_of(name: &str) -> &'static Fields {
-    ALL_FIELDS.into_iter().find(|fields| fields.name == name).unwrap()
+    ALL_FIELDS.iter().copied().find(|fields| fields.name == name).unwrap()
 }
 
 #[test]

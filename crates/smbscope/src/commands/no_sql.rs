@@ -11,10 +11,7 @@ pub fn run(_args: &Query, _talk: Verbosity) -> anyhow::Result<()> {
 
 /// Says that `what` needs SQL, and how to get it.
 pub fn error(what: &str) -> anyhow::Error {
-    let message = format!(
-        "{what}: this build has no SQL: build with default features \
-         (cargo build --release -p smbscope), or query the Parquet files of a dataset \
-         (smbscope import) with DuckDB, pandas or Spark"
-    );
+    let message = super::left_out(&format!("{what}: this build has no SQL"))
+        + ", or query the Parquet files of a dataset (smbscope import) with DuckDB, pandas or Spark";
     Failure::new(Code::Query, message).into()
 }

@@ -22,7 +22,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
     }
     let mut output = Output::stdout();
     let name = args.table.as_deref();
-    if let Some(fields) = ALL_FIELDS.into_iter().find(|fields| Some(fields.name) == name) {
+    if let Some(fields) = ALL_FIELDS.iter().find(|fields| Some(fields.name) == name) {
         output.text(&format!("{:#}\n", smbscope_report::schema(fields)))?;
         return output.finish();
     }
@@ -30,7 +30,7 @@ pub fn run(args: &Schema) -> anyhow::Result<()> {
         None => Table::ALL.to_vec(),
         Some(name) => vec![Table::from_name(name).ok_or_else(|| {
             let tables = Table::ALL.iter().map(|table| table.name());
-            let names: Vec<_> = tables.chain(ALL_FIELDS.map(|fields| fields.name)).collect();
+            let names: Vec<_> = tables.chain(ALL_FIELDS.iter().map(|fields| fields.name)).collect();
             Failure::usage(format!("unknown table {name}: expected one of {}", names.join(", ")))
         })?],
     };

@@ -82,6 +82,7 @@ fn contradicting_logon_options_are_rejected() {
         (&["--keytab", "x", "--password-file", "y"], 2, "--password-file"),
         (&["--auth", "kerberos", "--kdc", "a:b"], 2, "HOST[:PORT]"),
         (&["--auth", "kerberos", "--spn", "fs"], 2, "SERVICE/HOST"),
+        #[cfg(feature = "kerberos")]
         (&["--keytab", "/nowhere/users.keytab"], 4, "/nowhere/users.keytab"),
     ] {
         for command in [["load"].as_slice(), &["load", "prepare"], &["load", "clean"]] {

@@ -4,7 +4,9 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "plan")]
 mod baseline;
+#[cfg(feature = "plan")]
 mod browser;
 mod compare;
 #[cfg(target_os = "linux")]
@@ -14,23 +16,25 @@ mod explain;
 mod export;
 mod filters;
 mod findings;
+#[cfg(feature = "plan")]
 mod help;
 mod import;
 #[cfg(target_os = "linux")]
 mod lab;
+mod left_out;
 #[cfg(target_os = "linux")]
 mod load;
 mod load_capacity;
 mod load_run;
 #[cfg(target_os = "linux")]
 mod load_trouble;
+#[cfg(feature = "plan")]
 mod namespace;
 #[cfg(target_os = "linux")]
 mod net;
-#[cfg(not(feature = "sql"))]
-mod no_sql;
 mod ops;
 mod other;
+#[cfg(feature = "plan")]
 mod plan;
 mod predict;
 mod processors;
@@ -105,6 +109,7 @@ fn stdout(assert: &assert_cmd::assert::Assert) -> String {
 }
 
 /// A file with this text.
+#[cfg(feature = "plan")]
 fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, text).unwrap();
@@ -112,6 +117,7 @@ fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 /// A path as an argument.
+#[cfg(feature = "plan")]
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -6,7 +6,7 @@
 use crate::read::{array_at, slice_at, u8_at, u16_at, u32_at};
 use crate::text::{push_oem, utf16le};
 
-const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
+pub(crate) const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
 /// Which of the three messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

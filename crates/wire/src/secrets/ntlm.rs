@@ -77,17 +77,11 @@ impl<'a> Logon<'a> {
     /// Servers also accept a response over the domain in upper case and over none, because clients
     /// and domain controllers do not agree on it.
     fn exchange_key_v2(&self, hash: &NtHash) -> Option<Zeroizing<[u8; 16]>> {
-        let user: String = self.user.chars().map(upper).collect();
         let domains =
             [self.domain.clone(), self.domain.chars().map(upper).collect(), String::new()];
         let (proof, rest) = self.response.split_first_chunk::<16>()?;
         domains.iter().find_map(|domain| {
-            let owner: Vec<u8> = user
-                .encode_utf16()
-                .chain(domain.encode_utf16())
-                .flat_map(u16::to_le_bytes)
-                .collect();
-            let response_key = hmac_md5(hash.as_bytes(), &[&owner])?;
+            let response_key = response_key_v2(hash, &self.user, domain)?;
             let expected = hmac_md5(response_key.as_slice(), &[self.server_challenge, rest])?;
             bool::from(expected.ct_eq(proof))
                 .then(|| hmac_md5(response_key.as_slice(), &[expected.as_slice()]))?
@@ -115,6 +109,18 @@ impl<'a> Logon<'a> {
             false => Some(base),
         }
     }
+}
+
+/// NTOWFv2: what an account's responses are made with.
+pub(super) fn response_key_v2(
+    hash: &NtHash,
+    user: &str,
+    domain: &str,
+) -> Option<Zeroizing<[u8; 16]>> {
+    let user: String = user.chars().map(upper).collect();
+    let owner: Vec<u8> =
+        user.encode_utf16().chain(domain.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    hmac_md5(hash.as_bytes(), &[&owner])
 }
 
 /// Unicode simple case mapping, as Windows has it: one character stays one.

@@ -1,5 +1,5 @@
 //! The RC4 stream cipher, which NTLM (MS-NLMP section 3.4.5.1) and Kerberos' type 23 (RFC 4757) use to
-//! encrypt keys. Only for reading what was recorded; nothing is protected with it.
+//! encrypt keys. No message is protected with it.
 
 use zeroize::Zeroize;
 

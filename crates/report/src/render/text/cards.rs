@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use smbscope_findings::Severity;
-
 use super::{indented, wrapped};
 use crate::document::{FindingCard, FindingLine};
 use crate::value::format::harmless;
@@ -36,11 +34,7 @@ pub fn write_card(
 /// Findings, one after the other.
 pub fn write_findings(out: &mut String, judged: &[FindingLine], width: usize) -> fmt::Result {
     for one in judged {
-        let severity = match one.severity {
-            Severity::High => "high",
-            Severity::Medium => "medium",
-            Severity::Low => "low",
-        };
+        let severity = one.severity.word();
         let words = format!("[{severity}] {}: {}", one.about, one.sentence);
         wrapped(out, &harmless(&words), width)?;
     }

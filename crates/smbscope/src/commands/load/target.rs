@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use smbscope_client::dfs::follow;
 use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
-use smbscope_client::kerberos::keytab::Keytab;
-use smbscope_client::kerberos::krb5_conf::Krb5Conf;
+#[cfg(feature = "kerberos")]
+use smbscope_client::kerberos::{keytab::Keytab, krb5_conf::Krb5Conf};
 use smbscope_client::{Config, Kerberos, Target};
 use smbscope_load::run::users::Credentials;
 
@@ -257,19 +257,29 @@ impl Logon {
                 None => Ok(None),
             };
         }
+        #[cfg(not(feature = "kerberos"))]
+        {
+            Err(Failure::usage(crate::commands::left_out("this build has no Kerberos")))
+        }
+        #[cfg(feature = "kerberos")]
+        self.tickets().map(Some)
+    }
+
+    #[cfg(feature = "kerberos")]
+    fn tickets(&self) -> anyhow::Result<Kerberos> {
         let keytab = match &self.keytab {
             Some(path) => Some(Arc::new(
                 Keytab::read(path).map_err(|error| Failure::new(Code::Input, error.to_string()))?,
             )),
             None => None,
         };
-        Ok(Some(Kerberos {
+        Ok(Kerberos {
             realm: self.realm.clone(),
             kdcs: self.kdc.clone(),
             service: self.spn.clone(),
             keytab,
             conf: Krb5Conf::of_environment(),
-        }))
+        })
     }
 
     fn credentials(&self, kerberos: Option<&Kerberos>) -> anyhow::Result<Credentials> {
