@@ -115,8 +115,7 @@ fn text(plan: &SearchPlan) -> String {
 
 fn value(plan: &SearchPlan) -> serde_json::Value {
     let blocks = plan.commands.iter();
-    let blocks =
-        blocks.map(|one| json!({"title": one.does, "apply": one.apply, "undo": one.undo}));
+    let blocks = blocks.map(|one| json!({"title": one.does, "apply": one.apply, "undo": one.undo}));
     json!({
         "sentences": plan.sentences,
         "commands": blocks.collect::<Vec<_>>(),
