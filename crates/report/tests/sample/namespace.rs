@@ -71,14 +71,15 @@ pub fn published() -> NamespacePlan {
     );
     let mut ampersands = Finding::new(FindingKind::Ampersands, "Names have &: 1");
     ampersands.remedies = vec![Remedy::fixed("namespace", "import the rewritten export")];
-    let ampersands = ampersands.with_details(places(r"\\child.corp.contoso.com\Testing\R&D"));
-    let short = Finding::new(FindingKind::ShortNames, "short name").with_details(places("TARGET1"));
+    let ampersands = ampersands.with_details(places("R&D", "the link's name has &"));
+    let short = Finding::new(FindingKind::ShortNames, "Targets have short names: 1")
+        .with_details(places("Tools", "TARGET1 in 1 targets"));
     all.checked.findings = vec![ampersands, short];
     all
 }
 
-fn places(link: &str) -> Places {
-    let one = Place { link: Some(link.to_owned()), ..Place::default() };
+fn places(link: &str, detail: &str) -> Places {
+    let one = Place { link: Some(link.to_owned()), detail: detail.to_owned(), ..Place::default() };
     Places { count: 1, evidence: vec![one] }
 }
 
