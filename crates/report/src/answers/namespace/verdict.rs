@@ -64,16 +64,17 @@ fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
     reasons.extend(gate.because.iter().filter(|_| gate.is_go).map(|why| format!("But {why}.")));
     Verdict {
         tone: if gate.is_go { Tone::Good } else { Tone::Bad },
-        sentence: match gate.is_go {
-            true => format!(
+        sentence: if gate.is_go {
+            format!(
                 "Go for stage {stage}: {} of {} are ready",
                 gate.ready,
                 format::counted(gate.judged, "client")
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "No-go for stage {stage}: {}",
                 gate.because.first().cloned().unwrap_or_default()
-            ),
+            )
         },
         reasons,
     }
@@ -94,13 +95,14 @@ fn of_move(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
             "{} moves in {} stages, {}",
             moved.root,
             moved.stages.len(),
-            match failing.is_empty() {
-                true => "in none of which accesses fail".to_owned(),
-                false => format!(
+            if failing.is_empty() {
+                "in none of which accesses fail".to_owned()
+            } else {
+                format!(
                     "in {} of which new accesses fail: {}",
                     failing.len(),
                     failing.iter().map(|id| id.name()).collect::<Vec<_>>().join(", ")
-                ),
+                )
             }
         ),
     };

@@ -222,11 +222,10 @@ fn mid_stream(row: &Coverage) -> String {
 
 /// What to do about a capture whose packets end before the headers of SMB do.
 fn cut_to_nothing(row: &Coverage) -> &'static str {
-    match row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
-        true => {
-            "truncated within the SMB header; capture at least 128 bytes of each packet, 256 for names"
-        }
-        false => "",
+    if row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
+        "truncated within the SMB header; capture at least 128 bytes of each packet, 256 for names"
+    } else {
+        ""
     }
 }
 
@@ -380,9 +379,8 @@ fn table(rows: &[Coverage]) -> Table {
         column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
         column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
         column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
-        column(of, "frames", 1, |row: &Coverage| match row.format == LOAD_FORMAT {
-            true => Cell::Empty,
-            false => Cell::Count(row.frames),
+        column(of, "frames", 1, |row: &Coverage| {
+            if row.format == LOAD_FORMAT { Cell::Empty } else { Cell::Count(row.frames) }
         })
         .titled("Packets"),
         column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))

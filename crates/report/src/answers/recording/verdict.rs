@@ -115,10 +115,8 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                     .map(|remedy| format!("To do first ({}): {}.", remedy.at, remedy.action)),
             );
             let is_possible = found.confidence == Confidence::Low;
-            let what = match is_possible {
-                true => format!("Possibly, {}", lower(what)),
-                false => what.to_owned(),
-            };
+            let what =
+                if is_possible { format!("Possibly, {}", lower(what)) } else { what.to_owned() };
             Verdict {
                 tone: match found.share {
                     BAD_SHARE.. if !is_possible => Tone::Bad,
@@ -365,9 +363,10 @@ fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
         return (Tone::Watch, format!("The highest load without overload was {users} users"));
     }
     let limits = load.runs.first().map_or(&[][..], |run| &run.description.max_response);
-    let within = match limits.is_empty() {
-        true => String::new(),
-        false => format!(" and within {}", format::harmless(&limits.join(", "))),
+    let within = if limits.is_empty() {
+        String::new()
+    } else {
+        format!(" and within {}", format::harmless(&limits.join(", ")))
     };
     // Where nothing was too much, it may carry more.
     let least = if answer.high.is_none() { "at least " } else { "" };

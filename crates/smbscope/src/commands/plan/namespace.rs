@@ -164,9 +164,10 @@ fn recorded(
     reading: &CaptureReading,
     verbosity: &Verbosity,
 ) -> anyhow::Result<Vec<ReferralRow>> {
-    match captures.is_empty() {
-        true => Ok(Vec::new()),
-        false => pipeline::referrals(&reading.open(captures, None)?, verbosity),
+    if captures.is_empty() {
+        Ok(Vec::new())
+    } else {
+        pipeline::referrals(&reading.open(captures, None)?, verbosity)
     }
 }
 

@@ -26,9 +26,10 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
         (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
         _ => 0.0,
     };
-    let rate = match seconds > 0.0 {
-        true => format!("{}/s", format::number(tally.operations as f64 / seconds)),
-        false => String::new(),
+    let rate = if seconds > 0.0 {
+        format!("{}/s", format::number(tally.operations as f64 / seconds))
+    } else {
+        String::new()
     };
     let n = format!("n {}", format::count(tally.elapsed.n));
     let most = format!("at most {}", format::known_duration(tally.elapsed.max_ns));

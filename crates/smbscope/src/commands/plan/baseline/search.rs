@@ -142,9 +142,10 @@ impl Found {
             let Some(one) = state.candidates.get(*number) else { return String::new() };
             let places: Vec<_> =
                 one.baseline.iter().map(|setting| place_title(&setting.place)).collect();
-            match places.is_empty() {
-                true => one.title.clone(),
-                false => format!("{} ({})", one.title, list(&places)),
+            if places.is_empty() {
+                one.title.clone()
+            } else {
+                format!("{} ({})", one.title, list(&places))
             }
         };
         let titles = |numbers: &[usize]| list(&numbers.iter().map(title).collect::<Vec<_>>());
