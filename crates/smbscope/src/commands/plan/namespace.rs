@@ -180,7 +180,7 @@ fn compare(
     let other = inputs::read(std::slice::from_ref(other), &args.reading, verbosity)?;
     let (before, after) = (inputs::only(&other)?, inputs::only(reading)?);
     let changes = difference(before, after);
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.shown.answer.out.as_ref())?;
     output.text(&match args.shown.answer.format {
         Some(TextFormat::Json) => format!("{:#}\n", serde_json::to_value(&changes)?),
         _ if changes.is_empty() => "no difference\n".to_owned(),

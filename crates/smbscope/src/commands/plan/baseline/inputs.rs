@@ -250,7 +250,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
 
 /// Lists what was read.
 pub(super) fn list(read: &Read, args: &BaselineArgs) -> anyhow::Result<()> {
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.answer.out.as_ref())?;
     if args.answer.format == Some(TextFormat::Json) {
         let inputs = read.inputs.iter().map(|(name, one)| json!({ "input": name, "read": one }));
         let value = json!({ "inputs": inputs.collect::<Vec<_>>() });

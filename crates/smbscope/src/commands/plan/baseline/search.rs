@@ -87,7 +87,7 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
         files::write(path, &change.apply, &former)?;
     }
     let plan = found.into_plan();
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.answer.out.as_ref())?;
     let text = match args.answer.format.unwrap_or_default() {
         TextFormat::Text => text(&plan),
         TextFormat::Json => format!("{:#}\n", value(&plan)),
