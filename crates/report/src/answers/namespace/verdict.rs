@@ -13,10 +13,10 @@ const NAMED: usize = 3;
 
 pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
     if let Some(gate) = plan.verdicts.last() {
-        return of_gate(gate, plan);
+        return gate_verdict(gate, plan);
     }
     match (plan.plan(), &plan.namespace) {
-        (Some(moved), _) => of_move(moved, plan),
+        (Some(moved), _) => move_verdict(moved, plan),
         (None, Some(namespace)) => {
             let high = plan.findings.iter().filter(|one| one.severity == FindingSeverity::High);
             let high = high.count() as u64;
@@ -41,7 +41,7 @@ pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
     }
 }
 
-fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
+fn gate_verdict(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
     let stage = gate.stage.name();
     let names = |names: Vec<&str>| {
         let more = names.len().saturating_sub(NAMED);
@@ -80,7 +80,7 @@ fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
     }
 }
 
-fn of_move(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
+fn move_verdict(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
     let progress = plan.progress.as_ref();
     let mut reasons = Vec::new();
     let failing = moved.stages.iter().filter(|stage| stage.impact == Impact::Failures);

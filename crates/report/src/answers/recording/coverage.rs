@@ -139,7 +139,7 @@ pub(crate) fn recorded(selection: &Selection) -> Block {
 
 fn seen(row: &Coverage) -> Facts {
     if row.format == LOAD_FORMAT {
-        return of_load(row);
+        return load_facts(row);
     }
     let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
@@ -188,7 +188,7 @@ fn seen(row: &Coverage) -> Facts {
 }
 
 /// A load run knows what it sent, not packets.
-fn of_load(row: &Coverage) -> Facts {
+fn load_facts(row: &Coverage) -> Facts {
     let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
         (Some(start), Some(end)) => of("start", Cell::Time(start))
