@@ -85,9 +85,10 @@ impl FilterOptions {
     /// Applies the options to a source of either kind.
     #[cfg_attr(not(feature = "sql"), allow(dead_code))]
     pub fn apply_to_any(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
-        match source.is_trace() {
-            true => self.apply_to_trace(source, verbosity),
-            false => self.apply(source, verbosity),
+        if source.is_trace() {
+            self.apply_to_trace(source, verbosity)
+        } else {
+            self.apply(source, verbosity)
         }
     }
 

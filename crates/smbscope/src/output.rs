@@ -55,9 +55,10 @@ impl Output {
         let name = path.display().to_string();
         let may_replace = FORCE.load(Ordering::Relaxed)
             || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let file = match may_replace {
-            true => File::create(path),
-            false => OpenOptions::new().write(true).create_new(true).open(path),
+        let file = if may_replace {
+            File::create(path)
+        } else {
+            OpenOptions::new().write(true).create_new(true).open(path)
         };
         let file = match file {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {

@@ -124,9 +124,10 @@ fn document(plan: &BaselinePlan, is_page: bool) -> Document {
     sections.push(changes(judgement));
     sections.push(unknown(judgement));
     sections.push(unread(plan));
-    let title = match plan.against.is_empty() {
-        true => plan.inputs.join(", "),
-        false => format!("{} against {}", plan.inputs.join(", "), plan.against.join(", ")),
+    let title = if plan.against.is_empty() {
+        plan.inputs.join(", ")
+    } else {
+        format!("{} against {}", plan.inputs.join(", "), plan.against.join(", "))
     };
     Document {
         brand: "smbscope plan baseline",

@@ -282,10 +282,11 @@ fn unexplained(unexplained: &Unexplained, has_findings: bool) -> String {
     });
     let (time, share) = (format::duration(unexplained.ns), format::share(unexplained.share));
     let kinds = kinds.collect::<Vec<_>>().join("; ");
-    match has_findings {
-        true => format!("No finding explains {time} ({share} of the waiting): {kinds}"),
+    if has_findings {
+        format!("No finding explains {time} ({share} of the waiting): {kinds}")
+    } else {
         // Where nothing is slow there is nothing to explain.
-        false => format!("Without network round trips, clients waited {time}: {kinds}"),
+        format!("Without network round trips, clients waited {time}: {kinds}")
     }
 }
 
@@ -394,9 +395,10 @@ pub(crate) fn gain(gain: &Gain) -> String {
         gain.change,
         format::duration(after),
         format::duration(before),
-        match gain.is_part {
-            true => format!("the first {}", format::count(gain.operations)),
-            false => format::count(gain.operations),
+        if gain.is_part {
+            format!("the first {}", format::count(gain.operations))
+        } else {
+            format::count(gain.operations)
         }
     )
 }

@@ -150,10 +150,7 @@ fn verdict(row: &StepRow) -> Cell {
         (row.ended_early, "ended early"),
     ];
     let words: Vec<_> = words.iter().filter(|(said, _)| *said).map(|(_, word)| *word).collect();
-    match words.is_empty() {
-        true => Cell::Empty,
-        false => Cell::Text(words.join(", ")),
-    }
+    if words.is_empty() { Cell::Empty } else { Cell::Text(words.join(", ")) }
 }
 
 /// Users against overload and response time; nothing of a single load, or of several runs.

@@ -167,17 +167,11 @@ pub fn why_miss(which: &Which, miss: &Miss, is_part: bool) -> String {
                 }
                 _ => "",
             };
-            let part = match is_part {
-                true => "; the filter options may leave it out",
-                false => "",
-            };
-            let nearest = match nearest.is_empty() {
-                true => format!("; there are {} operations", count(*operations)),
-                false => {
+            let part = if is_part { "; the filter options may leave it out" } else { "" };
+            let nearest = if nearest.is_empty() { format!("; there are {} operations", count(*operations)) } else {
                     let list: Vec<_> = nearest.iter().map(place).collect();
                     format!("; the nearest are {}", list.join(", "))
-                }
-            };
+                };
             format!("--why: {what}{file} belongs to no operation{part}{nearest}{hint}")
         }
     }
@@ -269,9 +263,10 @@ fn step_row(step: &Step, why: &Explanation) -> Vec<String> {
         StepKind::Slice => {
             let kind = Kind::ALL.iter().find(|kind| Some(kind.name()) == step.slice);
             let title = kind.map_or("", |kind| kind.title());
-            match kind.is_some_and(|kind| kind.group().is_none()) {
-                true => format!("  within these: {}", title.to_lowercase()),
-                false => format!("  {}", title.to_lowercase()),
+            if kind.is_some_and(|kind| kind.group().is_none()) {
+                format!("  within these: {}", title.to_lowercase())
+            } else {
+                format!("  {}", title.to_lowercase())
             }
         }
         StepKind::Unexplained => "  in no slice".to_owned(),

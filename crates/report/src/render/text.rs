@@ -80,9 +80,10 @@ fn write_brief(out: &mut String, document: &Document, width: usize) -> fmt::Resu
         let kept: Vec<_> = parts.iter().map(|(title, _)| *title).collect();
         let others = document.sections.iter().map(|section| section.title);
         let others: Vec<_> = others.filter(|title| !kept.contains(title)).collect();
-        let what = match others.is_empty() {
-            true => "Details are left out".to_owned(),
-            false => format!("Left out: details, and {}", others.join("; ")),
+        let what = if others.is_empty() {
+            "Details are left out".to_owned()
+        } else {
+            format!("Left out: details, and {}", others.join("; "))
         };
         let mut more = String::from("\n");
         wrapped(&mut more, &format!("{what}. --all shows everything, --html FILE a page."), width)?;
@@ -130,10 +131,7 @@ fn write_head(out: &mut String, document: &Document, width: usize, notices: usiz
         writeln!(out)?;
     }
     let tiles = document.tiles.iter().map(|tile| {
-        let note = match tile.note.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", tile.note),
-        };
+        let note = if tile.note.is_empty() { String::new() } else { format!(" ({})", tile.note) };
         // Spaces that do not break.
         harmless(&format!("{}: {}{note}", tile.title, tile.value)).replace(' ', "\u{a0}")
     });
@@ -349,9 +347,10 @@ fn write_facts(out: &mut String, facts: &Facts, clock: &Clock, width: usize) -> 
         let note = harmless(&fact.note);
         let indent = title + 4 + value + 2;
         let below = shown.chars().count() > value;
-        match below {
-            true => long(out, &shown, rest, title + 4)?,
-            false => write!(out, "{shown:value$}  ")?,
+        if below {
+            long(out, &shown, rest, title + 4)?
+        } else {
+            write!(out, "{shown:value$}  ")?
         }
         let mut lines = String::new();
         wrapped(&mut lines, &note, width.saturating_sub(indent).max(CELL_MIN))?;

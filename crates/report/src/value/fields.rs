@@ -219,10 +219,7 @@ pub(crate) fn table(
             (Unit::None, kind) if kind.is_numeric() => Format::Number,
             (Unit::None, _) => Format::Text,
         },
-        presence: match spec.nullable {
-            true => Presence::Nullable,
-            false => Presence::Always,
-        },
+        presence: if spec.nullable { Presence::Nullable } else { Presence::Always },
         help: spec.doc,
     });
     Object { name, help, includes: &[], fields: fields.collect() }

@@ -46,10 +46,7 @@ pub fn change_cell(percent: f64) -> String {
 
 fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
-    match value > 0.0 && text.contains(|c| matches!(c, '1'..='9')) {
-        true => format!("+{text}"),
-        false => text,
-    }
+    if value > 0.0 && text.contains(|c| matches!(c, '1'..='9')) { format!("+{text}") } else { text }
 }
 
 /// A part of a whole in per cent.
@@ -116,9 +113,10 @@ pub fn time(ns: i64) -> String {
 pub fn period(first: i64, last: i64) -> String {
     let (first, last) = (time(first), time(last));
     let part = |text: &str, from, to| text.get(from..to).unwrap_or_default().to_owned();
-    match part(&first, 0, 10) == part(&last, 0, 10) {
-        true => format!("{} to {} (UTC)", part(&first, 11, 19), part(&last, 11, 19)),
-        false => format!("{} to {} (UTC)", part(&first, 0, 19), part(&last, 0, 19)),
+    if part(&first, 0, 10) == part(&last, 0, 10) {
+        format!("{} to {} (UTC)", part(&first, 11, 19), part(&last, 11, 19))
+    } else {
+        format!("{} to {} (UTC)", part(&first, 0, 19), part(&last, 0, 19))
     }
 }
 
@@ -138,10 +136,7 @@ pub fn harmless(text: &str) -> String {
     }
     let mut clean = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        match steers(c) {
-            true => clean.extend(c.escape_unicode()),
-            false => clean.push(c),
-        }
+        if steers(c) { clean.extend(c.escape_unicode()) } else { clean.push(c) }
     }
     clean
 }

@@ -17,11 +17,10 @@ pub fn rows(manifest: &Manifest, table: Table) -> u64 {
 pub fn written(out: &Path, manifest: &Manifest) -> String {
     let files = manifest.tables.values().flatten();
     let (count, bytes) = files.fold((0, 0), |(n, bytes), file| (n + 1, bytes + file.size_bytes));
-    let tables = match is_trace(manifest) {
-        true => [Table::Interrupts, Table::Samples, Table::Stacks, Table::Switches, Table::Cpus],
-        false => {
-            [Table::Operations, Table::Connections, Table::Sessions, Table::Trees, Table::Handles]
-        }
+    let tables = if is_trace(manifest) {
+        [Table::Interrupts, Table::Samples, Table::Stacks, Table::Switches, Table::Cpus]
+    } else {
+        [Table::Operations, Table::Connections, Table::Sessions, Table::Trees, Table::Handles]
     };
     let tables =
         tables.map(|table| format!("{} {}", format::count(rows(manifest, table)), table.name()));
@@ -35,9 +34,10 @@ fn is_trace(manifest: &Manifest) -> bool {
 
 /// How to read it with DuckDB.
 pub fn hint(out: &Path, manifest: &Manifest) -> String {
-    let (table, column) = match is_trace(manifest) {
-        true => (Table::Interrupts, "name"),
-        false => (Table::Operations, "command"),
+    let (table, column) = if is_trace(manifest) {
+        (Table::Interrupts, "name")
+    } else {
+        (Table::Operations, "command")
     };
     let parts = out.join(table.name()).join("*.parquet");
     format!(

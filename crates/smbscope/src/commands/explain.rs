@@ -137,9 +137,10 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
-    let cpu = match source.has_traces() {
-        true => Some(beside_operations(&mut source, args.trace.limits(), &verbosity)?),
-        false => None,
+    let cpu = if source.has_traces() {
+        Some(beside_operations(&mut source, args.trace.limits(), &verbosity)?)
+    } else {
+        None
     };
     let answer = DiagnosisAnswer {
         diagnosis: &diagnosis,

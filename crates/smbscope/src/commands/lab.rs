@@ -100,9 +100,10 @@ fn next(lab: &Running) -> Vec<String> {
     let address = quoted(&format!("//{}/{}", lab.address, lab.share));
     let smbclient =
         format!("smbclient {address} -p {} -A {}", lab.port, shown(&lab.credentials_file()));
-    let (here, dir) = match same_folder(&lab.dir) {
-        true => (String::new(), String::new()),
-        false => (format!(" {}", shown(&lab.dir)), format!(" --dir {}", shown(&lab.dir))),
+    let (here, dir) = if same_folder(&lab.dir) {
+        (String::new(), String::new())
+    } else {
+        (format!(" {}", shown(&lab.dir)), format!(" --dir {}", shown(&lab.dir)))
     };
     let load = format!("smbscope load prepare --users {} --lab{here}", lab.users);
     let down = format!("smbscope lab down{dir}");

@@ -38,9 +38,8 @@ pub struct TableWriter {
 impl TableWriter {
     /// `readable`: durations and sizes as people write them; otherwise as they are.
     pub fn new(schema: &SchemaRef, readable: bool, output: Output) -> TableWriter {
-        let units = schema.fields().iter().map(|field| match readable {
-            true => Unit::of(field.name(), field.data_type()),
-            false => Unit::None,
+        let units = schema.fields().iter().map(|field| {
+            if readable { Unit::of(field.name(), field.data_type()) } else { Unit::None }
         });
         let units = units.collect();
         let fields = schema.fields().iter();

@@ -160,9 +160,10 @@ async fn play(
 
 /// Waits until the journal has everything.
 async fn settle(round: &Round) -> anyhow::Result<()> {
-    match round.journal.settle().await {
-        true => Ok(()),
-        false => Err(journal_failed(round.journal.failed().unwrap_or("its thread ended"))),
+    if round.journal.settle().await {
+        Ok(())
+    } else {
+        Err(journal_failed(round.journal.failed().unwrap_or("its thread ended")))
     }
 }
 

@@ -163,9 +163,8 @@ pub fn select(
     period: Period,
     monitor: &dyn Monitor,
 ) -> anyhow::Result<()> {
-    let extent = match period.is_relative() {
-        false => Extent { start: 0, end: Some(0) },
-        true => {
+    let extent = if period.is_relative() {
+        {
             source.spool()?;
             let mut ends = Ends { of_trace: source.is_trace(), ..Ends::default() };
             pass(source, &mut [&mut ends], monitor)?;
@@ -174,6 +173,8 @@ pub fn select(
                 end: ends.ends.map(|ends| ends.1).or(Some(0)),
             }
         }
+    } else {
+        Extent { start: 0, end: Some(0) }
     };
     period.resolve(extent, &mut filter)?;
     source.set_filter(filter);
@@ -196,17 +197,11 @@ impl Ends {
 
 impl Analysis for Ends {
     fn tables(&self) -> Vec<Table> {
-        match self.of_trace {
-            true => vec![Table::Traces],
-            false => vec![Table::Operations, Table::Coverage],
-        }
+        if self.of_trace { vec![Table::Traces] } else { vec![Table::Operations, Table::Coverage] }
     }
 
     fn columns(&self) -> Vec<&'static str> {
-        match self.of_trace {
-            true => Vec::new(),
-            false => vec!["request_start", "response_end"],
-        }
+        if self.of_trace { Vec::new() } else { vec!["request_start", "response_end"] }
     }
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {

@@ -37,10 +37,8 @@ impl Recording {
             smbscope_testing::skip!("{line}");
             return None;
         }
-        let what = match arguments.contains(&"--no-probe") {
-            true => "recording TCP port",
-            false => "recording ",
-        };
+        let what =
+            if arguments.contains(&"--no-probe") { "recording TCP port" } else { "recording " };
         assert!(line.starts_with(what), "{line}");
         Some(recording)
     }

@@ -175,10 +175,7 @@ fn value(kind: Kind, shown: &Option<Shown>) -> String {
         (Kind::Dialect, "785") => "3.1.1",
         (_, value) => value,
     };
-    match shown.is_default {
-        true => format!("{value} (default)"),
-        false => value.to_owned(),
-    }
+    if shown.is_default { format!("{value} (default)") } else { value.to_owned() }
 }
 
 pub(super) fn security(security: Security) -> &'static str {

@@ -95,9 +95,10 @@ fn verdict(found: &Comparison) -> Verdict {
             ),
         ),
         (true, is_slower) => {
-            let (tone, word, more) = match is_slower {
-                true => (Tone::Bad, "slower", "more"),
-                false => (Tone::Good, "faster", "less"),
+            let (tone, word, more) = if is_slower {
+                (Tone::Bad, "slower", "more")
+            } else {
+                (Tone::Good, "faster", "less")
             };
             let size = format::share(change.percent.abs() / 100.0);
             (tone, format!("B is {word}: its {what} take {size} {more} time ({means})"))

@@ -67,9 +67,10 @@ pub(super) fn text(text: &mut Lines, load: &Load) {
     text.code(2, "CPU       receive before    after   other work");
     let (listed, others) = listed(load);
     for one in listed.iter().take(LISTED) {
-        let other = match one.is_idle_known {
-            true => format!("{:.1} %", one.other_percent),
-            false => "not known".to_owned(),
+        let other = if one.is_idle_known {
+            format!("{:.1} %", one.other_percent)
+        } else {
+            "not known".to_owned()
         };
         text.code(
             2,

@@ -125,20 +125,19 @@ fn commands(plan: &CoresPlan) -> Section {
         undo: step.undo.clone(),
     };
     let mut blocks = Vec::new();
-    match steps.is_empty() {
-        true => blocks.push(Block::Note(
+    if steps.is_empty() {
+        blocks.push(Block::Note(
             "None: the settings found are those of the layout, or cannot be changed.".to_owned(),
-        )),
-        false => {
-            let name = match system {
-                System::Linux => "apply.sh",
-                System::Windows => "apply.ps1",
-            };
-            blocks.push(Block::Note(format!(
+        ))
+    } else {
+        let name = match system {
+            System::Linux => "apply.sh",
+            System::Windows => "apply.ps1",
+        };
+        blocks.push(Block::Note(format!(
                 "smbscope executed nothing. --script {name} writes these commands as a script that waits for each adapter's link, and their undo next to it."
             )));
-            blocks.push(Block::Steps(steps.iter().map(task).collect()));
-        }
+        blocks.push(Block::Steps(steps.iter().map(task).collect()));
     }
     let left = refused.iter().map(|one| {
         Block::Note(format!("Left as it is: {}: {}", one.card, words::refused(one.reason)))

@@ -18,9 +18,10 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
     let cards = plan.prediction.iter().flat_map(|prediction| &prediction.cards);
     let limited = cards.filter(|card| card.verdict != prediction::Verdict::Spreads);
     reasons.extend(limited.map(|card| format!("{}: {}", card.name, words::connections(card))));
-    reasons.push(match plan.layout.cards.is_empty() {
-        true => words::no_layout(&plan.machine),
-        false => does(plan),
+    reasons.push(if plan.layout.cards.is_empty() {
+        words::no_layout(&plan.machine)
+    } else {
+        does(plan)
     });
     let others = plan.findings.len().saturating_sub(1);
     let (tone, sentence) = match plan.findings.first() {

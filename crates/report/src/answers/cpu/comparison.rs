@@ -84,23 +84,17 @@ fn notices(found: &Comparison, reports: &[Report]) -> Vec<Block> {
             return None;
         }
         let kinds = kinds.iter().map(|kind| format::harmless(kind)).collect::<Vec<_>>().join(", ");
-        Some(Block::Warn(match report.recorded.any() {
-            true => format!(
+        Some(Block::Warn(if report.recorded.any() { format!(
                 "{letter} has no event of these kinds: {kinds}. They were not recorded there, or did not occur, so they are not compared."
-            ),
-            false => format!(
+            ) } else { format!(
                 "{letter} has no events of interrupts and deferred work, so their time is not known there, and nothing is compared."
-            ),
-        }))
+            ) }))
     });
     let is_of_intervals =
         |report: &&Report| report.totals.as_ref().is_some_and(|totals| totals.of_intervals);
     let sums = reports.iter().any(|report| report.totals.is_some());
     let sums = sums.then(|| {
-        Block::Warn(match reports.iter().any(|report| is_of_intervals(&report)) {
-            true => "Sums of a period have no names, so names are not compared.".to_owned(),
-            false => "Sums are times with what ran within, and have no intervals of names: how certain a change is, is not known.".to_owned(),
-        })
+        Block::Warn(if reports.iter().any(|report| is_of_intervals(&report)) { "Sums of a period have no names, so names are not compared.".to_owned() } else { "Sums are times with what ran within, and have no intervals of names: how certain a change is, is not known.".to_owned() })
     });
     of_traces.chain(missing).chain(sums).collect()
 }

@@ -20,12 +20,13 @@ pub(super) fn notices(report: &Report) -> Vec<Block> {
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<_> =
         parts.map(|(count, what)| format!("{what}: {}", format::count(*count))).collect();
-    let lost = match parts.is_empty() {
-        true => None,
-        false => Some(Block::Warn(format!(
+    let lost = if parts.is_empty() {
+        None
+    } else {
+        Some(Block::Warn(format!(
             "Part of the trace is missing ({}): times are too low. The section Coverage has all counters.",
             parts.join(", ")
-        ))),
+        )))
     };
     let sums = report.totals.as_ref().and_then(totals::notice).map(Block::Warn);
     let strangers = strangers(&report.traces).map(Block::Warn);

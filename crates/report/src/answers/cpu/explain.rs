@@ -18,10 +18,8 @@ pub struct CpuExplanation<'a> {
 impl Answer for CpuExplanation<'_> {
     fn document(&self) -> Option<Document> {
         let CpuExplanation { report, meta } = *self;
-        let sections: Vec<Section> = match report.findings.is_empty() {
-            true => Vec::new(),
-            false => vec![causes::section(report)],
-        };
+        let sections: Vec<Section> =
+            if report.findings.is_empty() { Vec::new() } else { vec![causes::section(report)] };
         let mut verdict = verdict::verdict(report);
         // The causes say the same, with their evidence.
         verdict.reasons.truncate(1);

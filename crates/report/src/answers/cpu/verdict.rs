@@ -34,12 +34,13 @@ pub(super) fn verdict(report: &Report) -> Verdict {
     }
     let shares: Vec<_> =
         report.processors.iter().filter_map(|one| Some((one.cpu, one.busy_share()?))).collect();
-    let (tone, mut sentence) = match shares.is_empty() {
-        true => (
+    let (tone, mut sentence) = if shares.is_empty() {
+        (
             Tone::Unknown,
             "The trace does not say how long interrupts and deferred work took".to_owned(),
-        ),
-        false => held(&shares, Of::Time),
+        )
+    } else {
+        held(&shares, Of::Time)
     };
     // What holds a CPU for a part of the trace matters more than its mean.
     let locked = report.findings.iter().find(|one| {
@@ -108,11 +109,10 @@ fn by_samples(report: &Report) -> Option<Verdict> {
                 format::count(interrupt)
             ),
         },
-        match report.is_windows() {
-            true =>
-                "The trace has no events of them: what each name takes, and how long runs last, is not known.",
-            false =>
-                "The trace has no events of them: what each name takes, and how long runs last, is not known. Record irq:*, irq_vectors:*, napi:* and sched:sched_switch.",
+        if report.is_windows() {
+            "The trace has no events of them: what each name takes, and how long runs last, is not known."
+        } else {
+            "The trace has no events of them: what each name takes, and how long runs last, is not known. Record irq:*, irq_vectors:*, napi:* and sched:sched_switch."
         }
     )];
     let causes = report.findings.iter().filter(|one| {
@@ -209,8 +209,8 @@ fn most_time(group: &InterruptGroup) -> String {
 
 pub(super) fn tiles(report: &Report) -> Vec<Tile> {
     let unknown = || "–".to_owned();
-    let (deferred, interrupts) = match report.recorded.any() {
-        true => {
+    let (deferred, interrupts) = if report.recorded.any() {
+        {
             let sum = |class: fn(&Processor) -> Option<i64>| {
                 let times: Vec<i64> = report.processors.iter().filter_map(class).collect();
                 (!times.is_empty())
@@ -231,7 +231,8 @@ pub(super) fn tiles(report: &Report) -> Vec<Tile> {
                 tile("Interrupts", sum(|one| one.interrupt_ns)),
             )
         }
-        false => {
+    } else {
+        {
             let all: u64 = report.processors.iter().map(|one| one.samples.all).sum();
             let samples = report.in_samples.as_ref();
             // No sample of a kind does not say that none ran.
@@ -264,13 +265,14 @@ pub(super) fn tiles(report: &Report) -> Vec<Tile> {
                 .and_then(|group| group.name.clone())
                 .unwrap_or_default(),
         ),
-        match report.recorded.any() {
-            true => Tile::new(
+        if report.recorded.any() {
+            Tile::new(
                 "Above the limit",
                 format::count(over),
                 format!("of {} runs", format::count(runs)),
-            ),
-            false => Tile::new("Above the limit", unknown(), "not recorded".to_owned()),
+            )
+        } else {
+            Tile::new("Above the limit", unknown(), "not recorded".to_owned())
         },
     ]
 }

@@ -31,9 +31,10 @@ pub fn calibration_text(
                 let mut cells = vec![one.protection.clone(), format!("{message:.2}")];
                 for cost in [inbound, outbound] {
                     cells.push(format!("{:.3}", cost.byte_ns));
-                    cells.push(match cost.byte_ns > 0.0 {
-                        true => format!("{:.2}", 1.0 / cost.byte_ns),
-                        false => String::new(),
+                    cells.push(if cost.byte_ns > 0.0 {
+                        format!("{:.2}", 1.0 / cost.byte_ns)
+                    } else {
+                        String::new()
                     });
                 }
                 cells

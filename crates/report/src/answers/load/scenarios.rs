@@ -13,9 +13,10 @@ pub(crate) fn scenarios(load: &Load) -> Section {
     loads.sort_unstable();
     loads.dedup();
     let loads: Vec<_> = loads.into_iter().map(format::count).collect();
-    let caption = match loads.is_empty() {
-        true => "Response times".to_owned(),
-        false => format!("Response times with {} users", loads.join(", ")),
+    let caption = if loads.is_empty() {
+        "Response times".to_owned()
+    } else {
+        format!("Response times with {} users", loads.join(", "))
     };
     let several = load.steps.len() > load.scenario_steps.len();
     let help = match (several, load.window.step) {
@@ -84,13 +85,15 @@ fn scenario_table(caption: &str, help: &str, rows: &[ScenarioRow], by_step: bool
     columns
         .extend(distribution(of, "response", [0, 0, 0, 0, 1], |row: &ScenarioRow| &row.response));
     columns.push(
-        column("distribution", "histogram", 3, |row: &ScenarioRow| match by_step {
-            true => Cell::Empty,
-            false => row
-                .response
-                .histogram
-                .clone()
-                .map_or(Cell::Empty, |counts| Cell::Histogram(trimmed(rows, counts))),
+        column("distribution", "histogram", 3, |row: &ScenarioRow| {
+            if by_step {
+                Cell::Empty
+            } else {
+                row.response
+                    .histogram
+                    .clone()
+                    .map_or(Cell::Empty, |counts| Cell::Histogram(trimmed(rows, counts)))
+            }
         })
         .titled("Distribution"),
     );

@@ -153,11 +153,13 @@ impl Display for Pool {
 impl Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}: {}", self.name, self.description)?;
-        let commands =
-            self.commands.iter().map(|(name, operations, members)| match *members > 0.0 {
-                true => format!("{name} {} ({})", number(*operations), number(*members)),
-                false => format!("{name} {}", number(*operations)),
-            });
+        let commands = self.commands.iter().map(|(name, operations, members)| {
+            if *members > 0.0 {
+                format!("{name} {} ({})", number(*operations), number(*members))
+            } else {
+                format!("{name} {}", number(*operations))
+            }
+        });
         let commands: Vec<String> = commands.collect();
         let runs = number(self.runs_per_hour);
         writeln!(f, "  {runs} per user and hour; {}", commands.join(", "))?;

@@ -22,9 +22,10 @@ const NAMED: usize = 200;
 pub(super) fn section(verdict: &GateVerdict, plan: &NamespacePlan) -> Section {
     let mut blocks = Vec::new();
     let word = if verdict.is_go { "Go" } else { "No-go" };
-    let because = match verdict.because.is_empty() {
-        true => String::new(),
-        false => format!(": {}", verdict.because.join("; ")),
+    let because = if verdict.because.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", verdict.because.join("; "))
     };
     let sentence = format!("{word} for stage {}{because}.", verdict.stage.name());
     blocks.push(if verdict.is_go { Block::Note(sentence) } else { Block::Warn(sentence) });
@@ -85,9 +86,8 @@ fn held(rows: &[ClientVerdict], plan: &NamespacePlan) -> Vec<Block> {
 fn clients(caption: &str, rows: &[ClientVerdict]) -> Block {
     let of = "gate_client";
     let time = |at: Option<i64>| at.map_or(Cell::Empty, |at| Cell::Time(nanoseconds(at)));
-    let names = |names: &[String]| match names.is_empty() {
-        true => Cell::Empty,
-        false => Cell::Text(names.join(", ")),
+    let names = |names: &[String]| {
+        if names.is_empty() { Cell::Empty } else { Cell::Text(names.join(", ")) }
     };
     let mut columns =
         vec![column(of, "client", 0, |row: &ClientVerdict| Cell::Text(row.client.clone()))];

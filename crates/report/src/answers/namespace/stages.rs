@@ -122,9 +122,10 @@ pub(super) fn progress(progress: &Progress) -> Section {
         column(of, "gates", 0, |row: &StageProgress| {
             row.gates.last().map_or(Cell::Empty, |gate| {
                 let word = if gate.is_go { "go" } else { "no-go" };
-                Cell::Text(match gate.because.is_empty() {
-                    true => word.to_owned(),
-                    false => format!("{word}: {}", gate.because.join("; ")),
+                Cell::Text(if gate.because.is_empty() {
+                    word.to_owned()
+                } else {
+                    format!("{word}: {}", gate.because.join("; "))
                 })
             })
         }),

@@ -14,10 +14,10 @@ const NAMED: usize = 3;
 
 pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
     if let Some(gate) = plan.verdicts.last() {
-        return of_gate(gate, plan);
+        return gate_verdict(gate, plan);
     }
     match (plan.plan(), &plan.namespace) {
-        (Some(moved), _) => of_move(moved, plan),
+        (Some(moved), _) => move_verdict(moved, plan),
         (None, Some(namespace)) => {
             let found = findings::rows(plan);
             let high = found.iter().filter(|one| one.severity == Severity::High);
@@ -43,7 +43,7 @@ pub(super) fn verdict(plan: &NamespacePlan) -> Verdict {
     }
 }
 
-fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
+fn gate_verdict(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
     let stage = gate.stage.name();
     let names = |names: Vec<&str>| {
         let more = names.len().saturating_sub(NAMED);
@@ -66,22 +66,23 @@ fn of_gate(gate: &GateVerdict, plan: &NamespacePlan) -> Verdict {
     reasons.extend(gate.because.iter().filter(|_| gate.is_go).map(|why| format!("But {why}.")));
     Verdict {
         tone: if gate.is_go { Tone::Good } else { Tone::Bad },
-        sentence: match gate.is_go {
-            true => format!(
+        sentence: if gate.is_go {
+            format!(
                 "Go for stage {stage}: {} of {} are ready",
                 gate.ready,
                 format::counted(gate.judged, "client")
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "No-go for stage {stage}: {}",
                 gate.because.first().cloned().unwrap_or_default()
-            ),
+            )
         },
         reasons,
     }
 }
 
-fn of_move(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
+fn move_verdict(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
     let progress = plan.progress.as_ref();
     let mut reasons = Vec::new();
     let failing = moved.stages.iter().filter(|stage| stage.impact == Impact::Failures);
@@ -96,13 +97,14 @@ fn of_move(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
             "{} moves in {} stages, {}",
             moved.root,
             moved.stages.len(),
-            match failing.is_empty() {
-                true => "in none of which accesses fail".to_owned(),
-                false => format!(
+            if failing.is_empty() {
+                "in none of which accesses fail".to_owned()
+            } else {
+                format!(
                     "in {} of which new accesses fail: {}",
                     failing.len(),
                     failing.iter().map(|id| id.name()).collect::<Vec<_>>().join(", ")
-                ),
+                )
             }
         ),
     };

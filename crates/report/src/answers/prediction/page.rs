@@ -21,9 +21,10 @@ pub(crate) fn recorded(recorded: &RecordedForecast, inputs: &[String], version: 
     Document {
         brand: "smbscope predict",
         title: inputs.join(", "),
-        span: match all.changes.is_empty() {
-            true => "what times consist of".to_owned(),
-            false => words(&recorded.changes),
+        span: if all.changes.is_empty() {
+            "what times consist of".to_owned()
+        } else {
+            words(&recorded.changes)
         },
         verdict: verdict(&all),
         tiles: tiles(&all),

@@ -19,9 +19,10 @@ const HOUR_S: f64 = 3600.0;
 pub(crate) fn text(forecast: &ProfileForecast, options: &TextOptions) -> String {
     let ProfileForecast { today, changed, changes, rows } = forecast;
     let ms = |profile: &Profile| format!("{} ms", (profile.rtt_s * 1e6).round() / 1e3);
-    let rtt = match changed.rtt_s == today.rtt_s {
-        true => ms(today),
-        false => format!("{}, predicted {}", ms(today), ms(changed)),
+    let rtt = if changed.rtt_s == today.rtt_s {
+        ms(today)
+    } else {
+        format!("{}, predicted {}", ms(today), ms(changed))
     };
     let mut text = options.heading("Seconds that a user spends on each scenario in one hour");
     text.push_str(&format!("{}\nround trip {rtt}\n\n", today.source));

@@ -21,9 +21,10 @@ const FAR_USERS: f64 = 5.0;
 pub(crate) fn text(forecast: &RecordedForecast, options: &TextOptions) -> String {
     let RecordedForecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
-    let mut text = match is_changed {
-        true => options.heading("What the change would bring"),
-        false => options.heading("What times consist of"),
+    let mut text = if is_changed {
+        options.heading("What the change would bring")
+    } else {
+        options.heading("What times consist of")
     };
     text.push_str(&format!(
         "{} operations with a time, as seen by the clients\n",
@@ -87,16 +88,12 @@ pub(crate) fn text(forecast: &RecordedForecast, options: &TextOptions) -> String
 fn round_trip([least, median, largest]: [(i64, i64); 3]) -> String {
     let range = |of: fn((i64, i64)) -> i64| {
         let [least, median, largest] = [least, median, largest].map(of).map(format::duration);
-        match least == largest {
-            true => median,
-            false => format!("{median} ({least} to {largest})"),
-        }
+        if least == largest { median } else { format!("{median} ({least} to {largest})") }
     };
-    match median.0 == median.1 {
-        true => format!("round trip {}\n", range(|ns| ns.0)),
-        false => {
-            format!("round trip {}, predicted {}\n", range(|ns| ns.0), range(|ns| ns.1))
-        }
+    if median.0 == median.1 {
+        format!("round trip {}\n", range(|ns| ns.0))
+    } else {
+        format!("round trip {}, predicted {}\n", range(|ns| ns.0), range(|ns| ns.1))
     }
 }
 
@@ -127,9 +124,10 @@ fn times_table(
         [ms(times.mean_ns()), ms(times.error_ns), ms(p95)]
     };
     let mut titles = vec!["n"];
-    match is_changed {
-        true => titles.extend(["before ms", "±", "p95", "after ms", "±", "p95", "%"]),
-        false => titles.extend(["mean ms", "±", "p95"]),
+    if is_changed {
+        titles.extend(["before ms", "±", "p95", "after ms", "±", "p95", "%"])
+    } else {
+        titles.extend(["mean ms", "±", "p95"])
     }
     let rows = rows.iter().map(|row| (row.name.as_str(), row)).chain([("All", all)]);
     let body = rows.map(|(name, row)| {

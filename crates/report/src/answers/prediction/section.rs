@@ -42,9 +42,8 @@ pub(crate) fn forecast(forecast: &Forecast) -> Section {
 
 fn facts(forecast: &Forecast) -> Facts {
     let of = |name: &str, value: Cell| fact("forecast", name, value);
-    let then = |before: String, after: String| match before == after {
-        true => before,
-        false => format!("{before}, predicted {after}"),
+    let then = |before: String, after: String| {
+        if before == after { before } else { format!("{before}, predicted {after}") }
     };
     let mut rows: Vec<_> = forecast
         .changes
@@ -119,9 +118,8 @@ fn table(caption: &str, rows: &[ForecastRow], all: &ForecastRow) -> Table {
     let columns: Vec<Column<'_, ForecastRow>> = vec![
         column(of, "name", 0, |row: &ForecastRow| Cell::Text(row.name.clone())),
         column(of, "count", 0, |row: &ForecastRow| Cell::Count(row.count)),
-        column(of, "count_after", 0, |row: &ForecastRow| match row.count_after == row.count {
-            true => Cell::Empty,
-            false => Cell::Count(row.count_after),
+        column(of, "count_after", 0, |row: &ForecastRow| {
+            if row.count_after == row.count { Cell::Empty } else { Cell::Count(row.count_after) }
         }),
         column(of, "before_ns", 0, |row: &ForecastRow| ms(row.before_ns)).grouped("Today"),
         column(of, "before_error_ns", 1, |row: &ForecastRow| ms(row.before_error_ns))

@@ -204,9 +204,10 @@ fn write_svg(out: &mut String, chart: &Waterfall) {
     for (number, bar) in chart.bars.iter().enumerate() {
         let (x, width) = extent(range, bar);
         let class = kind(bar);
-        let value = match bar.is_whole {
-            true => format::ms(bar.to_ns),
-            false => format::signed_ms(bar.difference_ns()),
+        let value = if bar.is_whole {
+            format::ms(bar.to_ns)
+        } else {
+            format::signed_ms(bar.difference_ns())
         };
         // From where the bar above ends.
         let link = match number {
@@ -246,9 +247,8 @@ fn write_svg(out: &mut String, chart: &Waterfall) {
 fn write_text(out: &mut String, chart: &Waterfall, width: usize) -> fmt::Result {
     writeln!(out, "{}, {}", chart.caption, chart.unit)?;
     wrapped(out, &chart.help, width)?;
-    let value = |bar: &Bar| match bar.is_whole {
-        true => format::ms(bar.to_ns),
-        false => format::signed_ms(bar.difference_ns()),
+    let value = |bar: &Bar| {
+        if bar.is_whole { format::ms(bar.to_ns) } else { format::signed_ms(bar.difference_ns()) }
     };
     let longest = |of: &dyn Fn(&Bar) -> usize| chart.bars.iter().map(of).max();
     let label = longest(&|bar| bar.title.chars().count()).unwrap_or(0);

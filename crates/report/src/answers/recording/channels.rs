@@ -31,10 +31,7 @@ pub(crate) fn channels(channels: &Channels) -> Section {
         if !one.cpu.is_empty() {
             own.push(Block::Table(costs(one)));
         }
-        match place < CHARTS {
-            true => blocks.extend(own),
-            false => blocks.push(Block::fold(title(one), own)),
-        }
+        if place < CHARTS { blocks.extend(own) } else { blocks.push(Block::fold(title(one), own)) }
     }
     if !channels.interfaces.is_empty() {
         blocks.push(Block::Table(interfaces(channels)));
@@ -146,9 +143,10 @@ fn facts(one: &SessionTimeline) -> Facts {
         rows.push(of("versus", times(versus.factor, versus.promised)).noted(note));
     }
     if let Some(slowest) = &one.slowest {
-        let brakes = match slowest.brakes_others {
-            true => "; the others run at its rate although their paths could carry more",
-            false => "",
+        let brakes = if slowest.brakes_others {
+            "; the others run at its rate although their paths could carry more"
+        } else {
+            ""
         };
         let note = format!("connection {}: {}{brakes}", slowest.connection, brake(slowest.brake));
         rows.push(of("slowest", rate(Some(slowest.bytes_per_second))).noted(note));

@@ -199,9 +199,8 @@ fn per_packets(count: u64, packets: u64) -> String {
 
 fn name(row: &ConnectionRow) -> Cell {
     let c = &row.connection;
-    let address = |host: &str, port: u64| match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+    let address = |host: &str, port: u64| {
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     };
     // It has no operations, and neither losses nor windows.
     let transport = if c.transport.as_deref() == Some("quic") { " (QUIC)" } else { "" };

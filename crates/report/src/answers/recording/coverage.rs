@@ -139,7 +139,7 @@ pub(crate) fn recorded(selection: &Selection) -> Block {
 
 fn seen(row: &Coverage) -> Facts {
     if row.format == LOAD_FORMAT {
-        return of_load(row);
+        return load_facts(row);
     }
     let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
@@ -188,7 +188,7 @@ fn seen(row: &Coverage) -> Facts {
 }
 
 /// A load run knows what it sent, not packets.
-fn of_load(row: &Coverage) -> Facts {
+fn load_facts(row: &Coverage) -> Facts {
     let of = |name: &str, value: Cell| fact("coverage", name, value);
     let span = match (row.start, row.end) {
         (Some(start), Some(end)) => of("start", Cell::Time(start))
@@ -222,11 +222,10 @@ fn mid_stream(row: &Coverage) -> String {
 
 /// What to do about a capture whose packets end before the headers of SMB do.
 fn cut_to_nothing(row: &Coverage) -> &'static str {
-    match row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
-        true => {
-            "truncated within the SMB header; capture at least 128 bytes of each packet, 256 for names"
-        }
-        false => "",
+    if row.operations == 0 && row.messages > 0 && row.messages_cut == row.messages {
+        "truncated within the SMB header; capture at least 128 bytes of each packet, 256 for names"
+    } else {
+        ""
     }
 }
 
@@ -381,9 +380,8 @@ fn table(rows: &[Coverage]) -> Table {
         column(of, "capture_file", 0, |row: &Coverage| Cell::Code(name(row).to_owned())),
         column(of, "start", 2, |row: &Coverage| row.start.map_or(Cell::Empty, Cell::Time)),
         column(of, "vantage", 1, |row: &Coverage| Cell::text(&row.vantage)).titled("Taken at"),
-        column(of, "frames", 1, |row: &Coverage| match row.format == LOAD_FORMAT {
-            true => Cell::Empty,
-            false => Cell::Count(row.frames),
+        column(of, "frames", 1, |row: &Coverage| {
+            if row.format == LOAD_FORMAT { Cell::Empty } else { Cell::Count(row.frames) }
         })
         .titled("Packets"),
         column(of, "frames_dropped", 1, |row: &Coverage| Cell::count(row.frames_dropped))

@@ -193,11 +193,10 @@ fn costs(net: &Net) -> Table {
         two("receiver_softirq_ns", "Receiver's softirqs", 2, |row| row.softirq[1]),
     ];
     let same = net.tests.iter().any(|test| test.same_machine);
-    let help = match same {
-        true => {
-            "CPU time for each GB (10^9 bytes). Both sides ran on one machine: the machine's times have both."
-        }
-        false => "CPU time for each GB (10^9 bytes), of the process and of the whole machine.",
+    let help = if same {
+        "CPU time for each GB (10^9 bytes). Both sides ran on one machine: the machine's times have both."
+    } else {
+        "CPU time for each GB (10^9 bytes), of the process and of the whole machine."
     };
     Table::new("Costs", help, &rows, columns)
 }

@@ -34,14 +34,14 @@ pub(crate) fn verdict(report: &Report, meta: &Meta) -> Verdict {
     match &report.load {
         Some(load) if !load.steps.is_empty() => {
             let channels = report.channels.as_ref().and_then(|channels| channels.sessions.first());
-            of_load(load, channels, meta.diagnosis.as_ref())
+            load_verdict(load, channels, meta.diagnosis.as_ref())
         }
-        _ => of_recording(report, meta.diagnosis.as_ref()),
+        _ => recording_verdict(report, meta.diagnosis.as_ref()),
     }
 }
 
 /// What the path carries, without SMB.
-fn of_net(net: &Net) -> Verdict {
+fn net_verdict(net: &Net) -> Verdict {
     let mut sentences = net.tests.iter().map(|test| {
         format!(
             "{} from {} to {}, {}",
@@ -58,7 +58,7 @@ fn of_net(net: &Net) -> Verdict {
     Verdict { tone, sentence: format!("Without SMB: {first}"), reasons }
 }
 
-fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
+fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
     let tally = &report.totals.tally;
     if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
         let times = match logged.count {
@@ -72,7 +72,7 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
         };
     }
     if let (0, Some(net)) = (tally.operations, &report.net) {
-        return of_net(net);
+        return net_verdict(net);
     }
     if tally.operations == 0 {
         return Verdict {
@@ -116,10 +116,8 @@ fn of_recording(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
                     .map(|remedy| format!("To do first ({}): {}.", remedy.at, remedy.action)),
             );
             let is_possible = found.confidence == Some(Confidence::Possible);
-            let what = match is_possible {
-                true => format!("Possibly, {}", lower(what)),
-                false => what.to_owned(),
-            };
+            let what =
+                if is_possible { format!("Possibly, {}", lower(what)) } else { what.to_owned() };
             Verdict {
                 tone: match found.share() {
                     BAD_SHARE.. if !is_possible => Tone::Bad,
@@ -261,7 +259,7 @@ pub(crate) fn bound(session: &SessionTimeline) -> u64 {
     session.channels.iter().filter(|one| one.bind_status.is_none()).count() as u64
 }
 
-fn of_load(
+fn load_verdict(
     load: &Load,
     session: Option<&SessionTimeline>,
     diagnosis: Option<&Diagnosis>,
@@ -286,7 +284,7 @@ fn of_load(
         .collect();
     let failed = step.map_or(0.0, |row| row.failed_share);
     let (mut tone, sentence) = match (load.answers.as_slice(), step) {
-        ([answer], _) => of_answer(load, answer),
+        ([answer], _) => capacity_verdict(load, answer),
         (_, Some(row)) if row.overloaded => (
             Tone::Bad,
             format!(
@@ -295,7 +293,7 @@ fn of_load(
                 format::share(row.overload_share)
             ),
         ),
-        (_, Some(row)) => (Tone::Good, of_step(load, session, row)),
+        (_, Some(row)) => (Tone::Good, step_verdict(load, session, row)),
         (_, None) => (Tone::Unknown, "The run has no measured step".to_owned()),
     };
     if let [answer] = load.answers.as_slice() {
@@ -339,7 +337,7 @@ fn of_load(
 }
 
 /// A step without overload. A migration is one user's: its rate is what counts.
-fn of_step(load: &Load, session: Option<&SessionTimeline>, row: &StepRow) -> String {
+fn step_verdict(load: &Load, session: Option<&SessionTimeline>, row: &StepRow) -> String {
     match (row.bytes_per_second.filter(|_| is_migration(load)), row.users) {
         (Some(bytes), _) => {
             // What was configured is not what there was.
@@ -356,7 +354,7 @@ fn of_step(load: &Load, session: Option<&SessionTimeline>, row: &StepRow) -> Str
     }
 }
 
-fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
+fn capacity_verdict(load: &Load, answer: &Answer) -> (Tone, String) {
     let Some(users) = answer.users else {
         return (Tone::Bad, "The server carries none of the loads that were tried".to_owned());
     };
@@ -366,9 +364,10 @@ fn of_answer(load: &Load, answer: &Answer) -> (Tone, String) {
         return (Tone::Watch, format!("The highest load without overload was {users} users"));
     }
     let limits = load.runs.first().map_or(&[][..], |run| &run.description.max_response);
-    let within = match limits.is_empty() {
-        true => String::new(),
-        false => format!(" and within {}", format::harmless(&limits.join(", "))),
+    let within = if limits.is_empty() {
+        String::new()
+    } else {
+        format!(" and within {}", format::harmless(&limits.join(", ")))
     };
     // Where nothing was too much, it may carry more.
     let least = if answer.high.is_none() { "at least " } else { "" };
@@ -407,13 +406,13 @@ mod tests {
             ..Coverage::default()
         };
         let report = Report { coverage: vec![coverage], ..Report::default() };
-        let Verdict { sentence, reasons, .. } = of_recording(&report, None);
+        let Verdict { sentence, reasons, .. } = recording_verdict(&report, None);
         assert_eq!(sentence, "There are no SMB operations here");
         assert!(reasons[0].contains("7 datagrams of NetBIOS"), "{reasons:?}");
         assert!(reasons[0].contains("these are not SMB sessions"), "{reasons:?}");
         let coverage = Coverage { frames: 9, quic_connections: 2, ..Coverage::default() };
         let report = Report { coverage: vec![coverage], ..Report::default() };
-        let reasons = of_recording(&report, None).reasons;
+        let reasons = recording_verdict(&report, None).reasons;
         assert!(reasons[0].contains("2 connections of SMB over QUIC"), "{reasons:?}");
     }
 
@@ -422,7 +421,7 @@ mod tests {
         (report.totals.tally.operations, report.totals.tally.errors) = (100, errors);
         report.totals.tally.elapsed.p95_ns = Some(2_000_000);
         let whole = Whole { operations: 100, timed: 100, ..Whole::default() };
-        of_recording(&report, Some(&Diagnosis { findings, whole, ..Diagnosis::default() }))
+        recording_verdict(&report, Some(&Diagnosis { findings, whole, ..Diagnosis::default() }))
     }
 
     #[test]
@@ -449,7 +448,7 @@ mod tests {
             answers: vec![answer],
             ..Load::default()
         };
-        of_load(&load, None, None)
+        load_verdict(&load, None, None)
     }
 
     #[test]
@@ -472,7 +471,7 @@ mod tests {
         part.description.server_gone_ns = Some(1);
         let load =
             Load { runs: vec![part], steps: vec![step], answers: vec![own], ..Load::default() };
-        let verdict = of_load(&load, None, None);
+        let verdict = load_verdict(&load, None, None);
         let said = "The server stopped answering";
         assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
     }

@@ -295,9 +295,10 @@ fn forwarded(why: &Explanation) -> Option<String> {
         (Some(request), Some(reply)) => format!(" (frames {request}, {reply})"),
         _ => String::new(),
     };
-    let who = match took < elapsed / 2 {
-        true => "the server is a proxy, and the time is lost in it",
-        false => "the server is a proxy, and the time is spent behind it",
+    let who = if took < elapsed / 2 {
+        "the server is a proxy, and the time is lost in it"
+    } else {
+        "the server is a proxy, and the time is spent behind it"
     };
     Some(format!(
         "The same request left the server's address for another server {} later{frames} and took {} there: {who}.",

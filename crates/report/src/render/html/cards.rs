@@ -57,9 +57,10 @@ pub(super) fn lines(out: &mut String, judged: &[FindingLine]) {
 pub(super) fn steps(out: &mut String, tasks: &[ChecklistItem]) {
     out.push_str("<ol class=\"tasks\">\n");
     for task in tasks {
-        let about = match task.about.is_empty() {
-            true => String::new(),
-            false => format!("<b>{}</b>: ", escape(&task.about)),
+        let about = if task.about.is_empty() {
+            String::new()
+        } else {
+            format!("<b>{}</b>: ", escape(&task.about))
         };
         let class = if task.is_noticed { "interrupts noticed" } else { "interrupts" };
         let _ = write!(

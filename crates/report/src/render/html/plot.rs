@@ -102,10 +102,7 @@ pub(super) fn rounded(value: f64) -> Value {
     let digits = 3 - value.abs().max(1e-9).log10().floor() as i32;
     let factor = 10f64.powi(digits.clamp(-15, 9));
     let value = (value * factor).round() / factor;
-    match value.fract() == 0.0 && value.abs() < 9e15 {
-        true => json!(value as i64),
-        false => json!(value),
-    }
+    if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
 /// Lines over time, all charts of a page with the same axis.

@@ -129,8 +129,9 @@ fn cell(out: &mut String, cell: &Cell, heading: &Heading, first: bool, clock: &C
         ),
         _ => escape(&shown),
     };
-    let _ = match first {
-        true => write!(out, "<th scope=\"row\"{class}{key}>{content}</th>"),
-        false => write!(out, "<td{class}{key}>{content}</td>"),
+    let _ = if first {
+        write!(out, "<th scope=\"row\"{class}{key}>{content}</th>")
+    } else {
+        write!(out, "<td{class}{key}>{content}</td>")
     };
 }

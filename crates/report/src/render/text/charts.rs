@@ -28,23 +28,14 @@ pub fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result
         let (mut before, mut drawn) = (0.0, 0);
         for (place, part) in parts.iter().enumerate() {
             before += part;
-            let end = match most > 0.0 {
-                true => (before / most * room).round() as usize,
-                false => 0,
-            };
-            let fill = match several {
-                true => fill(bars.place(place)),
-                false => '█',
-            };
+            let end = if most > 0.0 { (before / most * room).round() as usize } else { 0 };
+            let fill = if several { fill(bars.place(place)) } else { '█' };
             bar.extend(std::iter::repeat_n(fill, end.saturating_sub(drawn)));
             drawn = drawn.max(end);
         }
         writeln!(out, "  {:label$}  {total:>words$}  {bar}", harmless(name))?;
     }
-    match several {
-        true => write_legend(out, &bars.parts, label + words + 6, width),
-        false => Ok(()),
-    }
+    if several { write_legend(out, &bars.parts, label + words + 6, width) } else { Ok(()) }
 }
 
 /// One bar, and its parts in a line below.
@@ -146,9 +137,10 @@ pub fn write_lines(out: &mut String, chart: &Lines, width: usize) -> fmt::Result
     for (name, values) in &chart.lines {
         let joined = joined(values, room, chart.join);
         let most = values.iter().copied().filter(|value| !value.is_nan()).fold(f64::NAN, f64::max);
-        let most = match most.is_nan() {
-            true => "–".to_owned(),
-            false => format!("most {}{}", show(chart.format, most), chart.per),
+        let most = if most.is_nan() {
+            "–".to_owned()
+        } else {
+            format!("most {}{}", show(chart.format, most), chart.per)
         };
         writeln!(out, "  {name:label$}  {:room$}  {most}", sparkline(&joined))?;
     }

@@ -42,9 +42,8 @@ pub fn write_table(
     };
     let is_fixed = |place: usize| numeric(place) || is_code(place);
     // Text may be shortened; numbers may not.
-    let least = |place: usize, shown: &[usize]| match is_fixed(place) {
-        true => length(place, shown),
-        false => length(place, shown).min(CELL_MIN + 8),
+    let least = |place: usize, shown: &[usize]| {
+        if is_fixed(place) { length(place, shown) } else { length(place, shown).min(CELL_MIN + 8) }
     };
     let needed = |shown: &[usize]| -> usize {
         shown.iter().map(|&place| least(place, shown) + 2).sum::<usize>() + 1
@@ -73,10 +72,7 @@ pub fn write_table(
             *limit = least + more;
         }
     }
-    let align = |place: usize| match numeric(place) {
-        true => Align::Right,
-        false => Align::Left,
-    };
+    let align = |place: usize| if numeric(place) { Align::Right } else { Align::Left };
     let columns = shown.iter().map(|&place| Column { title: String::new(), align: align(place) });
     let cells: Vec<Vec<String>> = header(table, &shown)
         .into_iter()
@@ -126,16 +122,18 @@ fn heading(table: &Table, shown: &[usize], place: usize) -> String {
     };
     let Some(group) = heading.group else {
         let grouped = shown.iter().filter_map(|&place| table.headings.get(place));
-        return match grouped.into_iter().any(|heading| heading.group.is_some()) {
-            true => format!("\n{}", heading.title),
-            false => heading.title.clone(),
+        return if grouped.into_iter().any(|heading| heading.group.is_some()) {
+            format!("\n{}", heading.title)
+        } else {
+            heading.title.clone()
         };
     };
     let first = shown
         .iter()
         .find(|&&place| table.headings.get(place).and_then(|heading| heading.group) == Some(group));
-    match first == Some(&place) {
-        true => format!("{group}\n{}", heading.title),
-        false => format!("\n{}", heading.title),
+    if first == Some(&place) {
+        format!("{group}\n{}", heading.title)
+    } else {
+        format!("\n{}", heading.title)
     }
 }

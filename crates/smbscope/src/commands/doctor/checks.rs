@@ -71,10 +71,7 @@ fn terminal() -> Check {
         Some(width) => format!("{width} columns"),
         None => "output goes to a file or a pipe: no colour, no width".to_owned(),
     };
-    let progress = match terminal::stderr_is_terminal() {
-        true => "progress is shown",
-        false => "no progress",
-    };
+    let progress = if terminal::stderr_is_terminal() { "progress is shown" } else { "no progress" };
     Check::ok("terminal", format!("{found}; {progress}"))
 }
 

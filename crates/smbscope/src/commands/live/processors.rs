@@ -24,9 +24,10 @@ impl Listen {
         verbosity: Verbosity,
     ) -> anyhow::Result<Opened> {
         let is_alone = self.no_probe && self.interface.is_none();
-        let other = match is_alone {
-            true => None,
-            false => match self.open(time, kept, verbosity) {
+        let other = if is_alone {
+            None
+        } else {
+            match self.open(time, kept, verbosity) {
                 Ok(opened) => Some(opened),
                 Err(error) if self.needs_more_than_processors() || !is_the_probes(&error) => {
                     return Err(error);
@@ -35,7 +36,7 @@ impl Listen {
                     verbosity.say(&format!("recording the processors only: {error:#}"));
                     None
                 }
-            },
+            }
         };
         // Like the buffer for events of the probe.
         let buffer_bytes = (self.buffer / 4).min(self.memory / 4);

@@ -318,10 +318,7 @@ fn unused(outcome: &MigrationOutcome) -> String {
             out += &format!("  {to}: {reason}\n");
         }
     }
-    match out.is_empty() {
-        true => out,
-        false => format!("\nNot used:\n{out}"),
-    }
+    if out.is_empty() { out } else { format!("\nNot used:\n{out}") }
 }
 
 /// The result for programs.

@@ -237,9 +237,10 @@ impl Observer for Screen<'_> {
     }
 
     fn step(&mut self, step: &StepDone<'_>) {
-        let header = match std::mem::replace(&mut self.has_header, true) {
-            true => String::new(),
-            false => steps_header() + "\n",
+        let header = if std::mem::replace(&mut self.has_header, true) {
+            String::new()
+        } else {
+            steps_header() + "\n"
         };
         let line = step_line(step.row, &step.limits);
         match self.args.record.format {

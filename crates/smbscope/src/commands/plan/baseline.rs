@@ -143,12 +143,11 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let side = |terms, system| Side { terms, system };
     let is_applied = before.is_local() && !after.is_local();
     let unset = args.unset.unwrap_or(if is_applied { Unset::Kept } else { Unset::Default });
-    let facts = match args.recording.is_empty() {
-        true => None,
-        false => {
-            let source = args.reading.open(&args.recording, None)?;
-            Some(pipeline::facts(&source, &verbosity)?)
-        }
+    let facts = if args.recording.is_empty() {
+        None
+    } else {
+        let source = args.reading.open(&args.recording, None)?;
+        Some(pipeline::facts(&source, &verbosity)?)
     };
     let assessment = Assessment::new(
         side(&before_terms, against_system),
@@ -176,9 +175,10 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let settings = match args.cheaper {
-        true => judgement.alternatives.iter().flat_map(|one| one.settings.clone()).collect(),
-        false => touching(&after, &after_terms),
+    let settings = if args.cheaper {
+        judgement.alternatives.iter().flat_map(|one| one.settings.clone()).collect()
+    } else {
+        touching(&after, &after_terms)
     };
     for path in &args.write {
         files::write(path, &settings, &former)?;

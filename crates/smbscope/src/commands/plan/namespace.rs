@@ -159,9 +159,10 @@ fn recorded(
     reading: &CaptureReading,
     verbosity: &Verbosity,
 ) -> anyhow::Result<Vec<ReferralRow>> {
-    match captures.is_empty() {
-        true => Ok(Vec::new()),
-        false => pipeline::referrals(&reading.open(captures, None)?, verbosity),
+    if captures.is_empty() {
+        Ok(Vec::new())
+    } else {
+        pipeline::referrals(&reading.open(captures, None)?, verbosity)
     }
 }
 
@@ -174,7 +175,7 @@ fn compare(
     let other = inputs::read(std::slice::from_ref(other), &args.reading, verbosity)?;
     let (before, after) = (inputs::only(&other)?, inputs::only(reading)?);
     let changes = difference(before, after);
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.shown.answer.out.as_ref())?;
     output.text(&match args.shown.answer.format {
         Some(TextFormat::Json) => format!("{:#}\n", serde_json::to_value(&changes)?),
         _ if changes.is_empty() => "no difference\n".to_owned(),

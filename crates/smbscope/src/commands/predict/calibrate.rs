@@ -90,9 +90,10 @@ fn measured(
     let password = lab.password().map_err(|error| failed(error.to_string()))?;
     let credentials = Credentials::pattern(smbscope_lab::USER_PATTERN, &password)
         .map_err(|error| failed(error.to_string()))?;
-    let bar = match verbosity.quiet || verbosity.no_progress || !terminal::stderr_is_terminal() {
-        true => ProgressBar::hidden(),
-        false => ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()),
+    let bar = if verbosity.quiet || verbosity.no_progress || !terminal::stderr_is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr())
     };
     let style = ProgressStyle::with_template("{bar:24} {percent:>3}% {msg}, {eta} left");
     bar.set_style(style.context("progress bar")?);

@@ -162,9 +162,10 @@ impl Words {
         });
         let word = before.get(begin..).unwrap_or_default().to_lowercase();
         let fits = |known: &&String| known.to_lowercase().starts_with(&word);
-        match word.is_empty() {
-            true => (begin, Vec::new()),
-            false => (begin, self.0.iter().filter(fits).cloned().collect()),
+        if word.is_empty() {
+            (begin, Vec::new())
+        } else {
+            (begin, self.0.iter().filter(fits).cloned().collect())
         }
     }
 }

@@ -46,9 +46,10 @@ impl RecordMonitor for Display {
 }
 
 fn line(received: &Received) -> String {
-    let operations = match received.has_operations() {
-        true => format!("{} operations, ", format::count(received.operations)),
-        false => String::new(),
+    let operations = if received.has_operations() {
+        format!("{} operations, ", format::count(received.operations))
+    } else {
+        String::new()
     };
     format!("{operations}{}, {} dropped", received.text(), format::count(received.dropped()))
 }

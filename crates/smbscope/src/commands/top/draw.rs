@@ -215,9 +215,12 @@ fn layout(width: usize) -> (Vec<usize>, usize, usize) {
 fn rows<'a>(shown: &Shown<'a>, area: Rect) -> Vec<Line<'a>> {
     let (columns, name_width, bar_width) = layout(usize::from(area.width));
     let Shown { state, snapshot, .. } = shown;
-    let mark = |title: &str, sort| match state.sort == sort {
-        true => format!("{title}{}", if state.reverse { '▲' } else { '▼' }),
-        false => title.to_owned(),
+    let mark = |title: &str, sort| {
+        if state.sort == sort {
+            format!("{title}{}", if state.reverse { '▲' } else { '▼' })
+        } else {
+            title.to_owned()
+        }
     };
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut title = padded(&mark(state.key.name(), Sort::Name), name_width);
@@ -247,12 +250,11 @@ fn rows<'a>(shown: &Shown<'a>, area: Rect) -> Vec<Line<'a>> {
         let mut pieces = vec![Piece::raw(text)];
         for (part, count) in parts::cells(row, bar_width) {
             let letters = parts::letter(part).0.to_string().repeat(count);
-            pieces.push(match shown.colour {
-                true => {
-                    let style = Style::new().fg(Color::Black).bg(parts::colour(part));
-                    Piece::styled(letters, style)
-                }
-                false => Piece::raw(letters),
+            pieces.push(if shown.colour {
+                let style = Style::new().fg(Color::Black).bg(parts::colour(part));
+                Piece::styled(letters, style)
+            } else {
+                Piece::raw(letters)
             });
         }
         lines.push(Line::from(pieces));
@@ -280,9 +282,10 @@ fn footer<'a>(shown: &Shown<'a>, width: usize) -> Vec<Line<'a>> {
     let mut legend = Vec::new();
     for (part, _) in parts::shares(&shown.snapshot.total) {
         let (letter, words) = parts::letter(part);
-        let style = match shown.colour {
-            true => Style::new().fg(Color::Black).bg(parts::colour(part)),
-            false => Style::new().add_modifier(Modifier::BOLD),
+        let style = if shown.colour {
+            Style::new().fg(Color::Black).bg(parts::colour(part))
+        } else {
+            Style::new().add_modifier(Modifier::BOLD)
         };
         let letter = Piece::styled(letter.to_string(), style);
         legend.push(vec![letter, Piece::raw(format!(" {words}  "))]);

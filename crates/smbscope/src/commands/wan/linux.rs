@@ -241,11 +241,10 @@ fn warnings(counters: &Counters, with_merged: bool) -> Vec<String> {
         }
         if way.late.p99_ns > LATE_NS {
             let late = duration(i64::try_from(way.late.p99_ns).unwrap_or(i64::MAX));
-            let why = match counters.realtime {
-                true => "this machine is busy",
-                false => {
-                    "this machine is busy, and `chrt` (util-linux) could not put the line first"
-                }
+            let why = if counters.realtime {
+                "this machine is busy"
+            } else {
+                "this machine is busy, and `chrt` (util-linux) could not put the line first"
             };
             list.push(format!(
                 "warning: {} to {}: 1 % of packets came {late} late or more: {why}",

@@ -34,9 +34,10 @@ impl SliceFeed {
     pub fn new(source: &Source) -> Result<SliceFeed> {
         // A capture has none; reading them would decode it twice.
         let request = Request { tables: vec![Table::Slices], projection: None };
-        let parts = match source.files(Table::Slices).is_empty() {
-            true => None,
-            false => Some(source.parts_of(Inputs::Datasets, &request)?),
+        let parts = if source.files(Table::Slices).is_empty() {
+            None
+        } else {
+            Some(source.parts_of(Inputs::Datasets, &request)?)
         };
         let mut feed = SliceFeed {
             parts,

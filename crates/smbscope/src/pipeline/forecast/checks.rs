@@ -89,9 +89,10 @@ pub(super) fn warnings(plan: &Plan, prediction: &Prediction) -> Vec<String> {
             "{} of {} operations belong to connections whose round trip is not known: {}.",
             readable::count(prediction.without_rtt),
             readable::count(prediction.timed),
-            match is_other_rtt {
-                true => "they keep their recorded round trip",
-                false => "their time does not include additional round trips",
+            if is_other_rtt {
+                "they keep their recorded round trip"
+            } else {
+                "their time does not include additional round trips"
             }
         ));
     }

@@ -21,12 +21,13 @@ pub(super) fn demand_note(demand: DemandChange, capacity: &Capacity) -> Option<S
         format!("{time} {}", if seconds < 0.0 { "less" } else { "more" })
     };
     (demand.more_s.0 != 0.0).then(|| {
-        let client = match capacity.clients_beside {
-            true => format!(
+        let client = if capacity.clients_beside {
+            format!(
                 ", and {} of its client's, which runs on the same machine",
                 more(demand.more_s.1)
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         format!(
             "With the changes a scenario takes {} of the server's processors{client}.",

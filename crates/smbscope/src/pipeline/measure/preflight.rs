@@ -125,9 +125,10 @@ impl Preflight<'_> {
         missing = missing.min(most + 1);
         while missing - there > 1 {
             let middle = there + (missing - there) / 2;
-            match self.check(middle, None).await.unwrap_or(false) {
-                true => there = middle,
-                false => missing = middle,
+            if self.check(middle, None).await.unwrap_or(false) {
+                there = middle
+            } else {
+                missing = middle
             }
         }
         Ok(there)

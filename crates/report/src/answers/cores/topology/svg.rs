@@ -365,9 +365,10 @@ fn draw_thread(
     if count > 0 {
         let each = width as f64 / count as f64;
         for (place, served) in work.cards.iter().enumerate() {
-            let (class, letter) = match served.queues.is_empty() {
-                true => (" rps", '+'),
-                false => ("", board.cards.get(served.card).map_or('#', |card| card.letter)),
+            let (class, letter) = if served.queues.is_empty() {
+                (" rps", '+')
+            } else {
+                ("", board.cards.get(served.card).map_or('#', |card| card.letter))
             };
             let left = x as f64 + each * place as f64;
             let _ = write!(

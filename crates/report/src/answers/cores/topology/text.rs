@@ -163,10 +163,7 @@ fn even_range(cpus: &[CpuId]) -> Option<String> {
 
 /// `A eth4 (10 Gbit/s, ice), node 1`.
 pub(crate) fn card(card: &Adapter) -> String {
-    let about = match card.about.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", card.about),
-    };
+    let about = if card.about.is_empty() { String::new() } else { format!(" ({})", card.about) };
     let node = card.node.map_or(", node not known".to_owned(), |node| format!(", node {node}"));
     format!("{} {}{about}{node}", card.letter, card.name)
 }

@@ -14,8 +14,8 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
     {
         let session = report.channels.as_ref().and_then(|channels| channels.sessions.first());
         return match session.filter(|_| is_migration(load)) {
-            Some(session) => of_migration(report, step, session),
-            None => of_step(load, step),
+            Some(session) => migration_tiles(report, step, session),
+            None => step_tiles(load, step),
         };
     }
     let tally = &report.totals.tally;
@@ -26,9 +26,10 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
         (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e9,
         _ => 0.0,
     };
-    let rate = match seconds > 0.0 {
-        true => format!("{}/s", format::number(tally.operations as f64 / seconds)),
-        false => String::new(),
+    let rate = if seconds > 0.0 {
+        format!("{}/s", format::number(tally.operations as f64 / seconds))
+    } else {
+        String::new()
     };
     let n = format!("n {}", format::count(tally.elapsed.n));
     let most = format!("at most {}", format::known_duration(tally.elapsed.max_ns));
@@ -60,7 +61,7 @@ pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
 }
 
 /// What a run that moves bulk data is asked.
-fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> Vec<Tile> {
+fn migration_tiles(report: &Report, step: &StepRow, session: &SessionTimeline) -> Vec<Tile> {
     // Channels of older runs count what was prepared and verified, too.
     let bytes = step.bytes_per_second.map_or(session.bytes(), |rate| {
         (rate * step.duration_ns.max(0) as f64 / 1e9).round() as u64
@@ -117,7 +118,7 @@ fn of_migration(report: &Report, step: &StepRow, session: &SessionTimeline) -> V
     tiles
 }
 
-fn of_step(load: &Load, step: &StepRow) -> Vec<Tile> {
+fn step_tiles(load: &Load, step: &StepRow) -> Vec<Tile> {
     let at = format!("with {} users", format::count(step.users));
     let users = match load.answers.as_slice() {
         [answer] => {

@@ -106,13 +106,13 @@ impl Read {
         let is_samba = self.inputs.iter().any(|(_, one)| {
             one.settings.iter().any(|setting| matches!(setting.place, Place::Samba { .. }))
         });
-        let found = match is_samba {
-            true => Some(System::Samba422),
-            false => self
-                .inputs
+        let found = if is_samba {
+            Some(System::Samba422)
+        } else {
+            self.inputs
                 .iter()
                 .rev()
-                .find_map(|(name, one)| named(name).or_else(|| named(&one.name))),
+                .find_map(|(name, one)| named(name).or_else(|| named(&one.name)))
         };
         if let Some(system) = found {
             verbosity.say(&format!(
@@ -153,9 +153,10 @@ fn layer(baseline: &Baseline) -> Layer {
     };
     let mut with_settings = baseline.sources.iter().filter(|source| source.settings > 0).peekable();
     // What a server shows on the wire has no file.
-    match with_settings.peek().is_none() || with_settings.all(is_local) {
-        true => Layer::Local,
-        false => Layer::Policy,
+    if with_settings.peek().is_none() || with_settings.all(is_local) {
+        Layer::Local
+    } else {
+        Layer::Policy
     }
 }
 
@@ -236,15 +237,16 @@ fn files(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
             ));
         }
     }
-    match files.is_empty() {
-        true => Err(bad(&path.display().to_string(), "the folder has no files")),
-        false => Ok(files),
+    if files.is_empty() {
+        Err(bad(&path.display().to_string(), "the folder has no files"))
+    } else {
+        Ok(files)
     }
 }
 
 /// Lists what was read.
 pub(super) fn list(read: &Read, args: &BaselineArgs) -> anyhow::Result<()> {
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.answer.out.as_ref())?;
     if args.answer.format == Some(TextFormat::Json) {
         let inputs = read.inputs.iter().map(|(name, one)| json!({ "input": name, "read": one }));
         let value = json!({ "inputs": inputs.collect::<Vec<_>>() });

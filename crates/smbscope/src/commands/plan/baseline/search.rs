@@ -88,7 +88,7 @@ pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
         files::write(path, &change.apply, &former)?;
     }
     let plan = found.into_plan();
-    let mut output = Output::stdout();
+    let mut output = Output::open(args.answer.out.as_ref())?;
     let text = match args.answer.format.unwrap_or_default() {
         TextFormat::Text => text(&plan),
         TextFormat::Json => format!("{:#}\n", value(&plan)),
@@ -142,9 +142,10 @@ impl Found {
             let Some(one) = state.candidates.get(*number) else { return String::new() };
             let places: Vec<_> =
                 one.baseline.iter().map(|setting| place_title(&setting.place)).collect();
-            match places.is_empty() {
-                true => one.title.clone(),
-                false => format!("{} ({})", one.title, list(&places)),
+            if places.is_empty() {
+                one.title.clone()
+            } else {
+                format!("{} ({})", one.title, list(&places))
             }
         };
         let titles = |numbers: &[usize]| list(&numbers.iter().map(title).collect::<Vec<_>>());

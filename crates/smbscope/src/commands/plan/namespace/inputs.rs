@@ -41,8 +41,8 @@ pub(super) fn read(
         }
         let metadata = std::fs::metadata(path)
             .map_err(|error| Failure::new(Code::Input, format!("{name}: {error}")))?;
-        match metadata.is_dir() {
-            true => {
+        if metadata.is_dir() {
+            {
                 for one in folder(path)? {
                     // A folder has other files, too.
                     match read::read(std::slice::from_ref(&one)) {
@@ -51,7 +51,8 @@ pub(super) fn read(
                     }
                 }
             }
-            false => files.push((name, bytes(path)?)),
+        } else {
+            files.push((name, bytes(path)?))
         }
     }
     if files.is_empty() && captures.is_empty() {
@@ -154,9 +155,10 @@ fn folder(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     files.sort();
     let read = |path: PathBuf| Ok((path.display().to_string(), bytes(&path)?));
     let files = files.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    match files.is_empty() {
-        true => Err(bad(&name, "the folder has neither msdfs links nor files")),
-        false => Ok(files),
+    if files.is_empty() {
+        Err(bad(&name, "the folder has neither msdfs links nor files"))
+    } else {
+        Ok(files)
     }
 }
 

@@ -239,10 +239,7 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
     let plan =
         NamespacePlan { progress: Some(progress), verdicts: vec![verdict], ..plan_of(&args.cache) };
     show(&plan, &args.shown)?;
-    match is_go {
-        true => Ok(()),
-        false => Err(anyhow::anyhow!("no-go: stage {} must wait", id.name())),
-    }
+    if is_go { Ok(()) } else { Err(anyhow::anyhow!("no-go: stage {} must wait", id.name())) }
 }
 
 /// One client's cache.

@@ -179,9 +179,10 @@ pub(super) fn run(args: &RewriteArgs, verbosity: Verbosity) -> anyhow::Result<()
         }
     }
     let mut output = Output::stdout();
-    output.text(&match rewritten.changes.is_empty() {
-        true => "no target, TTL or state changes\n".to_owned(),
-        false => text(&rewritten.changes),
+    output.text(&if rewritten.changes.is_empty() {
+        "no target, TTL or state changes\n".to_owned()
+    } else {
+        text(&rewritten.changes)
     })?;
     output.finish()
 }
