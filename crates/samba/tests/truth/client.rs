@@ -40,7 +40,7 @@ impl Client {
         let session = runtime.block_on(async {
             let target = Target::parse(target).unwrap();
             let host = Host::find(target, config, Clock::start(), false).await.unwrap();
-            let credential = Credentials::pattern("user{:05}", &lab.password).unwrap().of(1);
+            let credential = Credentials::pattern("user{:05}", &lab.password).unwrap().of_user(1);
             let connected = Session::connect(LOGON, Arc::new(host), &credential, 0, None).await;
             connected.map_err(|failed| failed.error).unwrap()
         });

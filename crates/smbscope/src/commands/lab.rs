@@ -248,7 +248,7 @@ fn status_text(labs: &[lab::Status], output: &Output) -> String {
         ]
     });
     let (bold, end) = output.bold();
-    lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end))
+    lines(&columns, &rows.collect::<Vec<_>>(), (bold, end))
 }
 
 fn line_text(lab: &lab::Status) -> String {

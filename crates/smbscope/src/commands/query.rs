@@ -139,5 +139,5 @@ fn question_list(output: &Output) -> String {
     let rows = questions::list().iter();
     let rows = rows.map(|question| vec![question.name.to_owned(), question.title().to_owned()]);
     let (bold, end) = output.bold();
-    lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end))
+    lines(&columns, &rows.collect::<Vec<_>>(), (bold, end))
 }

@@ -81,7 +81,7 @@ pub fn table_text(table: Table, output: &Output) -> String {
         ]
     });
     let (bold, end) = output.bold();
-    let list = lines(&columns, &rows.collect::<Vec<_>>(), (&bold, end));
+    let list = lines(&columns, &rows.collect::<Vec<_>>(), (bold, end));
     format!("{bold}Table {}{end}: {}\n{list}", table.name(), table.description())
 }
 

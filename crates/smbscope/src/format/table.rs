@@ -82,7 +82,7 @@ impl TableWriter {
         }
         let (begin, end) = self.output.bold();
         let mut out = String::new();
-        layout.push_header(&mut out, (&begin, end));
+        layout.push_header(&mut out, (begin, end));
         for row in std::mem::take(&mut self.preview) {
             layout.push_row(&mut out, row.iter().map(String::as_str));
         }

@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn a_bound_lowers_the_round_trip_and_is_no_sample() {
         let mut trip = RoundTrip::default();
-        (trip.add_bound(70), trip.add_bound(80));
+        trip.add_bound(70);
+        trip.add_bound(80);
         assert_eq!((trip.estimate(), trip.bound), (None, Some(70)));
         trip.add_handshake(100);
         assert_eq!(trip.estimate(), Some((70, 35)));

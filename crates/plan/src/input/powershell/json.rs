@@ -32,12 +32,12 @@ pub(crate) fn read_json(lines: &mut Lines<'_>) -> Result<Vec<Json>, Damage> {
     Ok(read)
 }
 
+/// Takes the names above a value, and the value; says whether it is done with it.
+type Take<'a, E> = &'a mut dyn FnMut(&[&str], &Json) -> Result<bool, E>;
+
 /// Walks through arrays and objects. `take` gets each value that is not an array, with the names above it, and says
 /// whether it is done with it; if not, it gets the members.
-pub(crate) fn walk<E>(
-    value: &Json,
-    take: &mut dyn FnMut(&[&str], &Json) -> Result<bool, E>,
-) -> Result<(), E> {
+pub(crate) fn walk<E>(value: &Json, take: Take<'_, E>) -> Result<(), E> {
     walk_below(value, &mut Vec::new(), DEPTH_MAX, take)
 }
 
@@ -45,7 +45,7 @@ fn walk_below<'a, E>(
     value: &'a Json,
     names: &mut Vec<&'a str>,
     depth: usize,
-    take: &mut dyn FnMut(&[&str], &Json) -> Result<bool, E>,
+    take: Take<'_, E>,
 ) -> Result<(), E> {
     match value {
         _ if depth == 0 => {}

@@ -145,7 +145,7 @@ fn print(args: &Run, cells: &[Cell]) -> anyhow::Result<()> {
         })
         .collect();
     let (bold, end) = output.bold();
-    let text = lines(&columns, &rows, (&bold, end));
+    let text = lines(&columns, &rows, (bold, end));
     output.text(&text)?;
     output.finish()
 }

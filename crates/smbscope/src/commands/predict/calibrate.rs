@@ -37,7 +37,7 @@ pub fn run(args: &Calibrate, verbosity: Verbosity) -> anyhow::Result<()> {
         TextFormat::Json => output.text(&text)?,
         TextFormat::Text => {
             let (bold, end) = output.bold();
-            let mut table = calibration_text(&calibration, &measured, (&bold, end));
+            let mut table = calibration_text(&calibration, &measured, (bold, end));
             if let Some(path) = &args.out {
                 table.push_str(&format!(
                     "\nFor predictions: smbscope predict INPUT --change signing=aes-gmac --calibration {}\n",

@@ -98,7 +98,7 @@ fn table(
             cells
         });
         let (begin, end) = output.bold();
-        text.push_str(&lines(&columns, &cells.collect::<Vec<_>>(), (&begin, end)));
+        text.push_str(&lines(&columns, &cells.collect::<Vec<_>>(), (begin, end)));
         if groups > rows.len() {
             text.push_str(&format!("and {} more\n", format::count((groups - rows.len()) as u64)));
         }

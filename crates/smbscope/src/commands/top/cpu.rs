@@ -70,7 +70,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
             match (&mut screen, args.format) {
                 (Some(screen), _) => screen.text(&table(&interval, ("", "")))?,
                 (None, TextFormat::Text) => {
-                    let text = table(&interval, (&output.bold().0, output.bold().1));
+                    let text = table(&interval, output.bold());
                     output.text(&format!("{text}\n"))?;
                 }
                 (None, TextFormat::Json) => output.text(&format!("{}\n", object(&interval)))?,
