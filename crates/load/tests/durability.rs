@@ -7,15 +7,18 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
 
+#[path = "support/losing_disk.rs"]
+mod losing_disk;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use losing_disk::{LosingDisk, Lost, Pulled, losing_disk};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use smbscope_client::{Config, Credential, Host, Session, Target, clock::Clock};
+use smbscope_client::{Config, Credential, Host};
 use smbscope_load::durability::journal::{self, Kind, Record, Writer};
 use smbscope_load::durability::judge::How;
 use smbscope_load::durability::ledger::Ledger;
@@ -25,101 +28,7 @@ use smbscope_load::durability::writer::{self, Phase, Round};
 use smbscope_load::durability::{server::Identity, verify};
 use smbscope_testing::run::{runtime, tcpdump};
 use smbscope_testing::samba::{LOGON, Samba, samba};
-use smbscope_testing::skip;
 use tokio::sync::watch;
-
-/// A write that the file system lost: writer, file, block and number.
-type Lost = (u16, u32, u32, u64);
-
-/// What the file system says when the plug is pulled.
-#[derive(Default)]
-struct Pulled {
-    /// Writes that it lost, with their round.
-    lost: BTreeSet<(u32, Lost)>,
-    /// By writer, the version that has the name afterwards.
-    named: BTreeMap<u16, u32>,
-    /// Sizes of the files in the folder of the round, by name.
-    sizes: BTreeMap<String, u64>,
-}
-
-/// The file system below a lab's share.
-struct LosingDisk {
-    process: Child,
-    share: PathBuf,
-    log: PathBuf,
-}
-
-/// Mounts the model over the lab's share; `None`, with a message, where that is not possible.
-fn losing_disk(lab: &Samba, options: &[&str]) -> Option<LosingDisk> {
-    if !nix::unistd::geteuid().is_root() {
-        skip!("mounting a FUSE file system for Samba needs root");
-        return None;
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let cache = std::env::var_os("SMBSCOPE_CACHE").map(PathBuf::from);
-    let cache = cache.unwrap_or_else(|| home.join(".cache/smbscope"));
-    let python = std::env::var_os("SMBSCOPE_PYTHON").map(PathBuf::from);
-    let python = python.unwrap_or_else(|| cache.join("venv/bin/python"));
-    let has_fuse = Command::new(&python).args(["-c", "import mfusepy"]).output();
-    if !has_fuse.is_ok_and(|output| output.status.success()) {
-        skip!("no Python with mfusepy: run scripts/setup.sh predictions");
-        return None;
-    }
-    let share = lab.share();
-    let files = share.with_file_name("files");
-    std::fs::rename(&share, &files).unwrap();
-    std::fs::create_dir(&share).unwrap();
-    let log = share.with_file_name("lost");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/durability/losefs.py");
-    let process = Command::new(python)
-        .arg(script)
-        .args([&files, &share, &log])
-        .args(options)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let disk = LosingDisk { process, share, log };
-    let end = Instant::now() + Duration::from_secs(60);
-    while !Command::new("mountpoint").arg("-q").arg(&disk.share).status().unwrap().success() {
-        assert!(Instant::now() < end, "losefs.py does not mount");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Some(disk)
-}
-
-impl LosingDisk {
-    /// Undoes what is not on the disk of the model; says what that was.
-    fn pull(&mut self) -> Pulled {
-        use std::io::{BufRead as _, BufReader, Write as _};
-        self.process.stdin.as_mut().unwrap().write_all(b"pull\n").unwrap();
-        let mut line = String::new();
-        // One line at a time: nothing is left in the buffer.
-        BufReader::new(self.process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "pulled\n");
-        let mut pulled = Pulled::default();
-        for line in std::fs::read_to_string(&self.log).unwrap().lines() {
-            let mut words = line.split(' ');
-            let kind = words.next().unwrap();
-            let mut next = || words.next().unwrap().parse::<u64>().unwrap();
-            if kind == "lost" {
-                let (round, lane, file) = (next() as u32, next() as u16, next() as u32);
-                pulled.lost.insert((round, (lane, file, next() as u32, next())));
-            } else if kind == "named" {
-                pulled.named.insert(next() as u16, next() as u32);
-            }
-        }
-        pulled
-    }
-}
-
-impl Drop for LosingDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(&self.share).status();
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 /// Everything that one round needs and shows.
 struct Bench {
@@ -139,23 +48,8 @@ impl Bench {
                 settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         })?;
         let disk = losing_disk(&lab, disk)?;
-        let target = Target::parse(&lab.target).unwrap();
-        let find = Host::find(target, Config::default(), Clock::start(), false);
-        let host = Arc::new(runtime().block_on(find).unwrap());
+        let host = Arc::new(runtime().block_on(lab.host()));
         Some(Bench { lab, disk, host, folder: tempfile::tempdir().unwrap(), rounds: 0 })
-    }
-
-    fn round(&self, plan: Arc<Plan>, number: u32, journal: journal::Sender) -> Round {
-        Round {
-            host: self.host.clone(),
-            credential: Credential::new("user00001", &self.lab.password),
-            plan,
-            number,
-            journal,
-            logon_timeout: LOGON,
-            silence: Duration::from_secs(30),
-            gap: Duration::ZERO,
-        }
     }
 
     /// One round: writes, pulls the plug and verifies. The oracle's list must be the report's.
@@ -165,7 +59,8 @@ impl Bench {
         let plan = Arc::new(plan(lanes, &self.lab.target, number));
         let path = self.folder.path().join(format!("journal-{number}"));
         let writer = Writer::create(&path, &plan, 256 << 20).unwrap();
-        let round = self.round(plan.clone(), number, writer.sender().clone());
+        let round =
+            round(&self.lab, self.host.clone(), plan.clone(), number, writer.sender().clone());
         let runtime = runtime();
         let mut pulled = Pulled::default();
         runtime.block_on(async {
@@ -206,9 +101,7 @@ impl Bench {
         let read = journal::read(&path, |plan, record| ledger.add(plan, &record)).unwrap();
         assert_eq!((read.cut_bytes, &read.plan), (0, &*plan));
         let result = runtime.block_on(async {
-            let credential = Credential::new("user00001", &self.lab.password);
-            let session = Session::connect(LOGON, self.host.clone(), &credential, 0, None).await;
-            let mut session = session.map_err(|failed| failed.error).unwrap();
+            let mut session = self.lab.connect(Config::default(), "user00001").await;
             let result = verify::verify(&mut session, &plan, &ledger, |_| ()).await.unwrap();
             verify::clean(&mut session, &plan, &ledger).await.unwrap();
             session.close().await;
@@ -245,6 +138,25 @@ impl Bench {
             );
         }
         all
+    }
+}
+
+fn round(
+    lab: &Samba,
+    host: Arc<Host>,
+    plan: Arc<Plan>,
+    number: u32,
+    journal: journal::Sender,
+) -> Round {
+    Round {
+        host,
+        credential: Credential::new("user00001", &lab.password),
+        plan,
+        number,
+        journal,
+        logon_timeout: LOGON,
+        silence: Duration::from_secs(30),
+        gap: Duration::ZERO,
     }
 }
 
@@ -430,10 +342,7 @@ fn lost_data_is_not_taken_for_that_of_a_version_that_was_not_renamed() {
             std::fs::write(folder.join("w000.dat"), "").unwrap();
         }
         let result = runtime().block_on(async {
-            let host = Arc::new(lab.host().await);
-            let credential = Credential::new("user00001", &lab.password);
-            let session = Session::connect(LOGON, host, &credential, 0, None).await;
-            let mut session = session.map_err(|failed| failed.error).unwrap();
+            let mut session = lab.connect(Config::default(), "user00001").await;
             let result = verify::verify(&mut session, &plan, &ledger, |_| ()).await.unwrap();
             session.close().await;
             result
@@ -474,18 +383,9 @@ fn what_was_recorded_as_acknowledged_is_on_the_wire() {
     let runtime = runtime();
     let journal = writer.sender().clone();
     runtime.block_on(async {
-        let target = Target::parse(&lab.target).unwrap();
-        let host = Host::find(target, Config::default(), Clock::start(), false).await.unwrap();
-        let round = Round {
-            host: Arc::new(host),
-            credential: Credential::new("user00001", &lab.password),
-            plan: plan.clone(),
-            number: 0,
-            journal,
-            logon_timeout: LOGON,
-            silence: Duration::from_secs(30),
-            gap: Duration::from_millis(20),
-        };
+        let host = Arc::new(lab.host().await);
+        let gap = Duration::from_millis(20);
+        let round = Round { gap, ..round(&lab, host, plan.clone(), 0, journal) };
         let started = writer::start(&round).await.unwrap();
         let (phase, _) = watch::channel(Phase::Write);
         let ending = phase.clone();
