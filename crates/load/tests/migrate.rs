@@ -222,12 +222,18 @@ fn encrypted_sessions_get_channels_where_the_server_desires_encryption() {
         options.encryption = lab::Encryption::Desired;
     };
     let Some(lab) = samba(options) else { return };
-    let mut case = Case::new(&lab.target, 20, Paths::Count(3));
-    case.config.encryption = Encryption::Required;
-    let shown = migrate(&lab, case);
-    assert_whole(&lab, &shown);
-    assert_eq!(shown.outcome.channels.len(), 3, "{:?}", shown.said);
-    assert!(shown.outcome.protection.cipher.is_some());
+    // On a busy machine a short transfer can end before the last channel joins.
+    let joined = [20, 100, 400].into_iter().any(|mib| {
+        let mut case = Case::new(&lab.target, mib, Paths::Count(3));
+        case.config.encryption = Encryption::Required;
+        let shown = migrate(&lab, case);
+        assert_whole(&lab, &shown);
+        assert!(shown.outcome.protection.cipher.is_some());
+        assert!(shown.outcome.refused.iter().all(|it| it.1.contains("the transfer ended before")));
+        std::fs::remove_dir_all(lab.share().join("smbscope-migrate")).unwrap();
+        shown.outcome.channels.len() == 3
+    });
+    assert!(joined, "three channels with encryption");
 }
 
 /// Public reports: with encryption for all sessions Samba refuses further channels.
