@@ -86,21 +86,23 @@ impl Clock {
             let mut time = time_ns.saturating_add(self.offset);
             if time < self.last {
                 coverage.frames_time_backwards += 1;
+                let step = self.last.saturating_sub(time);
                 // A place where times run backwards again before they are as late as they were
                 // belongs to the one before.
-                let contradictions = match self.last == self.high {
-                    true => self.contradictions(chunk, index),
-                    false => 0,
+                let contradictions = if step >= STEP_NS_MIN && self.last == self.high {
+                    self.contradictions(chunk, index)
+                } else {
+                    0
                 };
-                let step = self.last.saturating_sub(time);
-                if contradictions >= CONTRADICTIONS_MIN && step >= STEP_NS_MIN {
+                if contradictions >= CONTRADICTIONS_MIN {
                     self.offset = self.offset.saturating_add(step);
                     note_step(step.unsigned_abs(), number, coverage);
                 }
                 if contradictions > 0 {
                     time = self.last;
-                } else {
-                    is_disordered = true;
+                } else if step >= STEP_NS_MIN {
+                    // Other protocols have numbers of their own, which say what was sent first.
+                    is_disordered |= is_tcp(chunk, index);
                 }
             }
             if let Some(frame) = chunk.frames.get_mut(index) {
@@ -120,6 +122,8 @@ impl Clock {
     /// before them by their times, until times are as late as they were.
     fn contradictions(&self, chunk: &Chunk, index: usize) -> usize {
         let (before, behind) = chunk.frames.split_at(index);
+        let known = before.iter().skip(index.saturating_sub(2 * FRAMES_BEFORE));
+        let known: Vec<_> = known.filter_map(|frame| sent(chunk, frame)).collect();
         let near = before.iter().skip(index.saturating_sub(FRAMES_BEFORE));
         let near: Vec<_> = near.filter_map(|frame| sent(chunk, frame)).collect();
         let later = |segment: &TcpSegment<'_>, time: i64| {
@@ -133,7 +137,15 @@ impl Clock {
                     false if sent.direction == direction.back() => segment.acknowledgement,
                     false => return false,
                 };
-                sent.time > time && is_behind(number, sent.end)
+                // Not a copy of what was sent before (a mirror port).
+                let is_new = || {
+                    !self.before.iter().chain(&known).any(|other| {
+                        other.direction == sent.direction
+                            && other.time <= time
+                            && is_behind(other.end, sent.end)
+                    })
+                };
+                sent.time > time && is_behind(number, sent.end) && is_new()
             })
         };
         behind
@@ -153,6 +165,10 @@ fn note_step(size_ns: u64, frame: u64, coverage: &mut Coverage) {
         coverage.clock_step_ns = Some(size_ns);
         coverage.clock_step_frame = Some(frame);
     }
+}
+
+fn is_tcp(chunk: &Chunk, index: usize) -> bool {
+    chunk.frames.get(index).is_some_and(|frame| segment(chunk, frame).is_some())
 }
 
 fn segment<'a>(chunk: &'a Chunk, frame: &FrameRef) -> Option<TcpSegment<'a>> {

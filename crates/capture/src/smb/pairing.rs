@@ -273,6 +273,12 @@ impl Pairing {
             }
             row.set_response_wire_bytes(row.response_wire_bytes().unwrap_or(0) + times.wire_bytes);
             row.derive_durations();
+            // Packets that were recorded late move the clock of the connection, not this operation's share of it.
+            if let (Some(busy), Some(elapsed)) = (row.busy_ns(), row.elapsed_ns())
+                && busy > elapsed
+            {
+                row.set_busy_ns(elapsed);
+            }
         }
         if is_timed
             && row.waits() != Some(true)

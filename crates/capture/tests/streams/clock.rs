@@ -27,10 +27,14 @@ const DURATIONS: [&str; 7] = [
 
 /// Reads one after another.
 fn reads(client_port: u16, late_ns: i64) -> Vec<Packet> {
+    some_reads(READS, client_port, late_ns)
+}
+
+fn some_reads(count: u64, client_port: u16, late_ns: i64) -> Vec<Packet> {
     let mut talk = Talk::new();
     talk.pass(late_ns);
     talk.connect();
-    for id in 4..4 + READS {
+    for id in 4..4 + count {
         talk.ask(read(id, 1, id << 12, 4_096).framed());
         talk.pass(SERVER_NS);
         talk.answer(data(id, &[0x20; 4_096]).framed());
@@ -147,14 +151,16 @@ fn two_queues(packets: &[Packet], block: usize) -> Vec<Packet> {
     out
 }
 
+/// In what is read at once, the order of the file does not matter.
 #[test]
 fn queues_that_are_written_one_after_another_do_not_matter() {
-    let connections = (0..3).map(|index| reads(50_000 + index, i64::from(index) * 400_000));
+    let connections =
+        (0..3).map(|index| some_reads(12, 50_000 + index, i64::from(index) * 400_000));
     let packets = mixed(connections.collect());
     let expected = decoded(&packets).rows_without(FRAMES);
     for block in [1, 2, 7, 20, 64] {
         let seen = decoded(&two_queues(&packets, block));
-        assert_same(&expected, &seen.rows_without(FRAMES), "queues");
+        assert_same(&expected, &seen.rows_without(FRAMES), &format!("queues in blocks of {block}"));
         assert_eq!(seen.coverage[0].clock_steps, 0);
         assert_eq!(seen.coverage[0].gaps, 0);
     }
