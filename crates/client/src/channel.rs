@@ -80,6 +80,8 @@ struct Pending {
     waits: bool,
     /// Whether it is the first request of its frame: its row has the frame's times.
     lead: bool,
+    /// When the frame of a later member was sent: begin and end, for a reply of its own.
+    sent: Option<(i64, i64)>,
     /// Reading of the busy clock when it was sent, while it counts as in flight.
     busy: Option<i64>,
     async_id: Option<u64>,

@@ -311,6 +311,10 @@ impl Channel {
                 operation.set_busy_ns(busy);
             }
             if pending.lead || first {
+                if let Some((start, end)) = pending.sent {
+                    operation.set_request_start(start);
+                    operation.set_request_end(end);
+                }
                 operation.set_response_start(self.first_byte_at);
                 operation.set_response_end(now);
                 let bytes = operation.response_wire_bytes().unwrap_or(0) + wire_bytes;

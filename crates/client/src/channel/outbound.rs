@@ -96,6 +96,7 @@ impl Channel {
             want: ask.want,
             waits: ask.waits,
             lead: self.unsent == 0,
+            sent: None,
             busy: None,
             async_id: None,
             row,
@@ -141,6 +142,7 @@ impl Channel {
         self.table.compounds += u64::from(count > 1);
         let idle = outstanding == 0;
         for (index, pending) in self.pending.iter_mut().skip(first).enumerate() {
+            pending.sent = (index > 0).then_some((start, end));
             let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { continue };
             row.set_signed(signed);
             row.set_encrypted(encrypted);

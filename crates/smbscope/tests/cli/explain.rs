@@ -26,7 +26,7 @@ fn figure<'a>(finding: &'a Value, name: &str) -> &'a Value {
 fn small_writes_over_distance_are_found() {
     let diagnosis = diagnosis(&fixture(CLASSIC));
     let first = &diagnosis["findings"][0];
-    assert_eq!((&first["trouble"], &first["confidence"]), (&"small-writes".into(), &"high".into()));
+    assert_eq!((&first["trouble"], &first["confidence"]), (&"small-writes".into(), &"measured".into()));
     let value = |name| figure(first, name)["value"].as_f64().unwrap();
     assert_eq!((value("block"), value("larger_block")), (4292.0, 61_440.0));
     assert_eq!(value("round"), 62.5e6);
@@ -101,7 +101,7 @@ fn empty_and_healthy_recordings_are_reported_as_such() {
 #[test]
 fn fail_on_sets_the_exit_code() {
     let classic = fixture(CLASSIC);
-    let said = complaint(7, ["explain", &classic, "--fail-on", "high"]);
+    let said = complaint(7, ["explain", &classic, "--fail-on", "measured"]);
     assert!(said.contains("small writes"), "{said}");
     let (_keep, dir) = folder();
     let out = dir.join("why.txt");
