@@ -11,7 +11,7 @@ use crate::measure::{self, Figures};
 /// Sessions at a time.
 const SESSIONS: [usize; 4] = [1, 16, 200, 1000];
 /// A Samba has a process for each session: this is how many fit here.
-const SAMBA_MOST: usize = 200;
+const SAMBA_MAX: usize = 200;
 /// Times that every client has its turn.
 const PASSES: usize = 3;
 const IDLE: usize = 10_000;
@@ -70,7 +70,7 @@ fn lines(server: &Server, plain: &Server, operation: &str) {
         .collect();
     let mut cells = vec![Vec::new(); clients.len()];
     for sessions in SESSIONS {
-        if server.name == "samba" && sessions > SAMBA_MOST {
+        if server.name == "samba" && sessions > SAMBA_MAX {
             cells.iter_mut().for_each(|cells| cells.push(String::new()));
             continue;
         }
@@ -213,7 +213,7 @@ fn torture(server: &Server) {
     let (host, port) = address.split_once(':').unwrap();
     let mut cells = Vec::new();
     for sessions in SESSIONS {
-        if sessions > SAMBA_MOST {
+        if sessions > SAMBA_MAX {
             cells.push(String::new());
             continue;
         }

@@ -29,7 +29,7 @@ const OTHERS_MAX: usize = 65_536;
 /// Bins of all connections together, about.
 const BINS_ALL: usize = 1 << 18;
 /// Bins of a connection.
-const BINS_LEAST: usize = 64;
+const BINS_MIN: usize = 64;
 const BINS_MAX: usize = 4_096;
 /// Sessions that are listed.
 const LISTED_MAX: usize = 16;
@@ -62,7 +62,7 @@ impl Timeline {
             }
             let session = self.sessions.entry(key).or_default();
             let before = session.connections();
-            let bins = (BINS_ALL / self.connections.max(1)).clamp(BINS_LEAST, BINS_MAX);
+            let bins = (BINS_ALL / self.connections.max(1)).clamp(BINS_MIN, BINS_MAX);
             session.add(row, bins, self.connections < CONNECTIONS_MAX);
             self.connections += session.connections() - before;
         }

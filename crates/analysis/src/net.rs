@@ -138,9 +138,10 @@ impl NetTally {
     /// Adds phases.
     pub fn tests(&mut self, rows: &[NetTest]) {
         for row in rows {
-            match self.net.tests.len() < ROWS_MAX {
-                true => self.net.tests.push(row.clone()),
-                false => self.net.left_out += 1,
+            if self.net.tests.len() < ROWS_MAX {
+                self.net.tests.push(row.clone())
+            } else {
+                self.net.left_out += 1
             }
         }
     }
@@ -148,9 +149,10 @@ impl NetTally {
     /// Adds round trips.
     pub fn round_trips(&mut self, rows: &[NetRoundTrip]) {
         for row in rows {
-            match self.net.round_trips.len() < ROWS_MAX {
-                true => self.net.round_trips.push(row.clone()),
-                false => self.net.left_out += 1,
+            if self.net.round_trips.len() < ROWS_MAX {
+                self.net.round_trips.push(row.clone())
+            } else {
+                self.net.left_out += 1
             }
         }
     }

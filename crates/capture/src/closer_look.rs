@@ -70,9 +70,10 @@ impl CloserLook {
     pub fn split_aggregated(&mut self, chunk: &mut Chunk) {
         let frames = std::mem::take(&mut chunk.frames);
         for frame in &frames {
-            let inside = match frame.link.is_wireless() {
-                true => aggregated(frame.link, chunk.frame(frame)),
-                false => Vec::new(),
+            let inside = if frame.link.is_wireless() {
+                aggregated(frame.link, chunk.frame(frame))
+            } else {
+                Vec::new()
             };
             if inside.is_empty() {
                 chunk.frames.push(*frame);

@@ -43,23 +43,22 @@ impl Decoder {
         let (send, parts) = bounded(PARTS);
         let mut resolve_stage = ResolveStage::new(resolver, progress.clone(), send);
         let mut threads = Vec::new();
-        let mut to = match pump.is_alone() {
+        let mut to = if pump.is_alone() {
             // Rows stay in one processor's cache.
-            true => EventSink::Inline { resolve_stage: Box::new(resolve_stage), spare: Vec::new() },
-            false => {
-                let (events, inbox) = bounded(4);
-                let (recycle, recycled) = unbounded();
-                threads.push(thread("smbscope-resolve", move || {
-                    for event in inbox {
-                        match resolve_stage.take(event) {
-                            // The reading thread may have ended already.
-                            Ok(outputs) => drop(recycle.send(outputs)),
-                            Err(Disconnected) => return,
-                        }
+            EventSink::Inline { resolve_stage: Box::new(resolve_stage), spare: Vec::new() }
+        } else {
+            let (events, inbox) = bounded(4);
+            let (recycle, recycled) = unbounded();
+            threads.push(thread("smbscope-resolve", move || {
+                for event in inbox {
+                    match resolve_stage.take(event) {
+                        // The reading thread may have ended already.
+                        Ok(outputs) => drop(recycle.send(outputs)),
+                        Err(Disconnected) => return,
                     }
-                })?);
-                EventSink::Thread { events, recycled }
-            }
+                }
+            })?);
+            EventSink::Thread { events, recycled }
         };
         threads.push(thread("smbscope-read", move || pump.run(&mut to))?);
         Ok(Decoder { parts: Some(parts), threads, progress, finished: false })

@@ -115,10 +115,8 @@ fn tunnelled_and_plain_copies_of_one_packet_count_once() {
         let mut frames = Vec::new();
         for (head, frame) in records(&capture) {
             let tunnelled = outer(17, 1, 0, &vxlan(&frame));
-            let [first, second] = match tunnelled_first {
-                true => [tunnelled, frame],
-                false => [frame, tunnelled],
-            };
+            let [first, second] =
+                if tunnelled_first { [tunnelled, frame] } else { [frame, tunnelled] };
             frames.push((head.clone(), 0, first));
             frames.push((head, 900, second));
         }

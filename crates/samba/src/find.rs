@@ -275,9 +275,10 @@ fn library(process: u32, line: &str) -> Option<(Library, String)> {
     }
     let beside = PathBuf::from(format!("/proc/{process}/root{path}"));
     // A replaced file still exists for the processes that mapped it.
-    let path = match beside.exists() && !path.ends_with("(deleted)") {
-        true => beside,
-        false => PathBuf::from(format!("/proc/{process}/map_files/{range}")),
+    let path = if beside.exists() && !path.ends_with("(deleted)") {
+        beside
+    } else {
+        PathBuf::from(format!("/proc/{process}/map_files/{range}"))
     };
     Some((Library { path, name }, format!("{device} {inode}")))
 }

@@ -150,10 +150,8 @@ impl Probe {
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = ProbeSkelBuilder::default().open(object).map_err(kernel("open"))?;
-        let without_functions = match options.functions {
-            true => missing(found)?,
-            false => Some("not requested".to_owned()),
-        };
+        let without_functions =
+            if options.functions { missing(found)? } else { Some("not requested".to_owned()) };
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.tai_offset_ns = tai_offset_ns();
             constants.functions = without_functions.is_none();
@@ -293,13 +291,14 @@ impl Probe {
         sockets: check::Sockets,
     ) -> Result<(), LoadError> {
         let programs = &self.skel.progs;
-        let mut kernel_side = match sockets.tracepoints {
-            true => vec![&programs.data_ready, &programs.received, &programs.sent],
-            false => vec![
+        let mut kernel_side = if sockets.tracepoints {
+            vec![&programs.data_ready, &programs.received, &programs.sent]
+        } else {
+            vec![
                 &programs.data_ready_function,
                 &programs.received_function,
                 &programs.sent_function,
-            ],
+            ]
         };
         if sockets.sendpage {
             kernel_side.push(&programs.sent_page);

@@ -247,9 +247,10 @@ impl RowMaker {
 /// A message as two segments: its head at the time of its first byte, the rest at that of its last one.
 fn feed_message(feed: &mut PushDecoder, offset: i64, message: &StreamMessage) {
     let time = |monotonic: u64| monotonic as i64 + offset;
-    let (source, destination) = match message.from_client {
-        true => (message.client, message.server),
-        false => (message.server, message.client),
+    let (source, destination) = if message.from_client {
+        (message.client, message.server)
+    } else {
+        (message.server, message.client)
     };
     let segment = TcpSegment {
         source: source.ip().into(),
@@ -418,9 +419,10 @@ impl RowContext {
     fn cover(&self, coverage: &mut Coverage, counted: Counted, ended: i64) {
         let Losses { without_message, without_clear, without_connection, .. } =
             self.assembler.losses;
-        coverage.format = match self.assembler.by_reply {
-            true => "probe inside smbd, system calls only".to_owned(),
-            false => "probe inside smbd".to_owned(),
+        coverage.format = if self.assembler.by_reply {
+            "probe inside smbd, system calls only".to_owned()
+        } else {
+            "probe inside smbd".to_owned()
         };
         coverage.vantage = Some(Vantage::Inside.name().to_owned());
         coverage.vantage_reason = INSIDE.into();

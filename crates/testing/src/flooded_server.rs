@@ -326,9 +326,10 @@ impl Processor {
                 self.switch(log)?;
             } else {
                 let at = self.next_sample;
-                let (address, thread, key) = match self.is_idle {
-                    true => (KERNEL + 0x10, 0, None),
-                    false => (SMB + 0x1900, worker(self.cpu), Some(SMB_STACK)),
+                let (address, thread, key) = if self.is_idle {
+                    (KERNEL + 0x10, 0, None)
+                } else {
+                    (SMB + 0x1900, worker(self.cpu), Some(SMB_STACK))
                 };
                 self.sample(at, address, thread, 0, key, log)?;
             }
@@ -349,10 +350,8 @@ impl Processor {
         let thread = if self.is_idle { 0 } else { worker(self.cpu) };
         while self.next_sample < end {
             let at = self.next_sample;
-            let (address, key) = match is_network {
-                true => self.in_chain(),
-                false => (STORAGE + 0x3000, STORAGE_STACK),
-            };
+            let (address, key) =
+                if is_network { self.in_chain() } else { (STORAGE + 0x3000, STORAGE_STACK) };
             self.sample(at, address, thread, 1, Some(key), log)?;
         }
         // A processor does not switch within a DPC.
@@ -396,10 +395,7 @@ impl Processor {
 
     fn switch<W: Write>(&mut self, log: &mut Log<'_, W>) -> io::Result<()> {
         let at = self.next_switch;
-        let (old, new) = match self.is_idle {
-            true => (0, worker(self.cpu)),
-            false => (worker(self.cpu), 0),
-        };
+        let (old, new) = if self.is_idle { (0, worker(self.cpu)) } else { (worker(self.cpu), 0) };
         log.of(self.cpu)?.switch(at, old, new, 5);
         self.is_idle = !self.is_idle;
         // A worker runs for 1.5 of 5 ms. On a flooded processor it is never done.

@@ -12,13 +12,12 @@ use smbscope_trace::{HEAD_BYTES, Reader, Symbols, Wanted, recognise, recognise_f
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: rows_speed TRACE")?;
     let path = Path::new(&path);
-    let format = match path.is_dir() {
-        true => recognise_folder(path).map(|(format, _)| format),
-        false => {
-            let mut head = vec![0; HEAD_BYTES];
-            let read = std::io::Read::read(&mut std::fs::File::open(path)?, &mut head)?;
-            recognise(head.get(..read).unwrap_or(&head))
-        }
+    let format = if path.is_dir() {
+        recognise_folder(path).map(|(format, _)| format)
+    } else {
+        let mut head = vec![0; HEAD_BYTES];
+        let read = std::io::Read::read(&mut std::fs::File::open(path)?, &mut head)?;
+        recognise(head.get(..read).unwrap_or(&head))
     };
     let format = format.ok_or("this is not a trace")?;
     let begin = Instant::now();

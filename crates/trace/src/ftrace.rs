@@ -124,9 +124,10 @@ impl State {
             if let Some(frame) = stack::frame(text, &mut self.linux.names)
                 && Line::parse(text).is_none()
             {
-                match frames.len() < FRAMES_MAX {
-                    true => frames.push(frame),
-                    false => self.linux.coverage.limited += 1,
+                if frames.len() < FRAMES_MAX {
+                    frames.push(frame)
+                } else {
+                    self.linux.coverage.limited += 1
                 }
                 return;
             }

@@ -68,11 +68,10 @@ impl<R: Read + Seek> Reader<R> {
         if let Some(bounds) = converter.sample_times() {
             // A damaged section is not believed.
             let stream = Stream::new(&mut source, order, data_length);
-            match agrees(stream, &converter, bounds)? {
-                true => queue.bounds = Some(bounds),
-                false => {
-                    converter.linux.damaged(|| "times of the first and last sample".to_owned())
-                }
+            if agrees(stream, &converter, bounds)? {
+                queue.bounds = Some(bounds)
+            } else {
+                converter.linux.damaged(|| "times of the first and last sample".to_owned())
             }
             source.seek(SeekFrom::Start(data_at))?;
         }

@@ -255,9 +255,8 @@ impl Recorder {
         let started = self.time(self.started);
         let ended = self.ended.map_or(i64::MAX, |ended| self.time(ended));
         let (rows, mut outside) = (&mut self.rows, 0);
-        let mut sink = |event| match is_within(&event, started, ended) {
-            true => rows.event(event),
-            false => outside += 1,
+        let mut sink = |event| {
+            if is_within(&event, started, ended) { rows.event(event) } else { outside += 1 }
         };
         let (events, more) = match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.read(until, &mut sink)?,

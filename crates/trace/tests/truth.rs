@@ -22,12 +22,11 @@ struct Rows {
 }
 
 fn read(path: &Path) -> Rows {
-    let format = match path.is_dir() {
-        true => recognise_folder(path).unwrap().0,
-        false => {
-            let head = std::fs::read(path).unwrap();
-            recognise(&head[..head.len().min(smbscope_trace::HEAD_BYTES)]).unwrap()
-        }
+    let format = if path.is_dir() {
+        recognise_folder(path).unwrap().0
+    } else {
+        let head = std::fs::read(path).unwrap();
+        recognise(&head[..head.len().min(smbscope_trace::HEAD_BYTES)]).unwrap()
     };
     let mut reader = Reader::open(path, format, &Symbols::default(), 50).unwrap();
     let mut rows = Rows::default();

@@ -255,6 +255,6 @@ impl SessionTimeline {
 
     /// Whether it has several connections, or moved enough to be compared with one that has.
     pub(super) fn is_worth_showing(&self) -> bool {
-        self.channels.len() > 1 || self.bytes() >= super::versus::BYTES_LEAST
+        self.channels.len() > 1 || self.bytes() >= super::versus::BYTES_MIN
     }
 }

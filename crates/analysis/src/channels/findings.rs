@@ -32,7 +32,7 @@ const SLOW_SHARE: f64 = 0.05;
 /// A session that was open longer before its first byte was not about to transfer anything, ns.
 const IDLE_NS: i64 = 120_000_000_000;
 /// Fewest bytes of a session about which something is said.
-const BYTES_LEAST: u64 = 64 << 20;
+const BYTES_MIN: u64 = 64 << 20;
 /// Share of what further paths promise from which on they bring enough.
 const GAIN_ENOUGH: f64 = 0.8;
 /// Share of the time in deep idle states that dominates.
@@ -171,7 +171,7 @@ const SLOW_RAMP_UP: KindInfo = KindInfo::new("slow-ramp-up", "Channels start slo
 
 /// Long until the first byte, until a channel joins, or until the plateau.
 fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
-    if one.bytes() < BYTES_LEAST {
+    if one.bytes() < BYTES_MIN {
         return None;
     }
     let first = one.first_byte_after_ns?;
@@ -390,7 +390,7 @@ const UNUSED: KindInfo = KindInfo::new("interface-unused", "An interface was off
 
 /// Interfaces that could have carried more.
 fn unused(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFinding> {
-    if one.bytes() < BYTES_LEAST {
+    if one.bytes() < BYTES_MIN {
         return None;
     }
     let reason = |row: &Interface| match row.reason.as_str() {
@@ -439,7 +439,7 @@ fn rss_without_need(one: &SessionTimeline, interfaces: &[Interface]) -> Option<C
     let bound: Vec<_> = one.channels.iter().filter(|one| one.channel.is_some()).collect();
     let most = bound.iter().map(|one| one.share).fold(0.0, f64::max);
     let is_one_path = bound.iter().all(|other| other.server == one.server);
-    if !claims || bound.len() < 2 || !is_one_path || one.bytes() < BYTES_LEAST || most < 0.9 {
+    if !claims || bound.len() < 2 || !is_one_path || one.bytes() < BYTES_MIN || most < 0.9 {
         return None;
     }
     let what = format!(

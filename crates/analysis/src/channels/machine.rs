@@ -15,7 +15,7 @@ const SERIES_MAX: usize = 1_024;
 /// Samples of each series.
 const SAMPLES_MAX: usize = 100_000;
 /// Fewest samples of idle states that say something.
-const SAMPLES_LEAST: usize = 2;
+const SAMPLES_MIN: usize = 2;
 
 const IDLE: &str = "cpu_idle_deep_percent";
 const HERTZ: &str = "cpu_frequency_hertz";
@@ -26,7 +26,7 @@ const MACHINE: [&str; 4] =
     ["cpu_percent", "cpu_user_percent", "cpu_system_percent", "cpu_softirq_percent"];
 const RDMA: [&str; 2] = ["rdma_receive_bytes_per_second", "rdma_transmit_bytes_per_second"];
 /// Less than this is management of the fabric, not data, bytes/s.
-const RDMA_LEAST: f64 = 1e6;
+const RDMA_MIN: f64 = 1e6;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SeriesKey {
@@ -128,7 +128,7 @@ impl Machines {
                 let found = all.find(|(other, _)| other.source == key.source);
                 found.and_then(|(_, samples)| mean(samples, from, to)).map(|(mean, _)| mean)
             };
-            (before.1 >= SAMPLES_LEAST).then(|| PowerState {
+            (before.1 >= SAMPLES_MIN).then(|| PowerState {
                 source: key.source.clone(),
                 deep_idle_before: rounded(before.0 / 100.0),
                 deep_idle_plateau: mean(samples, reached, last).map(|(at, _)| rounded(at / 100.0)),
@@ -202,7 +202,7 @@ impl Machines {
     /// When RDMA moved something for the last time.
     pub(super) fn rdma_end(&self, recording: &str) -> Option<i64> {
         let last = |samples: &[(i64, f64)]| {
-            samples.iter().rev().find(|(_, rate)| *rate >= RDMA_LEAST).map(|(at, _)| *at)
+            samples.iter().rev().find(|(_, rate)| *rate >= RDMA_MIN).map(|(at, _)| *at)
         };
         self.of(recording, &RDMA).filter_map(|(_, samples)| last(samples)).max()
     }
@@ -212,7 +212,7 @@ impl Machines {
         let first = |samples: &[(i64, f64)]| {
             let place = samples
                 .iter()
-                .position(|(at, rate)| *rate >= RDMA_LEAST && *rate > tcp(at.saturating_sub(1)))?;
+                .position(|(at, rate)| *rate >= RDMA_MIN && *rate > tcp(at.saturating_sub(1)))?;
             // A sample is the mean since the one before.
             let from = place.checked_sub(1).and_then(|place| samples.get(place));
             from.or_else(|| samples.get(place)).map(|(at, _)| *at)

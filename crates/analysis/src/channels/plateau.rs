@@ -7,7 +7,7 @@
 /// Time of the sliding mean, ns.
 const WINDOW_NS: i64 = 500_000_000;
 /// Fewest intervals of a plateau.
-const LEAST: usize = 10;
+const MIN: usize = 10;
 /// Share of the plateau from which on it counts as reached.
 const REACHED: f64 = 0.9;
 
@@ -16,10 +16,10 @@ pub(super) fn plateau(values: &[f64], interval_ns: i64) -> Option<(f64, usize)> 
     let first = values.iter().position(|&value| value > 0.0)?;
     let last = values.iter().rposition(|&value| value > 0.0)?;
     let run = values.get(first..=last)?;
-    if run.len() < LEAST {
+    if run.len() < MIN {
         return None;
     }
-    let width = (WINDOW_NS / interval_ns.max(1)).clamp(1, LEAST as i64) as usize;
+    let width = (WINDOW_NS / interval_ns.max(1)).clamp(1, MIN as i64) as usize;
     let means: Vec<f64> =
         run.windows(width).map(|window| window.iter().sum::<f64>() / width as f64).collect();
     let mut sorted = means.clone();

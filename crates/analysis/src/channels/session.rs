@@ -19,7 +19,7 @@ const TRIPS_MAX: usize = 16_384;
 /// Bytes of a segment, to make bytes of retransmissions.
 const SEGMENT_BYTES: f64 = 1_460.0;
 /// Share of bytes that are sent again from which on losses limit a channel.
-const LOSS_LEAST: f64 = 1e-3;
+const LOSS_MIN: f64 = 1e-3;
 /// Share of what bounds a channel from which on that bound limits it.
 const NEAR: f64 = 0.8;
 /// A round trip of this many times the least one includes a queue ...
@@ -165,10 +165,8 @@ impl SessionTally {
         let is_prepared = tallies.iter().any(|one| one.is_prepared);
         let measured_at = tallies.iter().filter_map(|one| one.measured_at).min();
         let start_ns = measured_at.filter(|_| is_prepared).unwrap_or(opened_ns);
-        let first = match is_prepared {
-            true => first.max(start_ns.div_euclid(bin_ns)).min(last),
-            false => first,
-        };
+        let first =
+            if is_prepared { first.max(start_ns.div_euclid(bin_ns)).min(last) } else { first };
         // Two channels that are days apart have few bins each.
         let places = last.saturating_sub(first).clamp(0, 2 * BINS_MAX as i64) as usize + 1;
         let mut channels: Vec<_> =
@@ -391,11 +389,12 @@ fn fairness(channels: &[ChannelTimeline]) -> Option<f64> {
     let spans: Vec<_> = carrying.iter().filter_map(ends).collect();
     let from = spans.iter().map(|span| span.0).max()?;
     let to = spans.iter().map(|span| span.1).min()?;
-    let sums: Vec<f64> = match from <= to {
-        true => (carrying.iter())
+    let sums: Vec<f64> = if from <= to {
+        (carrying.iter())
             .map(|one| one.bytes_per_second.get(from..=to).unwrap_or_default().iter().sum())
-            .collect(),
-        false => carrying.iter().map(|one| bytes(one) as f64).collect(),
+            .collect()
+    } else {
+        carrying.iter().map(|one| bytes(one) as f64).collect()
     };
     let sum: f64 = sums.iter().sum();
     let squares: f64 = sums.iter().map(|value| value * value).sum();
@@ -543,7 +542,7 @@ fn brake(one: &ChannelTimeline, level: f64) -> Brake {
     let windowed = in_flight.zip(one.round_trip_p50_ns.filter(|&ns| ns > 0));
     if one.link_bits_per_second.is_some_and(|bits| 8.0 * level >= NEAR * bits as f64) {
         Brake::Link
-    } else if one.retransmissions.unwrap_or(0) as f64 * SEGMENT_BYTES > LOSS_LEAST * bytes {
+    } else if one.retransmissions.unwrap_or(0) as f64 * SEGMENT_BYTES > LOSS_MIN * bytes {
         Brake::Loss
     } else if is_full(one, level) || is_transferring(one) {
         Brake::Path

@@ -6,7 +6,7 @@ use super::rounded;
 /// Bytes differ by this share at most.
 const ALIKE: f64 = 0.1;
 /// Fewest bytes of a session that is compared.
-pub(super) const BYTES_LEAST: u64 = 1 << 30;
+pub(super) const BYTES_MIN: u64 = 1 << 30;
 
 /// Compares each session with one of fewer paths, and otherwise with the slowest of as many.
 pub(super) fn compare(sessions: &mut [SessionTimeline]) {
@@ -16,7 +16,7 @@ pub(super) fn compare(sessions: &mut [SessionTimeline]) {
             let (a, b) = (one.bytes(), other.bytes());
             let is_same = one.written_bytes > one.read_bytes;
             other.recording != one.recording
-                && a.min(b) >= BYTES_LEAST
+                && a.min(b) >= BYTES_MIN
                 && a.abs_diff(b) as f64 <= ALIKE * a.max(b) as f64
                 && is_same == (other.written_bytes > other.read_bytes)
                 && other.lasted_ns > 0

@@ -99,10 +99,7 @@ fn word(word: &Option<String>) -> String {
 fn words(words: &[String]) -> String {
     let mut words = words.to_vec();
     words.sort_unstable();
-    match words.is_empty() {
-        true => "not known".to_owned(),
-        false => words.join(", "),
-    }
+    if words.is_empty() { "not known".to_owned() } else { words.join(", ") }
 }
 
 fn is_load(about: &About) -> String {

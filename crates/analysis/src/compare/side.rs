@@ -81,9 +81,10 @@ impl Side {
     pub fn run(&mut self, run: &RunDescription, complete: bool) {
         self.about.incomplete |= !complete;
         // Blocks of time count from the start of the run, which its machines share.
-        let origin = match self.about.runs.is_empty() {
-            true => run.start_ns,
-            false => run.start_ns.min(self.clock.origin),
+        let origin = if self.about.runs.is_empty() {
+            run.start_ns
+        } else {
+            run.start_ns.min(self.clock.origin)
         };
         (self.clock.origin, self.scenario_clock.origin) = (origin, origin);
         if self.about.runs.len() < RECORDINGS_MAX {

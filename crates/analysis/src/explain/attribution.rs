@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::data::{Contributor, Example, INTERVAL_LEAST, TimeClass};
+use super::data::{Contributor, Example, INTERVAL_MIN, TimeClass};
 use super::operation::{Operation, TextId};
 use super::savings::Savings;
 use crate::stats::latency::BOUNDS_NS;
@@ -351,7 +351,7 @@ impl Attribution {
     /// if they are so few that their scatter is not known.
     pub(super) fn error_ns(&self) -> Option<i64> {
         let n = self.operations as f64;
-        if self.operations < INTERVAL_LEAST {
+        if self.operations < INTERVAL_MIN {
             return None;
         }
         let mean = self.saved_ns as f64 / n;

@@ -308,10 +308,7 @@ impl Breaks {
 /// A client has to acknowledge the break of a lease with write or handle caching, and of an oplock
 /// above level II (MS-SMB2 sections 3.3.4.6 and 3.3.4.7). `from` is the state before.
 pub(super) fn needs_acknowledgement(from: &str, is_lease: bool) -> bool {
-    match is_lease {
-        true => from.contains(['H', 'W']),
-        false => !matches!(from, "II" | "None"),
-    }
+    if is_lease { from.contains(['H', 'W']) } else { !matches!(from, "II" | "None") }
 }
 
 fn is_smb1_break(op: &Operation) -> bool {

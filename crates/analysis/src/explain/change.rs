@@ -13,17 +13,17 @@ const SLOTS: usize = 512;
 /// The first length of a slot, ns.
 const SLOT_NS: i64 = 1_000_000;
 /// Fewest operations on each side.
-const OPERATIONS_LEAST: u64 = 50;
+const OPERATIONS_MIN: u64 = 50;
 /// Fewest slots with operations on each side.
-const SLOTS_LEAST: usize = 5;
+const SLOTS_MIN: usize = 5;
 /// Operations take at least this many times as long on one side.
-const TIMES_LEAST: f64 = 2.0;
+const TIMES_MIN: f64 = 2.0;
 /// The difference is at least this many times its standard error ...
 const CERTAIN: f64 = 8.0;
 /// ... and at least this share of it happens from one slot to the next ones.
 const SHARP: f64 = 0.6;
 /// The change explains at least this share of what differs between slots: otherwise it comes and goes.
-const EXPLAINED_LEAST: f64 = 0.5;
+const EXPLAINED_MIN: f64 = 0.5;
 /// Slots next to the moment: they show if it is sharp.
 const NEXT: usize = 3;
 
@@ -111,7 +111,7 @@ impl Change {
             mean
         };
         let count = |slots: &[Slot]| slots.iter().map(|slot| slot.n).sum::<u64>();
-        let splits = SLOTS_LEAST..slots.len().saturating_sub(SLOTS_LEAST - 1);
+        let splits = SLOTS_MIN..slots.len().saturating_sub(SLOTS_MIN - 1);
         // The part of the squares that a split explains.
         let between = |at: usize| {
             let (before, after) = slots.split_at(at);
@@ -129,11 +129,11 @@ impl Change {
         let near = |slots: &[Slot]| mean(slots).mean();
         let step = near(after.get(..NEXT)?) - near(before.get(before.len().checked_sub(NEXT)?..)?);
         let is_certain = apart.abs() >= CERTAIN * error
-            && apart.abs() >= TIMES_LEAST.ln()
-            && between(best) >= EXPLAINED_LEAST * squares;
+            && apart.abs() >= TIMES_MIN.ln()
+            && between(best) >= EXPLAINED_MIN * squares;
         let is_sharp = step / apart >= SHARP;
         let (n_before, n_after) = (count(before), count(after));
-        if !is_certain || !is_sharp || n_before.min(n_after) < OPERATIONS_LEAST {
+        if !is_certain || !is_sharp || n_before.min(n_after) < OPERATIONS_MIN {
             return None;
         }
         let place = after.first()?.place as i64;

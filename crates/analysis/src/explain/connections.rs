@@ -9,7 +9,7 @@ use smbscope_tables::tables::{Connection, Coverage};
 use super::data::About;
 
 /// Share of segments sent again from which on a note is worthwhile.
-const RETRANSMITTED_LEAST: f64 = 0.001;
+const RETRANSMITTED_MIN: f64 = 0.001;
 /// A negotiated maximum of at most this is small, bytes.
 const SMALL_MAXIMUM: u64 = 64 << 10;
 /// Most connections whose facts are kept; others are taken to allow what their dialect allows.
@@ -17,7 +17,7 @@ const CONNECTIONS_MAX: usize = 1_000_000;
 /// From this many bytes on, it is worth mentioning that one connection carries them.
 const MANY_BYTES: u64 = 64 << 20;
 /// Fewest connections for a note that one of them carries nearly everything.
-const CONNECTIONS_LEAST: u64 = 4;
+const CONNECTIONS_MIN: u64 = 4;
 
 /// Most names in a sentence.
 const NAMES_MAX: usize = 3;
@@ -161,7 +161,7 @@ impl Connections {
         let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
         let (sent_again, packets) = self.retransmitted();
         note(
-            sent_again as f64 > RETRANSMITTED_LEAST * packets as f64 && sent_again > 1,
+            sent_again as f64 > RETRANSMITTED_MIN * packets as f64 && sent_again > 1,
             About::Loss,
             format!(
                 "{sent_again} of {packets} segments were sent again ({:.2} %): a link, a switch or a network card \
@@ -188,7 +188,7 @@ impl Connections {
         );
         let (count, all, most) = self.carried;
         note(
-            count >= CONNECTIONS_LEAST && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
+            count >= CONNECTIONS_MIN && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
             About::OneConnection,
             format!(
                 "one of {count} connections carries {:.0} % of the bytes: it has one processor on each side and one \

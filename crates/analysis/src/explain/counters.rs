@@ -15,7 +15,7 @@ const FULL_PERCENT: f64 = 90.0;
 /// Below this utilization it is not the bottleneck, percent.
 const IDLE_PERCENT: f64 = 50.0;
 /// Fewest samples within a finding's time.
-const SAMPLES_LEAST: usize = 3;
+const SAMPLES_MIN: usize = 3;
 /// The share of the samples that are below the value that counts: busy times count, and pauses do not.
 const QUANTILE: f64 = 0.9;
 
@@ -71,7 +71,7 @@ impl Counters {
         samples.dedup_by_key(|(time, _)| *time);
         let mut values: Vec<_> = samples.into_iter().map(|(_, value)| value).collect();
         values.sort_by(f64::total_cmp);
-        (values.len() >= SAMPLES_LEAST)
+        (values.len() >= SAMPLES_MIN)
             .then(|| values.get((QUANTILE * values.len() as f64) as usize).copied())?
     }
 

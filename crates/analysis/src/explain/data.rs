@@ -13,7 +13,7 @@ pub const LEAST_SHARE: f64 = 0.05;
 /// ... unless they are events that cost at least this, ns.
 const EVENTS_LEAST_NS: i64 = 1_000_000_000;
 /// Fewest operations for an interval: from fewer, their scatter is not known.
-pub const INTERVAL_LEAST: u64 = 10;
+pub const INTERVAL_MIN: u64 = 10;
 
 /// One thing that costs time.
 pub type Finding = smbscope_findings::Finding<FindingKind, Explained>;

@@ -10,9 +10,9 @@ use crate::durability::{Durability, Way, settings};
 use crate::predict::changes::Change;
 
 /// Less data of one kind of application is not worth a note, bytes.
-const BYTES_LEAST: u64 = 1 << 20;
+const BYTES_MIN: u64 = 1 << 20;
 /// Fewest writes for a note that all of them use write-through.
-const WRITES_LEAST: u64 = 20;
+const WRITES_MIN: u64 = 20;
 
 /// Adds the notes.
 pub(super) fn notes(
@@ -27,7 +27,7 @@ pub(super) fn notes(
         rows.map(|row| row.tally.writes).sum::<u64>()
     };
     note(
-        writes >= WRITES_LEAST
+        writes >= WRITES_MIN
             && through(Way::WriteThroughOpen) + through(Way::WriteThroughFlag) == writes,
         About::WriteThrough,
         format!("all {writes} writes request stable storage before the reply (write-through)"),
@@ -38,7 +38,7 @@ pub(super) fn notes(
     let at_risk: Vec<_> = durability
         .applications
         .iter()
-        .filter(|kind| kind.tally.unflushed_bytes >= BYTES_LEAST)
+        .filter(|kind| kind.tally.unflushed_bytes >= BYTES_MIN)
         .filter_map(|kind| kind.verdict.clone())
         .collect();
     if at_risk.is_empty() {
@@ -62,9 +62,10 @@ fn cost_words(cost: Option<&Gain>) -> String {
     match cost {
         Some(gain) => {
             let (before, after) = (gain.waiting_before_ns, gain.waiting_after_ns);
-            let part = match gain.is_part {
-                true => format!(", of the first {} operations", readable::count(gain.operations)),
-                false => String::new(),
+            let part = if gain.is_part {
+                format!(", of the first {} operations", readable::count(gain.operations))
+            } else {
+                String::new()
             };
             format!(
                 "With write-through for all writes, clients would wait {} instead of {}{part} (smbscope predict --change {change})",

@@ -12,7 +12,7 @@ const AROUND: f64 = 1.5;
 /// A timer has this many times as many durations as chance would bring together.
 const TIMES_CHANCE: f64 = 4.0;
 /// A timer has this share of the durations around it.
-const SHARE_LEAST: f64 = 0.3;
+const SHARE_MIN: f64 = 0.3;
 
 /// Durations, as far as there is room.
 #[derive(Default)]
@@ -91,7 +91,7 @@ fn most(sorted: &[i64], least: impl Fn(i64) -> u64) -> Option<Constant> {
             - within.len();
         let chance = around as f64 * spread as f64 / (high - low).max(1) as f64;
         let share = n as f64 / (n as f64 + around as f64);
-        if n as f64 >= TIMES_CHANCE * chance && share >= SHARE_LEAST {
+        if n as f64 >= TIMES_CHANCE * chance && share >= SHARE_MIN {
             let last = within.last().copied().unwrap_or(first);
             best = Some(Constant { n, range_ns: (first, last), mean_ns: sum / n as f64 });
         }

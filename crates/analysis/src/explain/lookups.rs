@@ -231,9 +231,10 @@ impl Lookups {
     /// SMB1 queries paths without an open.
     fn query_path(&mut self, op: &Operation) {
         let is_list = op.act == Act::List;
-        let (question, within_ns) = match is_list {
-            true => (Question::Listing, LISTING_LIFETIME_NS),
-            false => (Question::Query, NAME_LIFETIME_NS),
+        let (question, within_ns) = if is_list {
+            (Question::Listing, LISTING_LIFETIME_NS)
+        } else {
+            (Question::Query, NAME_LIFETIME_NS)
         };
         if !self.is_missing(op) && op.path.is_some() && self.is_repeat(op, question, within_ns) {
             let again = if is_list { &mut self.listings } else { &mut self.repeated };

@@ -32,7 +32,7 @@ const BLOCK_SMB1: u64 = 60 << 10;
 /// The limit without large MTU, which dialect 2.0.2 does not have.
 const BLOCK_SMALL: u64 = 64 << 10;
 /// Fewest blocks to judge a direction by.
-const BLOCKS_LEAST: u64 = 10;
+const BLOCKS_MIN: u64 = 10;
 
 /// Blocks of one connection, direction and size class.
 struct BlockTally {
@@ -178,7 +178,7 @@ impl Detector for SequentialBlocks {
             self.directions.into_iter().zip([FindingKind::SmallReads, FindingKind::SmallWrites]);
         directions
             .zip(link.into_iter().zip(back))
-            .filter(|((direction, _), _)| direction.attribution.operations >= BLOCKS_LEAST)
+            .filter(|((direction, _), _)| direction.attribution.operations >= BLOCKS_MIN)
             .map(|((direction, kind), (link, back))| direction.finish(kind, link, back, tick))
             .collect()
     }
@@ -306,7 +306,7 @@ impl DirectionTally {
         ]);
         // Shows why one direction is fast and the other is not.
         let (n, bytes, ns) = back;
-        if let (BLOCKS_LEAST.., Some(bits)) = (n, rate(bytes, ns)) {
+        if let (BLOCKS_MIN.., Some(bits)) = (n, rate(bytes, ns)) {
             let block = bytes as f64 / n as f64;
             figures.extend([
                 Figure::new("block_the_other_way", block, "bytes", "the other way, blocks of {}"),

@@ -38,7 +38,7 @@ const LEVELS: usize = 8;
 /// Most operations for which the requests in flight are counted.
 const SERVED_MAX: usize = 200_000;
 /// Fewest operations of a level to judge it by.
-const OPERATIONS_LEAST: u64 = 20;
+const OPERATIONS_MIN: u64 = 20;
 
 /// Time at the server by its part.
 #[derive(Default)]
@@ -213,10 +213,10 @@ impl ServerTime {
         let mut is_known = false;
         for levels in &levels(&self.served) {
             let (alone, parallel) = levels.split_at(1);
-            let Some(base) = alone.first().filter(|base| base.n >= OPERATIONS_LEAST) else {
+            let Some(base) = alone.first().filter(|base| base.n >= OPERATIONS_MIN) else {
                 continue;
             };
-            for level in parallel.iter().filter(|level| level.n >= OPERATIONS_LEAST) {
+            for level in parallel.iter().filter(|level| level.n >= OPERATIONS_MIN) {
                 is_known = true;
                 more += (usual(level) - usual(base)).max(0.0) * level.n as f64;
                 times_max = times_max.max(usual(level) / usual(base));

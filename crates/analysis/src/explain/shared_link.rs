@@ -13,7 +13,7 @@ const SLOTS_MAX: usize = 1_000_000;
 /// Most slots in which a message counts.
 const SLOTS_OF_MESSAGE_MAX: i64 = 1_000;
 /// Fewest slots to judge a recording by.
-const SLOTS_LEAST: usize = 10;
+const SLOTS_MIN: usize = 10;
 /// The link is busy in a slot if messages are in flight for this share of it.
 const BUSY: f64 = 0.8;
 /// Slots with this share of the peak are at the rate of the link.
@@ -78,6 +78,6 @@ fn full_rate(mut slots: Vec<Slot>) -> Option<f64> {
         slot.1 as f64 >= BUSY * SLOT_NS as f64 && slot.0 as f64 >= AT_PEAK * peak as f64
     };
     let at_peak = slots.iter().filter(is_full).map(|slot| slot.0 as f64).sum::<f64>();
-    let is_steady = slots.len() >= SLOTS_LEAST && at_peak >= STEADY * sum;
+    let is_steady = slots.len() >= SLOTS_MIN && at_peak >= STEADY * sum;
     is_steady.then_some(8e9 * peak as f64 / SLOT_NS as f64)
 }

@@ -30,13 +30,13 @@ use sizes::SizeSample;
 const CONNECTIONS_MAX: usize = 65_536;
 const SERVERS_MAX: usize = 256;
 /// Fewest signed operations of a connection to call signing in use.
-const SIGNED_LEAST: u64 = 3;
+const SIGNED_MIN: u64 = 3;
 /// A server that needs more for each byte signs slowly, ns: 50 MB/s.
 const SLOW_NS_PER_BYTE: f64 = 20.0;
 /// What a server needs for each byte that is not signed, ns.
 const UNSIGNED_NS_PER_BYTE: f64 = 1.0;
 /// Fewest long messages to know the rate of the network by.
-const MESSAGES_LEAST: u64 = 10;
+const MESSAGES_MIN: u64 = 10;
 
 const UNKNOWN_COST: &str = "what that costs the server is not visible from outside: record inside the server \
     (smbscope record), or predict a run without it (smbscope predict --change encryption=off)";
@@ -200,7 +200,7 @@ impl Signing {
 
 impl SignedCount {
     fn is_used(&self) -> bool {
-        self.signed >= SIGNED_LEAST && self.signed > self.unsigned
+        self.signed >= SIGNED_MIN && self.signed > self.unsigned
     }
 }
 
@@ -308,7 +308,7 @@ fn network_ns_per_byte(
         return Some(0.0);
     }
     let [(n, bytes, ns), _] = long;
-    (*n >= MESSAGES_LEAST).then(|| *ns as f64 / (*bytes).max(1) as f64)
+    (*n >= MESSAGES_MIN).then(|| *ns as f64 / (*bytes).max(1) as f64)
 }
 
 /// The growths of the turnaround with signed bytes: those that are slow, and the largest of the others.

@@ -102,22 +102,25 @@ impl Smb1Offers {
         }
         let (clients, servers) = (list_names(&group.clients), list_names(&group.servers));
         let (sentence, remedies) = if is_clients {
-            let offer = match group.is_large {
-                true => format!("{name} (blocks of up to 64 KiB) and {}", buffer(group)),
-                false => buffer(group),
+            let offer = if group.is_large {
+                format!("{name} (blocks of up to 64 KiB) and {}", buffer(group))
+            } else {
+                buffer(group)
             };
             let sentence = format!(
                 "; the client {clients} does not use what the server {servers} offered in Negotiate: {offer}"
             );
             (sentence, vec![CLIENT])
         } else {
-            let raw = match group.has_raw_mode {
-                true => "; only raw mode (CAP_RAW_MODE), which was offered, moves more",
-                false => "",
+            let raw = if group.has_raw_mode {
+                "; only raw mode (CAP_RAW_MODE), which was offered, moves more"
+            } else {
+                ""
             };
-            let why = match group.is_signed {
-                true => format!("signed messages exclude {name}"),
-                false => format!("the server {servers} did not offer {name}"),
+            let why = if group.is_signed {
+                format!("signed messages exclude {name}")
+            } else {
+                format!("the server {servers} did not offer {name}")
             };
             let sentence = format!(
                 "; {why}, so with {} this is the largest block that the client {clients} can use{raw}",

@@ -23,8 +23,8 @@ use crate::predict::replay::tcp::window_of_losses;
 /// Messages up to this size fit into a usual window, and run at the link's rate whatever it is.
 const BURST_BYTES: u64 = 48 << 10;
 /// Fewest messages and bytes to judge a direction by.
-const MESSAGES_LEAST: u64 = 10;
-const BYTES_LEAST: u64 = 1 << 20;
+const MESSAGES_MIN: u64 = 10;
+const BYTES_MIN: u64 = 1 << 20;
 /// Most connections with long messages that are followed.
 const CONNECTIONS_MAX: usize = 1024;
 /// Classes of rates, a quarter of an octave each, up to 2^40 bits/s.
@@ -38,7 +38,7 @@ pub(super) const STEADY: f64 = 0.7;
 /// more if the round trip was measured too short.
 const FULL: std::ops::Range<f64> = 0.6..1.5;
 /// Fewest segments sent again to estimate the loss rate by.
-const RETRANSMITTED_LEAST: u64 = 5;
+const RETRANSMITTED_MIN: u64 = 5;
 /// Below this round-trip time, any window is large enough, ns.
 const RTT_LEAST_NS: i64 = 1_000_000;
 /// How many times as fast a link would have to be to no longer limit.
@@ -276,7 +276,7 @@ impl Flow {
         let (Some(segment), Some(rtt_ns @ RTT_LEAST_NS..)) = (facts.segment, facts.rtt_ns) else {
             return false;
         };
-        if facts.is_one_machine || again < RETRANSMITTED_LEAST || self.messages < MESSAGES_LEAST {
+        if facts.is_one_machine || again < RETRANSMITTED_MIN || self.messages < MESSAGES_MIN {
             return false;
         }
         let lost = again as f64 / all.max(again) as f64;
@@ -290,7 +290,7 @@ impl Flow {
     /// The window or the link, if one of them limits it.
     fn limit(&self, facts: &ConnectionFacts, direction: usize) -> Option<Limit> {
         let Flow { messages, bytes, rated_ns, rates, .. } = self;
-        if facts.is_one_machine || *messages < MESSAGES_LEAST || *bytes < BYTES_LEAST {
+        if facts.is_one_machine || *messages < MESSAGES_MIN || *bytes < BYTES_MIN {
             return None;
         }
         let sending_ns = self.sending_ns(facts.stalled_ns[direction]).max(1);

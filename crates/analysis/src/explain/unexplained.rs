@@ -14,7 +14,7 @@ const KINDS: usize = 5;
 /// Most paths for which times are kept.
 const PATHS_MAX: usize = 4_096;
 /// Less is not mentioned: share of the busy time, and ns.
-const SHARE_LEAST: f64 = 0.05;
+const SHARE_MIN: f64 = 0.05;
 const LEAST_NS: i64 = 50_000_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -67,7 +67,7 @@ pub(super) fn unexplained<'a>(
     let busy_ns: i64 = sampled.iter().fold(0, |sum, op| op.busy_ns.saturating_add(sum));
     let ns = kinds.values().fold(0_i64, |sum, kind| kind.ns.saturating_add(sum));
     let share = ns as f64 / busy_ns.max(1) as f64;
-    if ns < LEAST_NS || share < SHARE_LEAST {
+    if ns < LEAST_NS || share < SHARE_MIN {
         return Ok(None);
     }
     let kinds = kinds.into_iter().map(|((command, detail), kind)| UnexplainedKind {

@@ -24,7 +24,7 @@ const CONNECTIONS_MAX: usize = 20_000;
 /// Most replays with remedies in one diagnosis.
 const REPLAYS_MAX: usize = 8;
 /// Fewest operations to judge a remedy by.
-const OPERATIONS_LEAST: u64 = 20;
+const OPERATIONS_MIN: u64 = 20;
 
 /// The first operations of the recordings, kept for replaying.
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl ReplaySample {
     pub(super) fn replay_without(&mut self, candidate: &mut Candidate) -> Result<(), ArrowError> {
         let savings = &candidate.savings;
         let replayed = savings.operations() as u64;
-        let is_known = replayed >= if self.is_cut { OPERATIONS_LEAST } else { 1 };
+        let is_known = replayed >= if self.is_cut { OPERATIONS_MIN } else { 1 };
         if !is_known || savings.sampled_ns <= 0 {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl ReplaySample {
         change.plan(&mut plan);
         let prediction = self.replay(&plan, baseline)?;
         let is_unknown = plan.is_other_network() && prediction.without_rtt == prediction.timed;
-        let is_little = prediction.timed < OPERATIONS_LEAST;
+        let is_little = prediction.timed < OPERATIONS_MIN;
         if is_unknown || is_little || unanswered(&[change], &prediction).is_some() {
             return Ok(None);
         }

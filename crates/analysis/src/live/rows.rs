@@ -153,9 +153,10 @@ impl Found {
 
     fn command(&mut self, columns: &Columns, row: usize, groups: &mut Groups) -> u32 {
         let Some(key) = columns.command.key(row) else {
-            return match columns.encrypted.is_set(row) {
-                true => groups.resolve("(encrypted)"),
-                false => NONE,
+            return if columns.encrypted.is_set(row) {
+                groups.resolve("(encrypted)")
+            } else {
+                NONE
             };
         };
         let name = columns.command.text(key).unwrap_or_default();

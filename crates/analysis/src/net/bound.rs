@@ -10,9 +10,9 @@ use serde::Serialize;
 use smbscope_tables::tables::Connection;
 
 /// Fewest packets from which a share of loss is computed.
-const PACKETS_LEAST: u64 = 1_000;
+const PACKETS_MIN: u64 = 1_000;
 /// Fewest retransmissions of the same.
-const RETRANSMISSIONS_LEAST: u64 = 3;
+const RETRANSMISSIONS_MIN: u64 = 3;
 /// Segment size where the handshake was not captured (Ethernet, time stamps).
 const SEGMENT_BYTES: u64 = 1_448;
 
@@ -38,22 +38,23 @@ pub fn path_bound(row: &Connection) -> PathBound {
     let Some(trip) = trip.filter(|ns| *ns > 0 && is_tcp) else { return PathBound::default() };
     let seconds = trip as f64 / 1e9;
     let (in_flight, packets, retransmissions, segment) =
-        match row.bytes_to_client >= row.bytes_to_server {
-            true => (
+        if row.bytes_to_client >= row.bytes_to_server {
+            (
                 row.in_flight_max_to_client,
                 row.packets_to_client,
                 row.retransmissions_to_client,
                 row.client_mss,
-            ),
-            false => (
+            )
+        } else {
+            (
                 row.in_flight_max_to_server,
                 row.packets_to_server,
                 row.retransmissions_to_server,
                 row.server_mss,
-            ),
+            )
         };
     let window = (in_flight > 0).then(|| in_flight as f64 * 8.0 / seconds);
-    let is_known = packets >= PACKETS_LEAST && retransmissions >= RETRANSMISSIONS_LEAST;
+    let is_known = packets >= PACKETS_MIN && retransmissions >= RETRANSMISSIONS_MIN;
     let loss = is_known.then(|| {
         let share = (retransmissions as f64 / packets as f64).min(1.0);
         let segment = segment.unwrap_or(SEGMENT_BYTES) as f64;

@@ -14,7 +14,7 @@ const PATHS_MAX: usize = 64;
 /// Windows of all of them.
 const BINS_MAX: usize = 4_096;
 /// A path with a smaller part of the bytes does not count.
-const SHARE_LEAST: f64 = 0.01;
+const SHARE_MIN: f64 = 0.01;
 
 /// Bytes of each path.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +102,7 @@ impl SmbPaths {
         let both = self.servers.iter().zip(&self.totals);
         let used = both.filter(|(_, total)| {
             let bytes = of(total) as f64;
-            bytes > 0.0 && bytes >= SHARE_LEAST * all
+            bytes > 0.0 && bytes >= SHARE_MIN * all
         });
         used.map(|(server, _)| server.clone()).collect()
     }

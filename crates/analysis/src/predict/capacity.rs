@@ -42,14 +42,14 @@ pub(super) const PROCESSORS: &str = "processors";
 /// of what its processes do: on a quiet machine it was 18 % or less.
 const HIDDEN_SHARE: f64 = 0.2;
 /// The largest share that is considered possible.
-const HIDDEN_SHARE_MOST: f64 = 1.0;
+const HIDDEN_SHARE_MAX: f64 = 1.0;
 /// How much less of processors that never sleep a scenario takes than of processors that mostly do: 13 and 15 % were
 /// measured from a fifth to a half busy (docs/measurements). A single load does not show it.
 const SLEEP_COST: f64 = 0.15;
 /// Utilization from which processors count as never sleeping.
 const AWAKE: f64 = 0.5;
 /// Other programs that take less than this share of the processors are not mentioned.
-const OTHERS_LEAST: f64 = 0.001;
+const OTHERS_MIN: f64 = 0.001;
 /// The note for a recording without the server's own processes.
 const NOT_ATTRIBUTED: &str = "The processor time of the server's own processes was not recorded, so everything that its \
                               machine did counts as the users' demand. If anything else ran there, the server carries \
@@ -279,7 +279,7 @@ fn resource(
         differs(predicted(HIDDEN_SHARE, &none, errors[place]));
     }
     // How much of the other work was done for the load is not visible: take the worse of none and all.
-    let extremes = [0.0, HIDDEN_SHARE_MOST].map(|hidden| predicted(hidden, &none, 0.0));
+    let extremes = [0.0, HIDDEN_SHARE_MAX].map(|hidden| predicted(hidden, &none, 0.0));
     let far = |used: &Option<Use>| used.map_or(0.0, |used| (used.full() / rate - users).abs());
     let [none_did, all_did] = extremes;
     differs(if far(&none_did) > far(&all_did) { none_did } else { all_did });
@@ -296,10 +296,7 @@ fn resource(
             other_load(others, utilization, split)
         }
     };
-    let waiting = match name == PROCESSORS {
-        true => top.waiting(beside > 0.0),
-        false => None,
-    };
+    let waiting = if name == PROCESSORS { top.waiting(beside > 0.0) } else { None };
     let resource = Resource {
         name: name.to_owned(),
         servers,
@@ -340,7 +337,7 @@ fn other_load(others: f64, busy: f64, split: Split) -> Option<String> {
              Record again with nothing else running on that machine.",
         );
     }
-    (others >= OTHERS_LEAST).then_some(note)
+    (others >= OTHERS_MIN).then_some(note)
 }
 
 /// Steps as throughput and busy share, and what kept the processors busy.
@@ -360,7 +357,7 @@ impl LoadSteps<'_> {
         let mut known = known.filter_map(|(point, split)| Some((point.1, (*split)?)));
         idle >= 0.0
             && known.all(|(busy, split)| {
-                let most = (1.0 + HIDDEN_SHARE_MOST) * split.processes.0 + split.interrupts.0;
+                let most = (1.0 + HIDDEN_SHARE_MAX) * split.processes.0 + split.interrupts.0;
                 idle <= split.outside() && busy - idle <= most
             })
     }
@@ -369,11 +366,10 @@ impl LoadSteps<'_> {
     /// for it in one step was done in all. No limit where there was only such work.
     fn hidden_most(&self) -> f64 {
         let known = || self.splits.iter().flatten();
-        match known().any(|split| split.others(HIDDEN_SHARE) > 0.0) {
-            true => {
-                known().map(|split| split.rest / split.processes.0).fold(f64::INFINITY, f64::min)
-            }
-            false => f64::INFINITY,
+        if known().any(|split| split.others(HIDDEN_SHARE) > 0.0) {
+            known().map(|split| split.rest / split.processes.0).fold(f64::INFINITY, f64::min)
+        } else {
+            f64::INFINITY
         }
     }
 
@@ -389,9 +385,10 @@ impl LoadSteps<'_> {
         let beside = beside.filter_map(|(split, others)| Some((*split)?.outside() - others));
         let used = Use::of(&points, self.place, beside.fold(1.0, f64::min).max(0.0))?;
         let others = others[self.place] + more;
-        match others > 0.0 {
-            true => Some(Use { idle: Some(used.idle.unwrap_or(0.0) + others), ..used }),
-            false => Some(used),
+        if others > 0.0 {
+            Some(Use { idle: Some(used.idle.unwrap_or(0.0) + others), ..used })
+        } else {
+            Some(used)
         }
     }
 }

@@ -277,10 +277,7 @@ impl Change {
 
     /// Changes a profile.
     pub fn apply(&self, profile: &mut Profile) -> Result<(), MissingInput> {
-        match self.apply_value(profile) {
-            true => Ok(()),
-            false => Err(self.missing()),
-        }
+        if self.apply_value(profile) { Ok(()) } else { Err(self.missing()) }
     }
 
     /// The profile with all changes, one after the other.

@@ -27,9 +27,10 @@ impl Load {
     pub fn wait(&self, requests: f64, left: f64) -> Wait {
         let left = if self.name == PROCESSORS { left } else { 1.0 };
         let more_s = (self.wait_s.1 - left * self.wait_s.0) / requests;
-        match self.share > 0.0 {
-            true => Wait { share: self.share, mean_s: more_s / self.share },
-            false => Wait::default(),
+        if self.share > 0.0 {
+            Wait { share: self.share, mean_s: more_s / self.share }
+        } else {
+            Wait::default()
         }
     }
 }

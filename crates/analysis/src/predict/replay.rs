@@ -249,12 +249,11 @@ impl Replay {
     }
 
     fn request_in_turn(&mut self, request: Request) {
-        match self.loads.is_empty() {
-            true => self.replay(&request),
-            false => {
-                let ended = request.start + request.elapsed_ns;
-                self.in_turn(ended, Turn::Request(Box::new(request)));
-            }
+        if self.loads.is_empty() {
+            self.replay(&request)
+        } else {
+            let ended = request.start + request.elapsed_ns;
+            self.in_turn(ended, Turn::Request(Box::new(request)));
         }
     }
 
@@ -327,14 +326,15 @@ impl Replay {
         prediction.executions = self.executions.len() as u64;
         prediction.requests = self.requests;
         prediction.at_risk = self.durable.at_risk(self.plan.replication.as_ref());
-        prediction.baseline = match self.is_baseline {
-            true => Baseline {
+        prediction.baseline = if self.is_baseline {
+            Baseline {
                 sizes: self.blocks.learnt(),
                 opens: self.learning.finish(),
                 stable: self.durable.learnt(),
                 hits: self.reads.finish(),
-            },
-            false => self.baseline,
+            }
+        } else {
+            self.baseline
         };
         prediction
     }

@@ -23,10 +23,10 @@ use crate::stats::student;
 /// A change is significant below this adjusted p-value.
 const SIGNIFICANT: f64 = 0.05;
 /// Fewest intervals to judge by.
-const INTERVALS_LEAST: usize = 5;
+const INTERVALS_MIN: usize = 5;
 /// Time moved if as much of a decrease appears elsewhere, and at least this many CPU seconds per second.
 const MOVED_SHARE: f64 = 0.3;
-const MOVED_LEAST: f64 = 0.01;
+const MOVED_MIN: f64 = 0.01;
 
 /// Two or more traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -282,7 +282,7 @@ fn loads(of: Of<'_>, other: Of<'_>) -> Option<Mean> {
         }
         None => mean.add_many(0.0, full(other.work?) as u64),
     }
-    (mean.n >= INTERVALS_LEAST as u64).then_some(mean)
+    (mean.n >= INTERVALS_MIN as u64).then_some(mean)
 }
 
 fn processors(traces: &[Trace<'_>], common: &[&String]) -> Vec<ComparedProcessor> {
@@ -330,9 +330,9 @@ fn moved(groups: &[ComparedGroup]) -> Vec<Moved> {
         let lost = -last(from);
         let fits = |to: &&ComparedGroup| {
             let gained = last(to);
-            gained >= MOVED_LEAST && gained >= MOVED_SHARE * lost && gained <= lost / MOVED_SHARE
+            gained >= MOVED_MIN && gained >= MOVED_SHARE * lost && gained <= lost / MOVED_SHARE
         };
-        if lost >= MOVED_LEAST
+        if lost >= MOVED_MIN
             && let Some(place) = gaining.iter().position(fits)
         {
             let to = gaining.remove(place);

@@ -43,10 +43,11 @@ impl Context {
             if cpus.len() >= CPUS_MAX && !cpus.contains_key(&place.cpu) {
                 return;
             }
-            match self.from.is_some_and(|from| time < from) {
-                true => drop(cpus.insert(place.cpu, new == 0)),
+            if self.from.is_some_and(|from| time < from) {
+                cpus.insert(place.cpu, new == 0);
+            } else {
                 // The first one after the beginning says what ran until then.
-                false => drop(cpus.entry(place.cpu).or_insert(old == 0)),
+                cpus.entry(place.cpu).or_insert(old == 0);
             }
         });
     }

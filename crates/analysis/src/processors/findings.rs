@@ -52,7 +52,7 @@ pub struct OnProcessors {
 const BUSY_SHARE: f64 = 0.25;
 /// Long runs count if they take this share of the time of one processor, and there are as many.
 const LONG_SHARE: f64 = 0.01;
-const LONG_LEAST: u64 = 10;
+const LONG_MIN: u64 = 10;
 /// A part of the receive path counts from this share of its samples on, and from as many samples.
 const PATH_SHARE: f64 = 0.05;
 const PATH_SAMPLES: u64 = 50;
@@ -61,14 +61,14 @@ const FEW_SHARE: f64 = 0.95;
 const FEW_PART: usize = 3;
 /// Work on another node counts from this share of a device's work on, and from this share of the time of one processor.
 const REMOTE_SHARE: f64 = 0.2;
-const REMOTE_LEAST: f64 = 0.01;
+const REMOTE_MIN: f64 = 0.01;
 /// Tracing is a load from this share of all samples on.
 const TRACING_SHARE: f64 = 0.1;
 /// Work begins late on idle processors if 5 % of it begin after this time, this many times as late as on busy ones, and there
 /// are as many delays of each.
 const LATE_NS: i64 = 50_000;
 const LATE_TIMES: i64 = 3;
-const LATE_LEAST: u64 = 100;
+const LATE_MIN: u64 = 100;
 /// From this number on an idle state is deep: 0 and 1 are a pause and a halt.
 const DEEP_STATE: u64 = 2;
 /// Names whose long runs are listed.
@@ -91,7 +91,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
     found.extend(few(report));
     found.extend(report.devices.iter().filter_map(|device| remote(report, device)));
     let long = report.interrupts.iter().filter(|group| {
-        group.over_limit >= LONG_LEAST
+        group.over_limit >= LONG_MIN
             && group.over_limit_ns as f64 >= LONG_SHARE * report.length_ns as f64
     });
     found.extend(long.take(LONG_NAMES).map(long_runs));
@@ -99,7 +99,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
         let long = totals
             .modules
             .iter()
-            .filter(|module| module.over_limit_least.is_some_and(|least| least >= LONG_LEAST));
+            .filter(|module| module.over_limit_least.is_some_and(|least| least >= LONG_MIN));
         let least_ns = LONG_SHARE * totals.covered_ns as f64;
         let long =
             long.filter_map(long_sums).filter(|one| one.cost_ns().unwrap_or(0) as f64 >= least_ns);
@@ -369,7 +369,7 @@ const REMOTE: KindInfo = KindInfo::new(
 fn remote(report: &Report, device: &Device) -> Option<Finding> {
     let own = device.own_node?;
     let share = device.remote_ns as f64 / device.exclusive_ns.max(1) as f64;
-    if share < REMOTE_SHARE || (device.remote_ns as f64) < REMOTE_LEAST * report.length_ns as f64 {
+    if share < REMOTE_SHARE || (device.remote_ns as f64) < REMOTE_MIN * report.length_ns as f64 {
         return None;
     }
     let node = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu)?.node;
@@ -409,8 +409,8 @@ fn power_saving(report: &Report) -> Option<Finding> {
     let power = report.power.as_ref()?;
     let (idle, busy) = (&power.delay_when_idle, &power.delay_when_busy);
     let (idle_p95, busy_p95) = (idle.p95_ns?, busy.p95_ns?);
-    let is_late = idle.n >= LATE_LEAST
-        && busy.n >= LATE_LEAST
+    let is_late = idle.n >= LATE_MIN
+        && busy.n >= LATE_MIN
         && idle_p95 >= LATE_NS
         && idle_p95 >= LATE_TIMES.saturating_mul(busy_p95);
     let deep: Vec<_> = power.states.iter().filter(|state| state.state >= DEEP_STATE).collect();

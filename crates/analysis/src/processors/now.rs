@@ -164,9 +164,8 @@ impl Now {
             let left = length_ns.saturating_sub(timed).max(0);
             let sampled = state.user_ns.saturating_add(state.kernel_ns);
             let known = |ns: i64| Some(ns).filter(|_| has_clocks);
-            let fit = |ns: i64| match sampled > left {
-                true => (ns as f64 / sampled as f64 * left as f64) as i64,
-                false => ns,
+            let fit = |ns: i64| {
+                if sampled > left { (ns as f64 / sampled as f64 * left as f64) as i64 } else { ns }
             };
             CpuNow {
                 cpu,

@@ -78,9 +78,10 @@ impl Weights {
             && length > 0.0
             && sum <= EXCESS * length
             && (missing <= slack || is_idle);
-        let added = match of_time && is_idle {
-            true => known.idle_ns.map_or(missing, |idle| missing.min(idle as f64 + slack)).max(0.0),
-            false => 0.0,
+        let added = if of_time && is_idle {
+            known.idle_ns.map_or(missing, |idle| missing.min(idle as f64 + slack)).max(0.0)
+        } else {
+            0.0
         };
         let whole = sum + added;
         let [interrupt, deferred, kernel, user, idle, unknown] = parts.map(|part| part / whole);

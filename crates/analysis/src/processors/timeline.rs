@@ -59,9 +59,10 @@ impl<K: Ord> Bins<K> {
         for number in first..=last {
             let begin = from.max(bin_ns.saturating_mul(number as i64));
             let end = to.min(bin_ns.saturating_mul(number as i64 + 1));
-            let part = match number == last {
-                true => left,
-                false => (exclusive as f64 * (end - begin) as f64 / (to - from) as f64) as i64,
+            let part = if number == last {
+                left
+            } else {
+                (exclusive as f64 * (end - begin) as f64 / (to - from) as f64) as i64
             };
             left -= part;
             if let Some(bin) = bins.get_mut(number) {
@@ -163,10 +164,7 @@ impl OfCpus {
                 deferred_ns: vec![0; bins],
                 interrupt_ns: vec![0; bins],
             });
-            match is_interrupt {
-                true => of.interrupt_ns = lane,
-                false => of.deferred_ns = lane,
-            }
+            if is_interrupt { of.interrupt_ns = lane } else { of.deferred_ns = lane }
         }
         Some(Timeline { start_ns, bin_ns, bins: bins as u64, cpus: cpus.into_values().collect() })
     }

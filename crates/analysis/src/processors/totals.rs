@@ -195,11 +195,11 @@ impl Sums {
         let of_intervals = !self.of_whole.deferred && !self.of_whole.interrupt;
         let classes = if of_intervals { self.of_intervals } else { self.of_whole };
         let keys: BTreeSet<_> = self.cpus.values().flat_map(|of| of.intervals.keys()).collect();
-        let covered_ns = match of_intervals {
-            true => keys
-                .iter()
-                .fold(0_i64, |sum, key| sum.saturating_add(key.2.saturating_sub(key.1).max(0))),
-            false => length_ns,
+        let covered_ns = if of_intervals {
+            keys.iter()
+                .fold(0_i64, |sum, key| sum.saturating_add(key.2.saturating_sub(key.1).max(0)))
+        } else {
+            length_ns
         };
         let cpus = self.cpus.iter().map(|(&cpu, of)| {
             let shares = of.intervals.iter().filter_map(|((_, start, end), times)| {

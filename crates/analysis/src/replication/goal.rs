@@ -83,10 +83,11 @@ impl Goal {
     /// The time that it is about, today and predicted, ns; none if there is no such command or scenario.
     pub fn times(&self, prediction: &Prediction) -> Option<(i64, i64)> {
         let named = |row: &&Row| row.name.eq_ignore_ascii_case(&self.of);
-        let row = match self.of.eq_ignore_ascii_case("all") {
-            true => &prediction.operations,
-            false => (prediction.commands.iter().find(named))
-                .or_else(|| prediction.scenarios.iter().find(named))?,
+        let row = if self.of.eq_ignore_ascii_case("all") {
+            &prediction.operations
+        } else {
+            (prediction.commands.iter().find(named))
+                .or_else(|| prediction.scenarios.iter().find(named))?
         };
         let of = |distribution: &Distribution| match self.figure {
             Figure::Mean => distribution.mean_ns,

@@ -249,9 +249,10 @@ impl WriteLoad {
 
     /// The bytes of the recording in the finest bins that there are, from the first to the last of its seconds.
     fn finest(&self) -> Bins {
-        match self.bins.width_ns() < SECOND_NS {
-            true => self.bins.spread(self.first, self.seconds.len()),
-            false => Bins::of_seconds(self.first, self.seconds.clone()),
+        if self.bins.width_ns() < SECOND_NS {
+            self.bins.spread(self.first, self.seconds.len())
+        } else {
+            Bins::of_seconds(self.first, self.seconds.clone())
         }
     }
 
@@ -369,9 +370,10 @@ impl WriteLoad {
         InitialCopy {
             data_bytes,
             idle_ns: (data_bytes as f64 / rate * 1e9) as i64,
-            loaded_ns: match self.seconds.is_empty() {
-                true => Some((data_bytes as f64 / rate * 1e9) as i64),
-                false => self.drain(0, data_bytes as f64, rate),
+            loaded_ns: if self.seconds.is_empty() {
+                Some((data_bytes as f64 / rate * 1e9) as i64)
+            } else {
+                self.drain(0, data_bytes as f64, rate)
             },
         }
     }

@@ -36,11 +36,10 @@ pub enum Found {
 impl Search {
     /// Whether a round trip keeps the goal.
     pub fn add(&mut self, rtt_ns: i64, is_kept: bool) {
-        match is_kept {
-            true => self.kept_ns = Some(self.kept_ns.map_or(rtt_ns, |known| known.max(rtt_ns))),
-            false => {
-                self.missed_ns = Some(self.missed_ns.map_or(rtt_ns, |known| known.min(rtt_ns)))
-            }
+        if is_kept {
+            self.kept_ns = Some(self.kept_ns.map_or(rtt_ns, |known| known.max(rtt_ns)))
+        } else {
+            self.missed_ns = Some(self.missed_ns.map_or(rtt_ns, |known| known.min(rtt_ns)))
         }
         // Percentiles can jump back by a bucket: the shortest one that misses the goal decides.
         if let (Some(kept), Some(missed)) = (self.kept_ns, self.missed_ns)

@@ -271,9 +271,10 @@ impl Text {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => return Ok(Text::default()),
         };
-        let encoded = match column.data_type() == &text_type() {
-            true => column.clone(),
-            false => cast(column, &text_type())?,
+        let encoded = if column.data_type() == &text_type() {
+            column.clone()
+        } else {
+            cast(column, &text_type())?
         };
         let dictionary = encoded.as_dictionary::<Int32Type>();
         let keys = dictionary.keys();

@@ -258,9 +258,10 @@ impl Estimates {
             (Some(member), Some(block)) => (member, block),
             (member, block) => return member.or(block),
         };
-        let is_block = match member.0.effective() >= ENOUGH {
-            true => block.0.effective() >= ENOUGH && block.0.variance() > member.0.variance(),
-            false => block.0.effective() > member.0.effective(),
+        let is_block = if member.0.effective() >= ENOUGH {
+            block.0.effective() >= ENOUGH && block.0.variance() > member.0.variance()
+        } else {
+            block.0.effective() > member.0.effective()
         };
         Some(if is_block { block } else { member })
     }

@@ -21,10 +21,7 @@ pub(crate) fn quantile(two_sided_p: f64, degrees: f64) -> f64 {
     // Halving 80 times leaves no bit of a double undecided.
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
-        match two_sided(middle, degrees) > two_sided_p {
-            true => low = middle,
-            false => high = middle,
-        }
+        if two_sided(middle, degrees) > two_sided_p { low = middle } else { high = middle }
     }
     f64::midpoint(low, high)
 }
@@ -38,9 +35,10 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
         return 1.0;
     }
     let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
-    let value = match x < (a + 1.0) / (a + b + 2.0) {
-        true => front.exp() * fraction(a, b, x) / a,
-        false => 1.0 - front.exp() * fraction(b, a, 1.0 - x) / b,
+    let value = if x < (a + 1.0) / (a + b + 2.0) {
+        front.exp() * fraction(a, b, x) / a
+    } else {
+        1.0 - front.exp() * fraction(b, a, 1.0 - x) / b
     };
     value.clamp(0.0, 1.0)
 }

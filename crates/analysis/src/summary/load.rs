@@ -255,13 +255,12 @@ impl LoadTally {
         let (operations, errors) = self.operations.entry(phase.name()).or_default();
         *operations += 1;
         *errors += u64::from(facts.error);
-        match counts {
-            true => self.operations_counted += 1,
-            false => {
-                self.left_out.0 += 1;
-                self.left_out.1 += u64::from(facts.error);
-                self.left_out_busy_ns = self.left_out_busy_ns.saturating_add(facts.busy_ns);
-            }
+        if counts {
+            self.operations_counted += 1
+        } else {
+            self.left_out.0 += 1;
+            self.left_out.1 += u64::from(facts.error);
+            self.left_out_busy_ns = self.left_out_busy_ns.saturating_add(facts.busy_ns);
         }
     }
 

@@ -75,10 +75,7 @@ fn group(keys: &mut Resolved, text: &Text, row: usize, groups: &mut Dimension) -
 fn command(keys: &mut Keys, columns: &Columns, row: usize, commands: &mut Commands) -> u32 {
     let protocol = columns.protocol.get(row);
     let Some(key) = columns.command.key(row) else {
-        let name = match columns.encrypted.is_set(row) {
-            true => "(encrypted)",
-            false => "(unknown)",
-        };
+        let name = if columns.encrypted.is_set(row) { "(encrypted)" } else { "(unknown)" };
         return commands.resolve(name, None);
     };
     let mut resolve =
@@ -324,12 +321,11 @@ fn lease_break(summary: &mut Summary, columns: &Columns, row: usize) {
     }
     breaks.breaks += 1;
     let word = |text: &Text| text.get(row).unwrap_or("?").to_owned();
-    let change = match detail.starts_with("Lease") {
-        true => {
-            let old = word(&columns.lease_requested);
-            format!("Lease {old} → {}", word(&columns.lease_granted))
-        }
-        false => format!("Oplock → {}", word(&columns.oplock_granted)),
+    let change = if detail.starts_with("Lease") {
+        let old = word(&columns.lease_requested);
+        format!("Lease {old} → {}", word(&columns.lease_granted))
+    } else {
+        format!("Oplock → {}", word(&columns.oplock_granted))
     };
     summary.changes.add(&change);
 }

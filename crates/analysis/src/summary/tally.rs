@@ -259,9 +259,10 @@ impl Dimension {
     }
 
     fn key<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        match self.folds && name.chars().any(char::is_uppercase) {
-            true => name.to_lowercase().into(),
-            false => name.into(),
+        if self.folds && name.chars().any(char::is_uppercase) {
+            name.to_lowercase().into()
+        } else {
+            name.into()
         }
     }
 

@@ -90,9 +90,10 @@ fn channels_without_gain() {
     let about = |bytes: u64, is_bound: bool| {
         let acts = [
             setup(|row| set_up(row, 1, false, 0)),
-            match is_bound {
-                true => setup(|row| set_up(row, 2, true, 0)),
-                false => setup(|row| set_up(row, 2, false, 0)),
+            if is_bound {
+                setup(|row| set_up(row, 2, true, 0))
+            } else {
+                setup(|row| set_up(row, 2, false, 0))
             },
         ];
         let ends = connections(&[("10.0.0.2", MANY), ("10.0.1.2", bytes)], None);

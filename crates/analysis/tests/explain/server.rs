@@ -189,9 +189,12 @@ fn scattered(number: usize) -> i64 {
 #[test]
 fn finds_a_slow_file_or_folder() {
     let rows = |slow: fn(usize) -> bool, path: &'static str| {
-        let one = |number| match slow(number) {
-            true => Act { server_ns: scattered(number), ..act(READ, 2, path) },
-            false => act(READ, 1, "quick.txt"),
+        let one = |number| {
+            if slow(number) {
+                Act { server_ns: scattered(number), ..act(READ, 2, path) }
+            } else {
+                act(READ, 1, "quick.txt")
+            }
         };
         let one = |number| Act { rtt_ns: MS / 5, ..one(number) };
         explain(&(0..400).map(one).collect::<Vec<_>>())
@@ -205,9 +208,12 @@ fn finds_a_slow_file_or_folder() {
     assert_eq!(found(&diagnosis, FindingKind::SlowFilesystem), None);
     // Several files of a folder.
     let names = ["slow\\a", "slow\\b", "slow\\c"];
-    let one = |number: usize| match number > 100 && number.is_multiple_of(20) {
-        true => Act { server_ns: scattered(number), ..act(READ, 2, names[number / 20 % 3]) },
-        false => act(READ, 1, "quick\\a"),
+    let one = |number: usize| {
+        if number > 100 && number.is_multiple_of(20) {
+            Act { server_ns: scattered(number), ..act(READ, 2, names[number / 20 % 3]) }
+        } else {
+            act(READ, 1, "quick\\a")
+        }
     };
     let diagnosis = explain(&(0..400).map(one).collect::<Vec<_>>());
     assert!(found(&diagnosis, FindingKind::Stragglers).unwrap().what.contains("One folder"));

@@ -27,9 +27,10 @@ fn remedies_are_replayed() {
     // The cost of other block sizes is known if the recording has several.
     let sizes: Vec<_> = (0..200)
         .map(|number| {
-            let set: fn(&mut Operation) = match number % 50 < 25 {
-                true => |row| set_sequential(row, 4096),
-                false => |row| set_sequential(row, 8192),
+            let set: fn(&mut Operation) = if number % 50 < 25 {
+                |row| set_sequential(row, 4096)
+            } else {
+                |row| set_sequential(row, 8192)
             };
             let handle = 1 + number / 25;
             Act { rtt_ns: 20 * MS, set, ..act(READ, handle, "big.iso") }
@@ -45,13 +46,16 @@ fn remedies_are_replayed() {
 #[test]
 fn a_diagnosis_with_first_gains_differs_only_in_what_it_leaves_out() {
     let far = |row: &mut Operation| set_sequential(row, 4096);
-    let reads = (0..200).map(|number| match number % 50 < 25 {
-        true => Act { rtt_ns: 20 * MS, set: far, ..act(READ, 1 + number / 25, "big.iso") },
-        false => Act {
-            rtt_ns: 20 * MS,
-            set: |row| set_sequential(row, 8192),
-            ..act(READ, 1 + number / 25, "big.iso")
-        },
+    let reads = (0..200).map(|number| {
+        if number % 50 < 25 {
+            Act { rtt_ns: 20 * MS, set: far, ..act(READ, 1 + number / 25, "big.iso") }
+        } else {
+            Act {
+                rtt_ns: 20 * MS,
+                set: |row| set_sequential(row, 8192),
+                ..act(READ, 1 + number / 25, "big.iso")
+            }
+        }
     });
     let listings = (0..60).flat_map(list_folder).map(|act| Act { rtt_ns: 20 * MS, ..act });
     let acts: Vec<_> = reads.chain(listings).collect();

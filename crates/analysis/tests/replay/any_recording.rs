@@ -134,10 +134,7 @@ proptest! {
         for act in &mut acts {
             // Large parallel messages open TCP's window for each other, and it closes again with time,
             // so that a small shift can cost or save a round trip: on a real link too.
-            match one_by_one {
-                true => act.waits = true,
-                false => act.reply_bytes %= 14_000,
-            }
+            if one_by_one { act.waits = true } else { act.reply_bytes %= 14_000 }
         }
         let rows = operations(&acts, None);
         let at = |rtt_s: f64, times: f64, bits: f64| {

@@ -194,9 +194,10 @@ impl ReadThread {
     }
 
     fn continues(&self, input: &Input, next: &Input) -> bool {
-        let within = match is_numbered_alike(&input.name(), &next.name()) {
-            true => NUMBERED_WITHIN_NS,
-            false => CONTINUES_WITHIN_NS,
+        let within = if is_numbered_alike(&input.name(), &next.name()) {
+            NUMBERED_WITHIN_NS
+        } else {
+            CONTINUES_WITHIN_NS
         };
         first_time(next).is_ok_and(|first| {
             first.is_some_and(|first| {

@@ -31,17 +31,15 @@ impl Layout {
     }
 
     pub(super) fn format(self) -> Format {
-        match self.modified {
-            true => Format::PcapModified,
-            false => Format::Pcap,
-        }
+        if self.modified { Format::PcapModified } else { Format::Pcap }
     }
 
     /// Lengths of a record's header that come with this magic number, the usual one first.
     fn record_headers(self) -> &'static [(usize, Format)] {
-        match self.modified {
-            false => &[(16, Format::Pcap), (24, Format::PcapRedHat), (20, Format::PcapNokia)],
-            true => &[(24, Format::PcapModified), (28, Format::PcapSuse)],
+        if self.modified {
+            &[(24, Format::PcapModified), (28, Format::PcapSuse)]
+        } else {
+            &[(16, Format::Pcap), (24, Format::PcapRedHat), (20, Format::PcapNokia)]
         }
     }
 
@@ -115,10 +113,7 @@ impl Pcap {
             name: None,
             link,
             snaplen,
-            ticks_per_second: match self.layout.nanoseconds {
-                true => 1_000_000_000,
-                false => 1_000_000,
-            },
+            ticks_per_second: if self.layout.nanoseconds { 1_000_000_000 } else { 1_000_000 },
             frames: 0,
             received: None,
             dropped_interface: None,
@@ -144,10 +139,7 @@ impl Pcap {
         tally: &mut Tally,
     ) -> Parsed {
         let order = self.layout.order;
-        let scale = match self.layout.nanoseconds {
-            true => 1,
-            false => 1_000,
-        };
+        let scale = if self.layout.nanoseconds { 1 } else { 1_000 };
         while let Some(record) = bytes.get(at..).and_then(<[u8]>::first_chunk::<HEADER>)
             && let Some(&[s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3]) =
                 record.first_chunk::<16>()

@@ -54,10 +54,7 @@ impl Direction {
         let source = (self.source, (self.ports >> 16) as u16);
         let destination = (self.destination, self.ports as u16);
         let forward = source <= destination;
-        let (lower, higher) = match forward {
-            true => (source, destination),
-            false => (destination, source),
-        };
+        let (lower, higher) = if forward { (source, destination) } else { (destination, source) };
         let ports = u32::from(lower.1) << 16 | u32::from(higher.1);
         (FlowKey(Direction { source: lower.0, destination: higher.0, ports }), forward)
     }

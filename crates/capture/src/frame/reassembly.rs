@@ -194,10 +194,7 @@ impl Waiting {
         if let Some(known) = self.pieces.get(place)
             && (known.offset, known.length) == (piece.offset, piece.length)
         {
-            return match known.bytes == piece.bytes {
-                true => Added::Repeated,
-                false => Added::Contradiction,
-            };
+            return if known.bytes == piece.bytes { Added::Repeated } else { Added::Contradiction };
         }
         let before = place.checked_sub(1).and_then(|before| self.pieces.get(before));
         let is_contradictory = before

@@ -47,9 +47,10 @@ impl RedactedPcap {
         let failed = |error| Error::Pcap { path: path.to_owned(), error };
         let mut options = OpenOptions::new();
         options.write(true);
-        match overwrite {
-            true => options.create(true).truncate(true),
-            false => options.create_new(true),
+        if overwrite {
+            options.create(true).truncate(true)
+        } else {
+            options.create_new(true)
         };
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -59,9 +59,10 @@ pub(super) fn may_be_startup(bytes: &[u8]) -> bool {
 /// follow until that changes.
 pub(super) fn marker(position: u64) -> (bool, u32) {
     let within = position % MARKER_INTERVAL;
-    match within < MARKER_BYTES {
-        true => (true, (MARKER_BYTES - within) as u32),
-        false => (false, (MARKER_INTERVAL - within) as u32),
+    if within < MARKER_BYTES {
+        (true, (MARKER_BYTES - within) as u32)
+    } else {
+        (false, (MARKER_INTERVAL - within) as u32)
     }
 }
 

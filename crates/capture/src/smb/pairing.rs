@@ -22,11 +22,11 @@ pub use round_trip::RoundTrip;
 pub struct Recoveries(VecDeque<(i64, i64)>);
 
 impl Recoveries {
-    const MOST: usize = 256;
+    const MAX: usize = 256;
 
     /// Adds a recovery that ended.
     pub fn add(&mut self, begin: i64, end: i64) {
-        if self.0.len() >= Recoveries::MOST {
+        if self.0.len() >= Recoveries::MAX {
             self.0.pop_front();
         }
         self.0.push_back((begin, end));

@@ -326,9 +326,12 @@ impl Secrets {
             .iter()
             .flat_map(|secret| secret.keys.iter().map(|key| (key, secret.hash.as_ref())));
         let session_keys: Vec<_> = given.chain(computed).collect();
-        let direct = entry.and_then(|entry| match to_server {
-            true => entry.client_to_server.as_ref(),
-            false => entry.server_to_client.as_ref(),
+        let direct = entry.and_then(|entry| {
+            if to_server {
+                entry.client_to_server.as_ref()
+            } else {
+                entry.server_to_client.as_ref()
+            }
         });
         let candidates = self.candidates(direct, &session_keys, to_server);
         let fits = |decryptor: &Decryptor| decryptor.decrypt(message, text).is_ok();

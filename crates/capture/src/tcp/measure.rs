@@ -31,9 +31,10 @@ impl Connection {
             self.resets += 1;
             return;
         }
-        let before = match flags.has(TcpFlags::ACK) {
-            true => self.handshake.syn_ack.map(|(sent, next)| (sent, next.wrapping_sub(1))),
-            false => self.handshake.syn,
+        let before = if flags.has(TcpFlags::ACK) {
+            self.handshake.syn_ack.map(|(sent, next)| (sent, next.wrapping_sub(1)))
+        } else {
+            self.handshake.syn
         };
         if before.is_some_and(|(sent, number)| number == segment.sequence && is_soon(sent, time)) {
             self.is_copied(out);
@@ -117,9 +118,10 @@ impl Connection {
             if passed >= 0 {
                 other.interval.round_trip_ns = other.interval.round_trip_ns.min(passed);
                 // The end that acknowledges is on the far side of this round trip.
-                let side = match is_client {
-                    true => &mut self.pairing.client_side,
-                    false => &mut self.pairing.server_side,
+                let side = if is_client {
+                    &mut self.pairing.client_side
+                } else {
+                    &mut self.pairing.server_side
                 };
                 // With data of its own, the acknowledgement may have waited for them.
                 if segment.payload_len > 0 {
@@ -158,9 +160,10 @@ impl Connection {
         if let Some(end) = self.host.iter().position(|&is_host| is_host)
             && let Some(client) = self.client
         {
-            (pairing.vantage, self.vantage_reason) = match end == client {
-                true => (Some(Vantage::Client), "the client is the machine that recorded"),
-                false => (Some(Vantage::Server), "the server is the machine that recorded"),
+            (pairing.vantage, self.vantage_reason) = if end == client {
+                (Some(Vantage::Client), "the client is the machine that recorded")
+            } else {
+                (Some(Vantage::Server), "the server is the machine that recorded")
             };
             return;
         }

@@ -129,9 +129,10 @@ impl Connection {
 
     /// Packets that end `from` sent were acknowledged after that time.
     pub fn add_round_trip(&mut self, from: usize, sample_ns: i64) {
-        match self.client == Some(from) {
-            true => self.pairing.server_side.add_data(sample_ns),
-            false => self.pairing.client_side.add_data(sample_ns),
+        if self.client == Some(from) {
+            self.pairing.server_side.add_data(sample_ns)
+        } else {
+            self.pairing.client_side.add_data(sample_ns)
         }
         self.judge_by_data();
     }

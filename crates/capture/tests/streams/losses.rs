@@ -29,9 +29,8 @@ fn a_keep_alive_is_not_a_retransmission() {
 
 /// All packets; those from that index on arrive later by `ns`.
 fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
-    let late = |(index, one): (usize, &Packet)| match index < from {
-        true => one.clone(),
-        false => Packet { time: one.time + ns, ..one.clone() },
+    let late = |(index, one): (usize, &Packet)| {
+        if index < from { one.clone() } else { Packet { time: one.time + ns, ..one.clone() } }
     };
     packets.iter().enumerate().map(late).collect()
 }

@@ -198,9 +198,10 @@ impl State {
         if state.version != VERSION {
             return Err(damaged(format!("version {} is not known", state.version)));
         }
-        match state.is_whole() {
-            true => Ok(state),
-            false => Err(damaged("it names a setting or a try that it does not have".to_owned())),
+        if state.is_whole() {
+            Ok(state)
+        } else {
+            Err(damaged("it names a setting or a try that it does not have".to_owned()))
         }
     }
 
@@ -334,18 +335,20 @@ impl State {
         let goal = match closest {
             Some(tried) => {
                 let suspects = left(tried);
-                match suspects.is_empty() {
-                    true => Goal::Nothing,
-                    false => Goal::Search { suspects, slow: (*tried).clone() },
+                if suspects.is_empty() {
+                    Goal::Nothing
+                } else {
+                    Goal::Search { suspects, slow: (*tried).clone() }
                 }
             }
             None => {
                 let rest: BTreeSet<_> =
                     all.iter().copied().filter(|one| !found.contains(one)).collect();
-                match self.of(Speed::Fast).any(|(_, tried)| rest.is_subset(tried)) {
-                    true => Goal::Nothing,
+                if self.of(Speed::Fast).any(|(_, tried)| rest.is_subset(tried)) {
+                    Goal::Nothing
+                } else {
                     // Whether no other one is guilty.
-                    false => Goal::Confirm(rest),
+                    Goal::Confirm(rest)
                 }
             }
         };

@@ -114,10 +114,8 @@ impl Terms {
             self.known.insert(key, term);
             return;
         };
-        let (mut term, mut other) = match weight(&term) >= weight(&known) {
-            true => (term, known),
-            false => (known, term),
-        };
+        let (mut term, mut other) =
+            if weight(&term) >= weight(&known) { (term, known) } else { (known, term) };
         term.others.append(&mut other.others);
         if other.value != term.value {
             term.others.push(Other { place: other.place, value: other.value, claim: other.claim });

@@ -84,9 +84,10 @@ pub fn placement(machine: &Machine, card: &Card) -> Placement {
         *placement.shares.entry((0, *queue)).or_default() += 1;
     }
     let interrupts = u32::try_from(rss.interrupts.len()).unwrap_or(u32::MAX);
-    let queues: Vec<u32> = match placement.shares.is_empty() {
-        true => (0..interrupts).collect(),
-        false => placement.shares.keys().map(|(_, queue)| *queue).collect(),
+    let queues: Vec<u32> = if placement.shares.is_empty() {
+        (0..interrupts).collect()
+    } else {
+        placement.shares.keys().map(|(_, queue)| *queue).collect()
     };
     placement.queues =
         queues.into_iter().map(|number| Queue { number, cpu: queue_cpu(card, number) }).collect();

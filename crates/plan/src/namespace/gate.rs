@@ -375,10 +375,7 @@ impl Judge<'_> {
         verdict.until_s = until.filter(|until| is_known && *until > now);
         if verdict.is_go && !verdict.has_expected {
             let waited = verdict.waited_until_s.is_some_and(|until| now >= until);
-            because.push(match waited {
-                true => "there is no list of expected clients, but the waiting time of the plan is over".to_owned(),
-                false => "there is no list of expected clients: clients that were not collected are not judged".to_owned(),
-            });
+            because.push(if waited { "there is no list of expected clients, but the waiting time of the plan is over".to_owned() } else { "there is no list of expected clients: clients that were not collected are not judged".to_owned() });
         }
         if verdict.undated > 0 {
             because.push(format!(

@@ -238,9 +238,10 @@ impl Progress {
             )));
         }
         let of_plan = progress.plan.stages.iter().map(|stage| stage.id);
-        match of_plan.eq(progress.stages.iter().map(|stage| stage.id)) {
-            true => Ok(progress),
-            false => Err(Refusal("the stages of the state are not those of its plan".to_owned())),
+        if of_plan.eq(progress.stages.iter().map(|stage| stage.id)) {
+            Ok(progress)
+        } else {
+            Err(Refusal("the stages of the state are not those of its plan".to_owned()))
         }
     }
 

@@ -417,9 +417,10 @@ fn assigned(namespace: &Namespace, wanted: &Move, errors: &mut Vec<String>) -> A
     }
     for target in &namespace.targets {
         let server = Server { name: target.server.clone(), share: target.share.clone() };
-        let leaves = match wanted.old_servers.is_empty() {
-            true => !joining.contains(&target.server),
-            false => leaving.contains(&target.server),
+        let leaves = if wanted.old_servers.is_empty() {
+            !joining.contains(&target.server)
+        } else {
+            leaving.contains(&target.server)
         };
         if leaves { all.old.push(server) } else { all.kept.push(server) }
     }

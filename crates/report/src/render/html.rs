@@ -12,7 +12,10 @@ mod tables;
 use std::fmt::Write;
 
 use crate::document::{Block, Chart, Document, Section};
-use crate::value::{Clock, format::harmless};
+use crate::value::{
+    Clock,
+    format::{harmless, unbroken},
+};
 
 pub(crate) use charts::{legend, open};
 
@@ -91,12 +94,12 @@ fn head(out: &mut String, document: &Document) {
          <div class=\"verdict {}\"><h1>{}.</h1>",
         document.brand,
         escape(&document.title),
-        escape(&document.span),
+        prose(&document.span),
         verdict.tone.class(),
-        escape(&verdict.sentence)
+        prose(&verdict.sentence)
     );
     for reason in &verdict.reasons {
-        let _ = write!(out, "<p>{}</p>", escape(reason));
+        let _ = write!(out, "<p>{}</p>", prose(reason));
     }
     out.push_str("</div>\n");
     if !document.tiles.is_empty() {
@@ -107,8 +110,8 @@ fn head(out: &mut String, document: &Document) {
             out,
             "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>",
             escape(&tile.title),
-            escape(&tile.value),
-            escape(&tile.note)
+            prose(&tile.value),
+            prose(&tile.note)
         );
     }
     if !document.tiles.is_empty() {
@@ -173,14 +176,14 @@ fn write_block(out: &mut String, block: &Block, document: &Document) {
         Block::Steps(steps) => cards::steps(out, steps),
         Block::Drawing(drawing) => drawing.svg(out),
         Block::Note(note) => {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", prose(note));
         }
         Block::Warn(note) => {
-            let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(note));
+            let _ = writeln!(out, "<p class=\"warn\">{}</p>", prose(note));
         }
         Block::Fold(fold) => {
             let _ =
-                writeln!(out, "<details class=\"fold\"><summary>{}</summary>", escape(&fold.title));
+                writeln!(out, "<details class=\"fold\"><summary>{}</summary>", prose(&fold.title));
             write_blocks(out, &fold.blocks, document);
             out.push_str("</details>\n");
         }
@@ -199,6 +202,11 @@ fn write_chart(out: &mut String, chart: &Chart, clock: &Clock) {
         Chart::Timeline(timeline) => charts::timeline(out, timeline),
         Chart::Times(times) => histograms::times(out, times),
     }
+}
+
+/// A sentence whose numbers stay with their units at the end of a line.
+pub(crate) fn prose(text: &str) -> String {
+    escape(&unbroken(text))
 }
 
 /// Text made harmless, and then safe in elements and quoted attributes.

@@ -10,7 +10,7 @@ use std::fmt::{self, Write};
 use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions};
 use crate::value::{
     Clock,
-    format::{harmless, shortened},
+    format::{self, harmless, shortened},
 };
 use cards::{write_card, write_findings};
 use charts::{write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline};
@@ -27,7 +27,7 @@ pub const LINES: usize = 60;
 const SECTION_LINES: usize = 15;
 /// Rows of a table in such a text, and of one that a complete text shows with at least [`MANY`] rows.
 const ROWS: usize = 5;
-const ROWS_MOST: usize = 8;
+const ROWS_MAX: usize = 8;
 const MANY: usize = 40;
 /// Findings of such a text.
 pub const FINDINGS_SHOWN: usize = 3;
@@ -197,7 +197,7 @@ fn write_briefly(
     match block {
         Block::Table(table) => {
             let mut table = table.clone();
-            table.in_text = if table.in_text >= MANY { ROWS_MOST } else { ROWS };
+            table.in_text = if table.in_text >= MANY { ROWS_MAX } else { ROWS };
             table.sql = None;
             write_block(out, &Block::Table(table), document, width)
         }
@@ -268,7 +268,7 @@ fn write_chart(out: &mut String, chart: &Chart, width: usize) -> fmt::Result {
 /// Text in lines of at most `width`.
 pub(crate) fn wrapped(out: &mut String, text: &str, width: usize) -> fmt::Result {
     let mut used = 0;
-    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
+    for word in format::words(text) {
         let length = word.chars().count();
         if used > 0 && used + 1 + length > width {
             writeln!(out)?;
@@ -305,7 +305,7 @@ pub(crate) fn indented(
 pub(crate) fn folded(text: &mut String, indent: usize, words: &str, width: usize) {
     let width = width.max(indent + 20);
     let mut column = 0;
-    for word in words.split(' ') {
+    for word in format::words(words) {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > width {
             text.push('\n');

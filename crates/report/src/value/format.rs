@@ -141,6 +141,67 @@ pub fn harmless(text: &str) -> String {
     clean
 }
 
+const UNITS: &[&str] = &[
+    "%", "ns", "µs", "ms", "s", "min", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+    "kB", "MB", "GB", "TB", "B/s", "KiB/s", "MiB/s", "GiB/s", "kB/s", "MB/s", "GB/s", "bit/s",
+    "kbit/s", "Mbit/s", "Gbit/s", "Hz", "MHz", "GHz", "times",
+];
+
+/// The words of a text between which a line may end: a number with its unit and its interval is one
+/// (`1.99 s ± 9.09 µs`).
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches([' ', '\n']);
+        let mut end = 0;
+        let mut last = "";
+        while let Some((start, word)) = next_word(rest, end) {
+            if end > 0 && !stays(last, word) {
+                break;
+            }
+            (end, last) = (start + word.len(), word);
+        }
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+fn next_word(text: &str, from: usize) -> Option<(usize, &str)> {
+    let tail = text.get(from..)?;
+    let word = tail.trim_start_matches([' ', '\n']);
+    let start = text.len() - word.len();
+    let word = word.split([' ', '\n']).next().filter(|word| !word.is_empty())?;
+    Some((start, word))
+}
+
+/// Whether a line must not end between these two words.
+fn stays(word: &str, next: &str) -> bool {
+    let is_number = |word: &str| {
+        let digits = word.trim_start_matches(['(', '+', '-', '−', '±', '<', '>', '~']);
+        digits.starts_with(|c: char| c.is_ascii_digit())
+            && !word.ends_with([',', '.', ';', ':', ')'])
+    };
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+    match next {
+        "±" => is_number(word) || is_unit(word) && !word.ends_with([',', '.', ';', ':']),
+        _ if word == "±" => next.starts_with(|c: char| c.is_ascii_digit()),
+        _ => is_number(word) && is_unit(next),
+    }
+}
+
+/// The same text with spaces that do not break inside of its [words](words()).
+pub(crate) fn unbroken(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len() + 8);
+    for word in words(text) {
+        if !kept.is_empty() {
+            kept.push(' ');
+        }
+        kept.extend(word.chars().map(|c| if c == ' ' { '\u{a0}' } else { c }));
+    }
+    kept
+}
+
 /// The text with its middle left out where it is longer than `most` characters.
 pub fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
@@ -188,6 +249,18 @@ pub(crate) fn counted(number: impl TryInto<u64>, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        let text = "they would save 1.99 s ± 9.09 µs of 2.18 s; 95 of 100 take at most 21.1 ms. In 5 shares";
+        let words: Vec<_> = words(text).collect();
+        for whole in ["1.99 s ± 9.09 µs", "2.18 s;", "95", "100", "21.1 ms.", "5"] {
+            assert!(words.contains(&whole), "{whole}: {words:?}");
+        }
+        assert_eq!(words.join(" "), text);
+        assert_eq!(unbroken("at  most 21.1 ms"), "at most 21.1\u{a0}ms");
+        assert_eq!(unbroken(""), "");
+    }
 
     #[test]
     fn durations() {

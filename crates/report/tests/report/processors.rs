@@ -158,7 +158,10 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
     ] {
         let text = smbscope_report::text(&CpuAnswer { report: &report, meta: &meta() }, &options);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("Interrupt work holds processors (18.8 s of CPU time)"), "{text}");
+        assert!(
+            text.contains("Interrupt work holds processors (18.8 s of CPU time; measured)"),
+            "{text}"
+        );
         assert!(
             flat.contains(" that time goes to interrupts and deferred work (18.8 of 20."),
             "{flat}"

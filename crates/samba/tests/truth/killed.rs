@@ -146,9 +146,10 @@ fn a_killed_recorder_leaves_nothing_behind() {
     assert!(ours.is_disjoint(&programs()), "programs are left");
     let others = others || records();
     let left = function(server, lab.port()) != file_bytes;
-    match others {
-        true => eprintln!("another recorder has its probes in smbd's code too"),
-        false => assert!(!left, "a probe is left in smbd's code"),
+    if others {
+        eprintln!("another recorder has its probes in smbd's code too")
+    } else {
+        assert!(!left, "a probe is left in smbd's code")
     }
     assert_eq!(listed(), tables);
     client.query(file);

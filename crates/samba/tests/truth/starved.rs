@@ -86,10 +86,7 @@ fn run(lab: &Samba, starve: bool) -> Option<Joined> {
     for process in lab.children() {
         sched_setaffinity(Pid::from_raw(process), &only(CPU)).unwrap();
     }
-    let spinner = match starve {
-        true => Some(Spinner::begin()?),
-        false => None,
-    };
+    let spinner = if starve { Some(Spinner::begin()?) } else { None };
     let joined = Joined::of(lab, || work(&mut client));
     drop(spinner);
     client.close(file);

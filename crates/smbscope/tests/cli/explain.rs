@@ -26,7 +26,10 @@ fn figure<'a>(finding: &'a Value, name: &str) -> &'a Value {
 fn small_writes_over_distance_are_found() {
     let diagnosis = diagnosis(&fixture(CLASSIC));
     let first = &diagnosis["findings"][0];
-    assert_eq!((&first["trouble"], &first["confidence"]), (&"small-writes".into(), &"measured".into()));
+    assert_eq!(
+        (&first["trouble"], &first["confidence"]),
+        (&"small-writes".into(), &"measured".into())
+    );
     let value = |name| figure(first, name)["value"].as_f64().unwrap();
     assert_eq!((value("block"), value("larger_block")), (4292.0, 61_440.0));
     assert_eq!(value("round"), 62.5e6);

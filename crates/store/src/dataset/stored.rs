@@ -26,9 +26,12 @@ fn is_time(field: &Field) -> bool {
 
 /// A table's schema as files have it.
 pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| match is_time(field) {
-        true => Arc::new(field.as_ref().clone().with_data_type(timestamp())),
-        false => field.clone(),
+    let fields = schema.fields().iter().map(|field| {
+        if is_time(field) {
+            Arc::new(field.as_ref().clone().with_data_type(timestamp()))
+        } else {
+            field.clone()
+        }
     });
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }

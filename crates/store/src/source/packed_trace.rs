@@ -17,7 +17,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A file that unpacks to more than this many times its size, and more than this many bytes, is not a trace.
 const RATIO_MAX: u64 = 1_000;
-const UNPACKED_LEAST: u64 = 64 << 20;
+const UNPACKED_MIN: u64 = 64 << 20;
 /// Compressed bytes that give the first unpacked ones: a block of Zstandard has at most 128 KiB.
 const PACKED_HEAD_BYTES: usize = 256 << 10;
 
@@ -35,7 +35,7 @@ pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
     let Some(mut input) = unpacker(head, file) else { return Ok(None) };
     let packed = std::fs::metadata(path).map_err(Error::io(path))?.len();
     let Some((first, format)) = trace_of(&mut input) else { return Ok(None) };
-    let most = packed.saturating_mul(RATIO_MAX).max(UNPACKED_LEAST);
+    let most = packed.saturating_mul(RATIO_MAX).max(UNPACKED_MIN);
     let (file, size_bytes) = spool(&first, &mut input, most, path)?;
     Ok(Some(Unpacked { file, size_bytes, format }))
 }

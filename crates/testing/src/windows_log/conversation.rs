@@ -81,9 +81,10 @@ fn segment(frame: &[u8]) -> Option<(SocketAddrV4, bool, u32, u8, &[u8])> {
         (_, 445) => false,
         _ => return None,
     };
-    let client = match is_response {
-        true => SocketAddrV4::new(address(30), destination_port),
-        false => SocketAddrV4::new(address(26), source_port),
+    let client = if is_response {
+        SocketAddrV4::new(address(30), destination_port)
+    } else {
+        SocketAddrV4::new(address(26), source_port)
     };
     let sequence = u32::from_be_bytes(frame.get(tcp + 4..tcp + 8)?.try_into().ok()?);
     let start = tcp + usize::from(frame.get(tcp + 12)? >> 4) * 4;

@@ -161,9 +161,10 @@ pub fn server_events(exchanges: &[Exchange], layout: Layout) -> Vec<u8> {
                 continue;
             };
             // An acknowledgement of a lease break has its own event.
-            let (id, fields) = match is_lease_acknowledgement(bytes) {
-                true => (&15, &LEASE_ACKNOWLEDGEMENT),
-                false => (id, fields),
+            let (id, fields) = if is_lease_acknowledgement(bytes) {
+                (&15, &LEASE_ACKNOWLEDGEMENT)
+            } else {
+                (id, fields)
             };
             let written = write(&[HEAD, fields], exchange, &asked, connection, &[]);
             event(&mut log, *id, exchange.time_ns, &written);

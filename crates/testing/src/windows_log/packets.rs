@@ -46,10 +46,8 @@ pub fn netsh(frames: &[Frame], layers: Layers) -> Vec<u8> {
                 head.extend([0x55; 16]);
             }
             let most = if layers.piece_bytes == 0 { 65_000 } else { layers.piece_bytes };
-            let pieces: Vec<_> = match bytes.is_empty() {
-                true => vec![bytes],
-                false => bytes.chunks(most).collect(),
-            };
+            let pieces: Vec<_> =
+                if bytes.is_empty() { vec![bytes] } else { bytes.chunks(most).collect() };
             for (place, piece) in pieces.iter().enumerate() {
                 let mut keyword = 0x1_0000_0000 | if layers.is_mobile { 0x200 } else { 0 };
                 if place == 0 {

@@ -199,10 +199,8 @@ impl Cursor<'_> {
             Type::Variable(integer) => self.variable(*integer, name, values),
             Type::Enum(integer, ranges) => {
                 let value = self.number(*integer, name, values)?;
-                let value = match integer.is_signed {
-                    true => signed(value, integer.bits),
-                    false => i128::from(value),
-                };
+                let value =
+                    if integer.is_signed { signed(value, integer.bits) } else { i128::from(value) };
                 let mut ranges = ranges.iter();
                 let found = ranges.find(|&&(_, first, last)| (first..=last).contains(&value));
                 match found {

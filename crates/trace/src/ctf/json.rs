@@ -249,9 +249,10 @@ impl Parser {
         let selector = self.location(class, "selector-field-location")?;
         let field = self.class(class.get("field-class")?)?;
         // A boolean has no ranges: it is there unless that is zero.
-        let ranges = match class.contains_key("selector-field-ranges") {
-            true => ranges(class)?,
-            false => vec![(i128::MIN, -1), (1, i128::MAX)],
+        let ranges = if class.contains_key("selector-field-ranges") {
+            ranges(class)?
+        } else {
+            vec![(i128::MIN, -1), (1, i128::MAX)]
         };
         let signed_bits = self.signed_bits.get(&selector).copied();
         let options = vec![(ranges, field)];

@@ -73,9 +73,10 @@ impl Metadata {
     /// Reads a file of either version, and the version.
     pub fn read(bytes: &[u8]) -> (Metadata, &'static str) {
         let (text, is_cut) = packets::text(bytes);
-        let (mut metadata, version) = match json::is_json(text.as_bytes()) {
-            true => (json::parse(&text), "CTF 2"),
-            false => (tsdl::parse(&text), "CTF 1.8"),
+        let (mut metadata, version) = if json::is_json(text.as_bytes()) {
+            (json::parse(&text), "CTF 2")
+        } else {
+            (tsdl::parse(&text), "CTF 1.8")
         };
         if is_cut {
             metadata.damaged.insert(0, "a packet".to_owned());

@@ -20,10 +20,8 @@ impl Idle {
     pub fn change(&mut self, cpu: u32, time_ns: i64, state: u64) -> Option<Power> {
         // The field has 32 bits; some formats extend its sign.
         let is_exit = state as u32 == u32::MAX;
-        let before = match is_exit {
-            true => self.open.remove(&cpu),
-            false => self.open.insert(cpu, (time_ns, state)),
-        };
+        let before =
+            if is_exit { self.open.remove(&cpu) } else { self.open.insert(cpu, (time_ns, state)) };
         let (since_ns, value) = before?;
         let duration_ns = is_exit.then(|| time_ns.saturating_sub(since_ns).max(0));
         Some(Power { time_ns: since_ns, cpu, kind: PowerKind::CState, value, duration_ns })

@@ -172,10 +172,7 @@ impl Header {
             self.damaged = Some("attributes");
             return Ok(());
         };
-        let block = match seek_to(source, at)? {
-            true => read_block(source, length, most)?,
-            false => None,
-        };
+        let block = if seek_to(source, at)? { read_block(source, length, most)? } else { None };
         let Some(block) = block else {
             self.damaged = Some("attributes");
             return Ok(());
@@ -184,9 +181,10 @@ impl Header {
             let place = bytes.get(place_at..).unwrap_or_default();
             let ids_at = self.order.u64(place, 0).unwrap_or(0);
             let ids_bytes = self.order.u64(place, 8).unwrap_or(0);
-            let ids = match seek_to(source, ids_at)? {
-                true => read_block(source, ids_bytes, 8 * IDS_MAX as u64)?,
-                false => None,
+            let ids = if seek_to(source, ids_at)? {
+                read_block(source, ids_bytes, 8 * IDS_MAX as u64)?
+            } else {
+                None
             };
             if ids.is_none() {
                 self.damaged = Some("numbers of events");
@@ -222,9 +220,10 @@ impl Header {
                 continue;
             }
             let (at, length) = (order.u64(place, 0), order.u64(place, 8));
-            let section = match seek_to(source, at.unwrap_or(u64::MAX))? {
-                true => read_block(source, length.unwrap_or(u64::MAX), FEATURE_BYTES_MAX)?,
-                false => None,
+            let section = if seek_to(source, at.unwrap_or(u64::MAX))? {
+                read_block(source, length.unwrap_or(u64::MAX), FEATURE_BYTES_MAX)?
+            } else {
+                None
             };
             match section {
                 Some(section) => drop(self.features.insert(feature, section)),

@@ -164,10 +164,7 @@ impl Convert {
     }
 
     fn sample(&mut self, sample: Sample, sink: &mut impl FnMut(Event)) {
-        let stack = match sample.stack.is_empty() {
-            true => None,
-            false => self.stack(&sample.stack, sink),
-        };
+        let stack = if sample.stack.is_empty() { None } else { self.stack(&sample.stack, sink) };
         sink(Event::Sample(event::Sample {
             time_ns: self.time(sample.time),
             cpu: sample.cpu,

@@ -36,9 +36,10 @@ pub fn functions(source: impl Read + Seek, wanted: &str) -> Result<Option<Functi
 fn of_file<'a, R: ReadRef<'a>>(file: &File<'a, R>) -> Functions {
     let is_module = file.kind() == ObjectKind::Relocatable;
     let text = file.section_by_name(".text").map(|section| section.index());
-    let origin = match is_module {
-        true => 0,
-        false => file.symbol_by_name("_text").map_or(0, |symbol| symbol.address()),
+    let origin = if is_module {
+        0
+    } else {
+        file.symbol_by_name("_text").map_or(0, |symbol| symbol.address())
     };
     let mut collector = Collector::default();
     for symbol in file.symbols() {

@@ -125,20 +125,19 @@ fn message(
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    let (client, server) = match is_server {
-        true => (peer, SocketAddr::new(own_ip, PORT)),
+    let (client, server) = if is_server {
+        (peer, SocketAddr::new(own_ip, PORT))
+    } else {
         // Connections of a client to one server cannot be distinguished.
-        false => (SocketAddr::new(own_ip, 1), peer),
+        (SocketAddr::new(own_ip, 1), peer)
     };
     if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&(is_server, peer)) {
         return None;
     }
     let next = connections.entry((is_server, peer)).or_insert([1, 1]);
     let [from_client, from_server] = next;
-    let (source, destination, next) = match is_response {
-        false => (client, server, from_client),
-        true => (server, client, from_server),
-    };
+    let (source, destination, next) =
+        if is_response { (server, client, from_server) } else { (client, server, from_client) };
     let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= 0x00ff_ffff)?;
     segment((source, destination), next, (bytes, length), time_ns, feed);
     Some(())

@@ -395,10 +395,8 @@ impl Stream {
         time_ns: i64,
         feed: &mut PushDecoder,
     ) {
-        let (source, destination) = match is_request {
-            true => (self.client, self.server),
-            false => (self.server, self.client),
-        };
+        let (source, destination) =
+            if is_request { (self.client, self.server) } else { (self.server, self.client) };
         let Stream { next: [client, server], .. } = self;
         let next = if is_request { client } else { server };
         let length = u32::try_from(message.length).unwrap_or(u32::MAX).min(0x00ff_ffff);

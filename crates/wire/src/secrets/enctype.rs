@@ -96,10 +96,8 @@ fn decrypt_sha2(
     let integrity = derive_sha2(is_short, key, usage, INTEGRITY, tag_bytes)?;
     // The cipher state, which is always zero, is part of what the checksum covers.
     let parts = [&[0; BLOCK_BYTES][..], sealed];
-    let expected = match is_short {
-        true => hmac!(Sha256, &integrity, parts),
-        false => hmac!(Sha384, &integrity, parts),
-    };
+    let expected =
+        if is_short { hmac!(Sha256, &integrity, parts) } else { hmac!(Sha384, &integrity, parts) };
     is_tag(&expected, tag)?;
     let mut text = Zeroizing::new(sealed.to_vec());
     Aes::new(&derive_sha2(is_short, key, usage, ENCRYPTION, key_bytes)?)?.cts_decrypt(&mut text)?;
@@ -150,10 +148,7 @@ fn derive_sha2(
     let bits = u32::try_from(bytes * 8).ok()?.to_be_bytes();
     let usage = usage.to_be_bytes();
     let parts: [&[u8]; 5] = [&[0, 0, 0, 1], &usage, &[purpose], &[0], &bits];
-    let mut derived = match is_short {
-        true => hmac!(Sha256, key, parts),
-        false => hmac!(Sha384, key, parts),
-    };
+    let mut derived = if is_short { hmac!(Sha256, key, parts) } else { hmac!(Sha384, key, parts) };
     derived.truncate(bytes);
     Some(derived)
 }

@@ -104,9 +104,10 @@ impl<'a> Logon<'a> {
             return None;
         }
         let base: Zeroizing<[u8; 16]> = Zeroizing::new(Md4::digest(hash.as_bytes()).into());
-        match is_extended {
-            true => hmac_md5(base.as_slice(), &[self.server_challenge, client_challenge?]),
-            false => Some(base),
+        if is_extended {
+            hmac_md5(base.as_slice(), &[self.server_challenge, client_challenge?])
+        } else {
+            Some(base)
         }
     }
 }

@@ -49,15 +49,15 @@ pub(crate) const KIND: KindInfo = KindInfo::new("credit-starvation", "too few cr
 /// A client with more credits than this can have eight requests of 1 MiB in flight.
 const ENOUGH: u64 = 128;
 /// Fewest operations of a connection to judge it by.
-const OPERATIONS_LEAST: u64 = 20;
+const OPERATIONS_MIN: u64 = 20;
 /// Most connections that are followed.
 const CONNECTIONS_MAX: usize = 16_384;
 /// A client is short of credits if it requests this many times as many as it is granted.
-const REQUESTED_LEAST: f64 = 1.5;
+const REQUESTED_MIN: f64 = 1.5;
 /// A client that requests less than this share of what it spends requests too little.
-const SPENT_LEAST: f64 = 0.75;
+const SPENT_MIN: f64 = 0.75;
 /// Fewest replies that grant less than was spent to call it a decline.
-const FALLS_LEAST: u64 = 4;
+const FALLS_MIN: u64 = 4;
 /// Bytes for which a request takes one credit (MS-SMB2 section 3.1.5.2).
 const CREDIT_BYTES: u64 = 65_536;
 
@@ -185,13 +185,13 @@ impl Balance {
     /// Why it has too few credits, if it has; the client held from `fewest` to `most`, and a request of the
     /// negotiated size takes `size_credits`.
     fn cause(&self, (fewest, most): (u64, u64), size_credits: Option<u64>) -> Option<Cause> {
-        if self.operations < OPERATIONS_LEAST {
+        if self.operations < OPERATIONS_MIN {
             return None;
         }
-        let wants_more = self.requested as f64 > REQUESTED_LEAST * self.granted as f64;
+        let wants_more = self.requested as f64 > REQUESTED_MIN * self.granted as f64;
         let lost = self.net_max.saturating_sub(self.net);
         let declines =
-            self.falls >= FALLS_LEAST && self.rises == 0 && lost as f64 >= most as f64 / 2.0;
+            self.falls >= FALLS_MIN && self.rises == 0 && lost as f64 >= most as f64 / 2.0;
         let mean = |charged: u64, operations: u64| charged as f64 / operations.max(1) as f64;
         let charge = mean(self.charged, self.operations).max(1.0);
         let is_short = |charge: f64| (fewest as f64) < charge;
@@ -209,8 +209,8 @@ impl Balance {
         }
         // Of the requests that take more credits than they request; small ones in between take one.
         let modest = mean(self.modest_charged, self.modest.operations);
-        let spends_more = (self.requested as f64) < SPENT_LEAST * self.charged as f64;
-        let is_modest = self.modest.operations >= OPERATIONS_LEAST
+        let spends_more = (self.requested as f64) < SPENT_MIN * self.charged as f64;
+        let is_modest = self.modest.operations >= OPERATIONS_MIN
             && spends_more
             && self.granted >= self.requested;
         (is_modest && is_full(modest)).then_some(Cause::FewRequested)

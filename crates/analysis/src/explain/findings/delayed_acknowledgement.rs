@@ -29,7 +29,7 @@ const DELAYS_NS: [(i64, i64); 2] = [(38_000_000, 48_000_000), (190_000_000, 215_
 /// Longer messages fill segments, so that the sender does not hold them back.
 const MESSAGE_MAX: u64 = 64 << 10;
 /// Fewest messages; fewer may be chance.
-const MESSAGES_LEAST: u64 = 3;
+const MESSAGES_MIN: u64 = 3;
 /// Messages of several segments of the same direction that arrive at once, for each that does not: with
 /// more, the network is slow and no side waits.
 const QUICK_NS: i64 = 10_000_000;
@@ -80,7 +80,7 @@ impl Detector for DelayedAcknowledgement {
         let finish = |(place, messages): (usize, Messages)| {
             let n = messages.attribution.operations;
             // On a slow link messages take any time.
-            if n < MESSAGES_LEAST || messages.others > n / 4 {
+            if n < MESSAGES_MIN || messages.others > n / 4 {
                 return None;
             }
             let mean_ns = messages.sum_ns as f64 / n as f64;

@@ -31,16 +31,16 @@ pub(crate) const KIND: KindInfo = KindInfo::new("fixed-timer", "fixed timer")
 const LEAST_NS: i64 = 20_000_000;
 /// From this time on, three of the same length are a timer, ns.
 const LONG_NS: i64 = 1_000_000_000;
-const LONG_LEAST: u64 = 3;
+const LONG_MIN: u64 = 3;
 /// Fewest of the same length for shorter timers.
-const SHORT_LEAST: u64 = 8;
+const SHORT_MIN: u64 = 8;
 /// A timer takes at least this many times as long as the network.
 const TIMES_AWAY: i64 = 10;
 /// A shorter timer shows in at most this share of the operations of the same kinds ...
 const SLOW_SHARE: f64 = 0.5;
 /// ... or in operations of this many kinds, from this time on, ns: distant storage delays all kinds by a
 /// constant too, but a shorter one.
-const KINDS_LEAST: u32 = 3;
+const KINDS_MIN: u32 = 3;
 const OF_ALL_NS: i64 = 100_000_000;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
@@ -149,7 +149,7 @@ impl Detector for FixedTimer {
             let (all, slow) = kinds.fold((0, 0), |sum, (_, act)| (sum.0 + act.0, sum.1 + act.1));
             (slow as f64) < SLOW_SHARE * all as f64
         };
-        let least = |ns: i64| if ns >= LONG_NS { LONG_LEAST } else { SHORT_LEAST };
+        let least = |ns: i64| if ns >= LONG_NS { LONG_MIN } else { SHORT_MIN };
         let mut classes = self.classes;
         let mut explained = HashSet::new();
         let constants = self.durations.constants(least).into_iter();
@@ -175,7 +175,7 @@ impl Detector for FixedTimer {
             let (fewest, most) = all.bytes;
             // Transfers of one size take the same time because they are of one size.
             let is_of_any_size = most == 0 || most > fewest.saturating_mul(2);
-            let is_of_all_kinds = first >= OF_ALL_NS && all.acts.count_ones() >= KINDS_LEAST;
+            let is_of_all_kinds = first >= OF_ALL_NS && all.acts.count_ones() >= KINDS_MIN;
             let is_of_all = is_mixed(all.acts) && is_of_any_size || is_of_all_kinds;
             if first < LONG_NS && !is_of_all {
                 return None;

@@ -37,7 +37,7 @@ const AFTER_SHARE: f64 = 0.01;
 /// The request in front is in flight for at least this share of the wait.
 const BEHIND_SHARE: f64 = 0.9;
 /// Fewest requests that waited.
-const WAITS_LEAST: u64 = 3;
+const WAITS_MIN: u64 = 3;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Most kinds of requests in front that are counted separately.
@@ -114,17 +114,14 @@ impl Detector for HeadOfLineBlocking {
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let waits = self.attribution.operations;
-        if waits < WAITS_LEAST {
+        if waits < WAITS_MIN {
             return Vec::new();
         }
         let mut kinds: Vec<_> = self.kinds.into_values().filter(|(_, n)| *n > 0).collect();
         kinds.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         let fronts: Vec<_> =
             kinds.iter().take(3).map(|(words, n)| format!("{words} ({n})")).collect();
-        let behind = match fronts.is_empty() {
-            true => "one slow request".to_owned(),
-            false => fronts.join(", "),
-        };
+        let behind = if fronts.is_empty() { "one slow request".to_owned() } else { fronts.join(", ") };
         let candidate = Candidate::new(
             FindingKind::HeadOfLineBlocking,
             "Requests wait behind a slow request on their connection, which the server finishes first",

@@ -41,7 +41,7 @@ const GROUPS_MAX: usize = 1_024;
 /// Requests for entries follow the listing within this time, ns.
 const AFTER_NS: i64 = 60_000_000_000;
 /// Fewest entries of a folder.
-const ENTRIES_LEAST: u64 = 20;
+const ENTRIES_MIN: u64 = 20;
 /// Kinds of questions that are named.
 const QUESTIONS: usize = 6;
 
@@ -124,7 +124,7 @@ impl Detector for PerEntryRequests {
         let mut groups: Vec<_> = self.groups.into_iter().collect();
         groups.sort_unstable_by_key(|(key, _)| *key);
         for (_, group) in groups {
-            if group.entries >= ENTRIES_LEAST {
+            if group.entries >= ENTRIES_MIN {
                 entries += group.entries;
                 folders += 1;
                 attribution.merge(group.attribution);
@@ -134,10 +134,7 @@ impl Detector for PerEntryRequests {
         self.questions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         let questions = self.questions.iter().take(QUESTIONS);
         let questions: Vec<_> = questions.map(|(question, _)| &**question).collect();
-        let asked = match questions.is_empty() {
-            true => "opened and closed each".to_owned(),
-            false => format!("asked for {}", questions.join(", ")),
-        };
+        let asked = if questions.is_empty() { "opened and closed each".to_owned() } else { format!("asked for {}", questions.join(", ")) };
         let candidate = Candidate::new(
             FindingKind::PerEntryRequests,
             "After listing a folder, the client opens and asks about each entry on its own: one or more round trips \

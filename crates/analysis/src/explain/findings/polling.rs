@@ -26,19 +26,19 @@ pub(crate) const KIND: KindInfo = KindInfo::new("polling", "polling for a missin
 const NAMES_MAX: usize = 16_384;
 /// Most operations of the client for each request: a logon, tree connect and open, and their ends. A client
 /// that does more does not only wait.
-const OPERATIONS_MOST: u64 = 10;
+const OPERATIONS_MAX: u64 = 10;
 /// Characters of a name that are kept for the note.
 const PATH_MAX: usize = 256;
 /// Most clients that are followed; when there are more, all are forgotten.
 const CLIENTS_MAX: usize = 65_536;
 /// Fewest times that a client asks.
-const ASKED_LEAST: u64 = 5;
+const ASKED_MIN: u64 = 5;
 /// Shorter intervals are those of a busy client, ns.
 const INTERVAL_LEAST_NS: f64 = 100e6;
 /// The intervals differ by at most this share of their mean (standard deviation).
 const IRREGULAR: f64 = 0.5;
 /// The client is idle for at least this share of the intervals.
-const IDLE_LEAST: f64 = 0.5;
+const IDLE_MIN: f64 = 0.5;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -109,11 +109,11 @@ impl Detector for Polling {
     fn finish(self, context: &mut Context) -> Vec<Candidate> {
         let polled = |name: &Name| {
             let interval = name.intervals.mean();
-            name.asked >= ASKED_LEAST
+            name.asked >= ASKED_MIN
                 && interval >= INTERVAL_LEAST_NS
                 && name.intervals.deviation() <= IRREGULAR * interval
-                && name.idle_ns as f64 >= IDLE_LEAST * interval * name.intervals.n as f64
-                && name.operations <= OPERATIONS_MOST * name.intervals.n
+                && name.idle_ns as f64 >= IDLE_MIN * interval * name.intervals.n as f64
+                && name.operations <= OPERATIONS_MAX * name.intervals.n
         };
         let mut names: Vec<_> = self.names.into_values().filter(|name| polled(name)).collect();
         names.sort_by(|one, other| (other.asked, &one.path).cmp(&(one.asked, &other.path)));

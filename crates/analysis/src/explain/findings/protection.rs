@@ -40,19 +40,16 @@ pub(crate) fn measured(attribution: Attribution) -> Candidate {
 
 /// `is_compared` if reads or writes that are not signed grow less.
 pub(crate) fn from_outside(attribution: Attribution, is_compared: bool) -> Candidate {
-    let (confidence, because) = match is_compared {
-        true => (
+    let (confidence, because) = if is_compared { (
             Confidence::Likely,
             "the time before the first byte of the reply grows with the bytes of signed reads or writes, and less \
              with those of unsigned ones",
-        ),
-        false => (
+        ) } else { (
             Confidence::Possible,
             "the time before the first byte of the reply grows with the bytes of signed reads or writes by more \
              than the network needs; slow storage looks the same: a copy of the same file without signing, or a \
              recording inside the server (smbscope record), decides between them",
-        ),
-    };
+        ) };
     Candidate::new(
         FindingKind::Protection,
         "The server signs and verifies slowly, as one processor core without fast cryptography does: its time \

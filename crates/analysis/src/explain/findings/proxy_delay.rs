@@ -32,9 +32,9 @@ const REQUESTS_MAX: usize = 65_536;
 /// Most pairs of addresses.
 const PAIRS_MAX: usize = 4_096;
 /// Fewest requests that must be seen on both sides.
-const REQUESTS_LEAST: u64 = 3;
+const REQUESTS_MIN: u64 = 3;
 /// Fewest delays that make a timer.
-const TIMER_LEAST: u64 = 3;
+const TIMER_MIN: u64 = 3;
 /// Held replies that may yet turn out to be released by a request that was sent just before.
 const HELD_MAX: usize = 64;
 /// A request releases a reply if the reply follows it within this time, ns.
@@ -144,10 +144,10 @@ impl Detector for ProxyDelay {
 
 impl ProxyDelay {
     fn candidate(self) -> Option<Candidate> {
-        let (proxy, server) = self.ends.filter(|_| self.requests >= REQUESTS_LEAST)?;
+        let (proxy, server) = self.ends.filter(|_| self.requests >= REQUESTS_MIN)?;
         let mean = |sum: i64| sum as f64 / self.requests.max(1) as f64;
         let held = if self.before_ns > self.after_ns { "requests" } else { "replies" };
-        let timer = self.delays.constants(|_| TIMER_LEAST).into_iter().next();
+        let timer = self.delays.constants(|_| TIMER_MIN).into_iter().next();
         let what = format!(
             "The program at {proxy} forwards requests to {server} and holds {held}: the server behind it answers \
              much sooner than the client receives the reply"

@@ -40,7 +40,7 @@ const RETRIES_NS: i64 = 150_000_000;
 /// (`SHARING_VIOLATION_USEC_WAIT`), ns: one such answer shows them.
 const KNOWN_RETRIES_NS: std::ops::Range<i64> = 940_000_000..1_150_000_000;
 /// Fewest answers of the same duration that show retries.
-const RETRIES_LEAST: u64 = 2;
+const RETRIES_MIN: u64 = 2;
 
 /// Opens that failed.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Detector for ShareConflicts {
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let is_known = |ns: &i64| KNOWN_RETRIES_NS.contains(ns);
         let single = self.late.longest().filter(is_known).map(Constant::single);
-        let retries = self.late.constants(|_| RETRIES_LEAST).into_iter().next().or(single);
+        let retries = self.late.constants(|_| RETRIES_MIN).into_iter().next().or(single);
         let (what, because) = match retries {
             None => (
                 "Opens fail because another program has the file open",

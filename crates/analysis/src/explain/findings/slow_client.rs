@@ -30,7 +30,7 @@ const PAUSE_MAX_NS: i64 = 1_000_000_000;
 /// Most sessions that are followed; when there are more, all are forgotten.
 const SESSIONS_MAX: usize = 65_536;
 /// Fewest pauses between transfers that make a slow client.
-const PAUSES_LEAST: u64 = 20;
+const PAUSES_MIN: u64 = 20;
 /// They take at least this share of the time in which the clients that have them work and pause.
 const PAUSES_SHARE: f64 = 0.5;
 
@@ -101,7 +101,7 @@ impl Detector for SlowClient {
         context.pauses = Some(pauses).filter(|pauses| pauses.pauses > 0);
         let number = transfers.operations;
         let least_ns = PAUSES_SHARE * all_ns as f64;
-        if number < PAUSES_LEAST || (transfers.saved_ns as f64) < least_ns {
+        if number < PAUSES_MIN || (transfers.saved_ns as f64) < least_ns {
             return Vec::new();
         }
         let paused_ns = transfers.saved_ns;

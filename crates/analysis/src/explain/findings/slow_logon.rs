@@ -36,13 +36,10 @@ fn name_queries(ns: i64) -> Option<i64> {
 /// `is_measured`: whether any of the time was recorded inside the server; `longest_ns`: the longest of
 /// these operations.
 pub(crate) fn finish(attribution: Attribution, is_measured: bool, longest_ns: i64) -> Candidate {
-    let measured = match is_measured {
-        true => "measured inside the server, which may itself be waiting for a domain controller",
-        false => {
+    let measured = if is_measured { "measured inside the server, which may itself be waiting for a domain controller" } else {
             "the server's time from outside; it may itself wait for a domain controller or a name server: a capture of its \
                   own queries (ports 53, 88, 389) decides"
-        }
-    };
+        };
     let queries = name_queries(longest_ns);
     let because = match queries {
         None => measured.to_owned(),

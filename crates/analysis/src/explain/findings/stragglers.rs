@@ -32,7 +32,7 @@ const TIMES: f64 = 10.0;
 /// ... and at least this, ns.
 const LEAST_NS: i64 = 2_000_000;
 /// Operations of a kind and size after which the usual time is known.
-const KNOWN_LEAST: u64 = 50;
+const KNOWN_MIN: u64 = 50;
 /// Classes of size, each four times as large as the one before.
 const SIZES: usize = 16;
 /// Most files, folders, clients and seconds that are counted, each.
@@ -40,11 +40,11 @@ const PLACES_MAX: usize = 65_536;
 /// Length of the time slots, ns.
 const SLOT_NS: i64 = 1_000_000_000;
 /// A place stands out if it has this share of the excess time ...
-const EXCESS_LEAST: f64 = 0.6;
+const EXCESS_MIN: f64 = 0.6;
 /// ... with at most this share of the operations ...
-const OPERATIONS_MOST: f64 = 0.2;
+const OPERATIONS_MAX: f64 = 0.2;
 /// ... and at least this many stragglers; fewer may be chance.
-const STRAGGLERS_LEAST: u64 = 3;
+const STRAGGLERS_MIN: u64 = 3;
 
 /// One file, folder, client or second: its operations, its stragglers, and their excess time.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Detector for Stragglers {
         let size = ((u64::BITS - op.bytes.leading_zeros()) / 2) as usize;
         let usual = &mut self.usual[op.act as usize][size.min(SIZES - 1)];
         let logarithm = (alone_ns as f64).ln();
-        let is_straggler = usual.n >= KNOWN_LEAST
+        let is_straggler = usual.n >= KNOWN_MIN
             && alone_ns > LEAST_NS
             && logarithm > TIMES.ln() + usual.mean().max(0.0);
         let mut excess_ns = 0;
@@ -115,9 +115,9 @@ impl Stragglers {
         let excess = self.excess_ns as f64;
         let (clients, seconds) = (self.clients.len(), self.seconds.len());
         let stands_out = |place: &Place| {
-            place.stragglers >= STRAGGLERS_LEAST
-                && place.excess_ns as f64 >= EXCESS_LEAST * excess
-                && place.operations as f64 <= OPERATIONS_MOST * all
+            place.stragglers >= STRAGGLERS_MIN
+                && place.excess_ns as f64 >= EXCESS_MIN * excess
+                && place.operations as f64 <= OPERATIONS_MAX * all
         };
         let file = self.files.into_values().find(stands_out);
         let file = file.map(|place| ("One file is far slower than the rest", place));

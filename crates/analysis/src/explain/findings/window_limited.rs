@@ -30,16 +30,13 @@ pub(crate) fn finish(
     (window_bytes, rtt_ns): (f64, f64),
     link_is_known: bool,
 ) -> Candidate {
-    let (confidence, because) = match link_is_known {
-        true => (
+    let (confidence, because) = if link_is_known { (
             Confidence::Measured,
             "rate times round trip fills the window, and shorter messages are faster",
-        ),
-        false => (
+        ) } else { (
             Confidence::Likely,
             "rate times round trip fills the window; what the network carries was not observed",
-        ),
-    };
+        ) };
     Candidate::new(
         FindingKind::WindowLimited,
         "The receiver's TCP window is too small for the round-trip time: in each round trip the sender has to wait \

@@ -8,10 +8,10 @@ const CLASSES: usize = 32;
 /// Most durations of a class.
 const CLASS_MAX: usize = 32;
 /// Fewest durations for a slope.
-const POINTS_LEAST: usize = 20;
+const POINTS_MIN: usize = 20;
 /// The sizes must differ by this factor and this many bytes.
-const FACTOR_LEAST: f64 = 4.0;
-const BYTES_LEAST: f64 = 16_384.0;
+const FACTOR_MIN: f64 = 4.0;
+const BYTES_MIN: f64 = 16_384.0;
 
 /// Durations of one size class: every n-th.
 #[derive(Clone, Default)]
@@ -57,8 +57,8 @@ impl SizeSample {
         let points: Vec<_> = self.0.iter().flat_map(|class| &class.points).copied().collect();
         let least = points.iter().map(|point| point.0).reduce(f64::min)?;
         let most = points.iter().map(|point| point.0).reduce(f64::max)?;
-        let is_spread = most >= FACTOR_LEAST * least && most - least >= BYTES_LEAST;
-        (is_spread && points.len() >= POINTS_LEAST).then(|| slope(&points)).flatten()
+        let is_spread = most >= FACTOR_MIN * least && most - least >= BYTES_MIN;
+        (is_spread && points.len() >= POINTS_MIN).then(|| slope(&points)).flatten()
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         assert!(sample.0.iter().all(|class| class.points.len() <= CLASS_MAX));
         let slope = sample.slope().unwrap();
         assert!((slope.value - 30.0).abs() < 0.01, "{slope:?}");
-        assert!(slope.n >= POINTS_LEAST);
+        assert!(slope.n >= POINTS_MIN);
     }
 
     #[test]

@@ -109,10 +109,8 @@ impl Breaks {
         let connection = columns.connection.get(row);
         let text = |text: Option<&str>| text.map(str::to_owned);
         let is_lease = columns.detail.get(row) == Some(LEASE);
-        let to = match is_lease {
-            true => columns.lease_granted.get(row),
-            false => columns.oplock_granted.get(row),
-        };
+        let to =
+            if is_lease { columns.lease_granted.get(row) } else { columns.oplock_granted.get(row) };
         self.notifications.push(Notification {
             keys: keys(columns, row),
             seen: Break {
@@ -156,9 +154,10 @@ impl Breaks {
         if target.is_break() && at <= zero && end > zero && self.waiters.len() < WAITERS_MAX {
             self.waiters.push(columns.brief(row, zero));
         }
-        let is_its = match target.is_break() {
-            true => is_same_open(columns, row, target),
-            false => is_same_file(columns, row, target),
+        let is_its = if target.is_break() {
+            is_same_open(columns, row, target)
+        } else {
+            is_same_file(columns, row, target)
         };
         if !is_its || columns.status.get(row) != Some(0) {
             return;

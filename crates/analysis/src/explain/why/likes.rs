@@ -14,7 +14,7 @@ use super::row::{Columns, Row, duration};
 use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Fewer operations have no percentiles.
-const PERCENTILES_LEAST: u64 = 10;
+const PERCENTILES_MIN: u64 = 10;
 /// Shorter durations are not those of timers.
 const TIMER_LEAST_NS: i64 = 30_000_000;
 /// From here on, a timer is suspected even if the round trip is unknown.
@@ -77,7 +77,7 @@ impl LikeRows {
 
     pub(super) fn finish(self) -> Likes {
         let distribution = self.latency.distribution(false);
-        let has_percentiles = distribution.n >= PERCENTILES_LEAST;
+        let has_percentiles = distribution.n >= PERCENTILES_MIN;
         let p50_ns = distribution.p50_ns.filter(|_| has_percentiles);
         let times_median = match (self.elapsed_ns, p50_ns) {
             (Some(own), Some(median)) if median > 0 => Some(own as f64 / median as f64),

@@ -83,9 +83,10 @@ pub(super) fn steps(
     }
     let sent = at(target.request_end);
     if let Some(behind) = behind.filter(|_| parts.behind > 0) {
-        let more = match behind.is_replies {
-            true => step(StepKind::OtherReplies, None),
-            false => step(StepKind::EarlierRequests, sent),
+        let more = if behind.is_replies {
+            step(StepKind::OtherReplies, None)
+        } else {
+            step(StepKind::EarlierRequests, sent)
         };
         steps.push(Step { duration_ns: Some(parts.behind), frame: behind.frame, ..more });
     }

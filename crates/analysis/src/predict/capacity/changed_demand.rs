@@ -6,7 +6,7 @@ use super::{Capacity, PROCESSORS, Use};
 /// (docs/measurements).
 const CALIBRATION_ERROR: f64 = 0.1;
 /// A scenario is assumed to need at least this share of what it needs today.
-const DEMAND_LEAST: f64 = 0.05;
+const DEMAND_MIN: f64 = 0.05;
 
 /// How changes alter what a scenario needs of the processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ impl DemandChange {
         let each = self.left * used.each;
         Use {
             idle: used.idle.map(|idle| self.left * idle),
-            each: (each + more).max(DEMAND_LEAST * each),
+            each: (each + more).max(DEMAND_MIN * each),
             more: self.left * used.more,
         }
     }

@@ -32,20 +32,20 @@ impl Definition for Compound {
     }
 
     fn sentence(is_on: bool) -> String {
-        let text = match is_on {
-            true => "requests that follow each other are sent as one compound",
-            false => "each request is a message of its own",
+        let text = if is_on {
+            "requests that follow each other are sent as one compound"
+        } else {
+            "each request is a message of its own"
         };
         text.to_owned()
     }
 
     fn assumption(is_on: bool) -> &'static str {
-        match is_on {
-            true => {
-                "A request that was sent within a millisecond after a reply on the same open did not depend on that \
+        if is_on {
+            "A request that was sent within a millisecond after a reply on the same open did not depend on that \
                  reply, only on the open."
-            }
-            false => "A member costs the server what it costs in a compound.",
+        } else {
+            "A member costs the server what it costs in a compound."
         }
     }
 
@@ -55,9 +55,10 @@ impl Definition for Compound {
 
     fn note(plan: &Plan, prediction: &Prediction) -> Option<String> {
         let n = readable::count(prediction.chained);
-        Some(match plan.compound? {
-            true => format!("{n} requests join the compound of the request before."),
-            false => format!("{n} members of compounds become messages of their own."),
+        Some(if plan.compound? {
+            format!("{n} requests join the compound of the request before.")
+        } else {
+            format!("{n} members of compounds become messages of their own.")
         })
     }
 }

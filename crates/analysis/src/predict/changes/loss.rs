@@ -27,10 +27,7 @@ impl Definition for Loss {
 
     fn parse(text: &str) -> Result<f64, String> {
         let share = parse_share(text).map_err(|error| error.to_string())?;
-        match share < LOSS_LIMIT {
-            true => Ok(share),
-            false => Err(Self::invalid("loss must be below 50 %")),
-        }
+        if share < LOSS_LIMIT { Ok(share) } else { Err(Self::invalid("loss must be below 50 %")) }
     }
 
     fn print(share: f64, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -96,10 +96,11 @@ impl Definition for Replication {
     }
 
     fn is_answerable(value: plan::Replication, prediction: &Prediction) -> bool {
-        match value.is_sync {
+        if value.is_sync {
             // Where nothing must be stable nothing waits, which is an answer about writes only.
-            true => prediction.stable > 0,
-            false => prediction.at_risk.is_some(),
+            prediction.stable > 0
+        } else {
+            prediction.at_risk.is_some()
         }
     }
 
@@ -112,11 +113,10 @@ impl Definition for Replication {
 fn lag(risk: AtRisk) -> String {
     // While data is written, not until it has arrived: a slow link does not make clients write less.
     let seconds = risk.writing_ns as f64 / 1e9;
-    let rate = match seconds > 0.0 {
-        true => {
-            format!(" ({} per second)", readable::bytes((risk.written as f64 / seconds) as u64))
-        }
-        false => String::new(),
+    let rate = if seconds > 0.0 {
+        format!(" ({} per second)", readable::bytes((risk.written as f64 / seconds) as u64))
+    } else {
+        String::new()
     };
     format!(
         "{} are written{rate}. The second server lacks {} on average and {} at most, and is up to {} behind; this much \

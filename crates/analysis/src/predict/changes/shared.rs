@@ -11,11 +11,11 @@ use crate::predict::plan::Plan;
 use crate::predict::replay::{Prediction, SizeCosts};
 
 /// Smallest block: a sector.
-const BLOCK_LEAST: u64 = 512;
+const BLOCK_MIN: u64 = 512;
 /// Largest block. The 16 bits of credits, 64 KiB each, are never granted in practice.
-const BLOCK_MOST: u64 = 16 << 20;
+const BLOCK_MAX: u64 = 16 << 20;
 /// Share of blocks that may have been in flight together without a warning.
-const CONCURRENT_SHARE_MOST: f64 = 0.1;
+const CONCURRENT_SHARE_MAX: f64 = 0.1;
 
 /// `on` or `off`.
 pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
@@ -128,9 +128,10 @@ impl<C: BlockChange> Definition for C {
 
     fn parse(text: &str) -> Result<u64, String> {
         let bytes = quantity::parse_size(text).map_err(|error| error.to_string())?;
-        match (BLOCK_LEAST..=BLOCK_MOST).contains(&bytes) {
-            true => Ok(bytes),
-            false => Err(Self::invalid("a read or write moves 512 bytes to 16 MiB")),
+        if (BLOCK_MIN..=BLOCK_MAX).contains(&bytes) {
+            Ok(bytes)
+        } else {
+            Err(Self::invalid("a read or write moves 512 bytes to 16 MiB"))
         }
     }
 
@@ -192,7 +193,7 @@ fn concurrent_blocks_warning(plan: &Plan, prediction: &Prediction) -> Option<Str
     let sizes = BlockSizes { read: plan.read_block, write: plan.write_block };
     let (all, concurrent) = concerned(sizes, &prediction.baseline.sizes)
         .fold((0, 0), |sum, one| (sum.0 + one.continued, sum.1 + one.concurrent));
-    (concurrent as f64 > CONCURRENT_SHARE_MOST * all as f64).then(|| {
+    (concurrent as f64 > CONCURRENT_SHARE_MAX * all as f64).then(|| {
         format!(
             "{} of {} reads and writes that continue another one were in flight together with it. Other block sizes \
              are predicted one request after the other, which takes longer.",

@@ -9,7 +9,7 @@ use crate::predict::plan::Plan;
 use crate::predict::replay::Prediction;
 
 /// Stable operations below which their cost would be a guess.
-const STABLE_LEAST: u64 = 10;
+const STABLE_MIN: u64 = 10;
 
 /// On or off.
 pub(super) struct WriteThrough;
@@ -35,9 +35,10 @@ impl Definition for WriteThrough {
     }
 
     fn sentence(is_on: bool) -> String {
-        let text = match is_on {
-            true => "every write is stable before its reply",
-            false => "only what a Flush requests is stable",
+        let text = if is_on {
+            "every write is stable before its reply"
+        } else {
+            "only what a Flush requests is stable"
         };
         text.to_owned()
     }
@@ -52,7 +53,7 @@ impl Definition for WriteThrough {
     }
 
     fn is_answerable(_: bool, prediction: &Prediction) -> bool {
-        prediction.baseline.stable.n >= STABLE_LEAST
+        prediction.baseline.stable.n >= STABLE_MIN
     }
 
     /// Replication depends on the same costs.

@@ -22,7 +22,7 @@ pub(super) const STREAMS_MAX: usize = 1 << 16;
 pub(super) const PAUSE_MAX_NS: i64 = 10_000_000;
 
 /// Small requests below which their cost is not known.
-const SMALL_LEAST: u64 = 20;
+const SMALL_MIN: u64 = 20;
 
 /// The position in an open after the last read or write.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ impl Blocks {
 
     /// The costs of reads and of writes.
     pub(crate) fn learnt(&self) -> [SizeCosts; 2] {
-        let small = self.small.as_ref().filter(|small| small.n() >= SMALL_LEAST);
+        let small = self.small.as_ref().filter(|small| small.n() >= SMALL_MIN);
         let small_ns = small.and_then(|small| small.distribution(false).p50_ns);
         [Direction::Read, Direction::Write].map(|kind| {
             let fit = &self.fits[kind as usize];

@@ -15,7 +15,7 @@ const BINS: usize = 50 * STEPS as usize;
 /// How many times as long a miss must take on average.
 const APART: f64 = 4.0;
 /// Reads of each kind below which the kinds are not known.
-const LEAST: u64 = 10;
+const MIN: u64 = 10;
 
 /// The two kinds of reads of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl HitLearning {
         for (bin, &count) in self.0.iter().enumerate() {
             low = (low.0 + count, low.1 + bin as f64 * count as f64);
             let high = (all.0 - low.0, all.1 - low.1);
-            if low.0 < LEAST || high.0 < LEAST {
+            if low.0 < MIN || high.0 < MIN {
                 continue;
             }
             let apart = high.1 / high.0 as f64 - low.1 / low.0 as f64;
@@ -113,9 +113,10 @@ impl HitShift {
             return 1.0;
         }
         let is_hit = ns < hits.miss_from_ns;
-        let (moves, to_ns) = match is_hit {
-            true => ((hits.share - share) / hits.share, hits.medians_ns.1),
-            false => ((share - hits.share) / (1.0 - hits.share), hits.medians_ns.0),
+        let (moves, to_ns) = if is_hit {
+            ((hits.share - share) / hits.share, hits.medians_ns.1)
+        } else {
+            ((share - hits.share) / (1.0 - hits.share), hits.medians_ns.0)
         };
         if moves <= 0.0 {
             return 1.0;

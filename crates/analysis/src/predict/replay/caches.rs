@@ -155,13 +155,13 @@ impl Caches {
             || used.is_listed()
             || place.own == place.parent
             || self.directories.contains_key(&place.own);
-        let answered = match is_directory {
-            true => self.directory(ask, place, used),
+        let answered = if is_directory {
+            self.directory(ask, place, used)
+        } else {
             // A file: later requests need the open.
-            false => {
-                used.is_none() && ask.opening.only_asks() && {
-                    self.option == CacheOption::DirLease && self.name(ask, place)
-                }
+
+            used.is_none() && ask.opening.only_asks() && {
+                self.option == CacheOption::DirLease && self.name(ask, place)
             }
         };
         if answered && let Some(handle) = ask.handle {
@@ -177,9 +177,10 @@ impl Caches {
     fn directory(&mut self, ask: &CacheQuery, place: PathId, used: Use) -> bool {
         let is_lease = self.option == CacheOption::DirLease;
         if let Some(holder) = self.holder(ask.client, place.own) {
-            let is_answered = match is_lease {
-                true => true,
-                false => used.is_none() && ask.start - holder.since < LIFETIME_NS,
+            let is_answered = if is_lease {
+                true
+            } else {
+                used.is_none() && ask.start - holder.since < LIFETIME_NS
             };
             if !is_answered {
                 holder.since = ask.start;

@@ -69,9 +69,10 @@ impl Client {
             let end = point(then + (execution.ended_at - was).max(0));
             self.last = Some((execution.ended_at.max(was), end));
             let scheduled = execution.scheduled_at;
-            let due = match execution.is_paced {
-                true => scheduled,
-                false => point(began - (execution.started_at - scheduled)),
+            let due = if execution.is_paced {
+                scheduled
+            } else {
+                point(began - (execution.started_at - scheduled))
             };
             let ended = ScenarioTimes {
                 is_counted: execution.is_counted,

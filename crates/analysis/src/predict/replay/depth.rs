@@ -68,15 +68,17 @@ impl Depths {
         };
         // The client's work between two pieces; none for a piece that was sent before the last one's end.
         let gap = (access.start - stream.ended_at).max(0);
-        let free = match stream.ends_then.len() >= depth {
-            true => stream.ends_then.get(stream.ends_then.len() - depth).copied(),
-            false => None,
+        let free = if stream.ends_then.len() >= depth {
+            stream.ends_then.get(stream.ends_then.len() - depth).copied()
+        } else {
+            None
         };
         let sent = free.map_or(stream.sent_then, |free| free.max(stream.sent_then) + gap);
         let served_from = stream.ends_then.back().copied().unwrap_or(sent);
-        let own_ns = match access.start < stream.ended_at {
-            true => (access.end - stream.ended_at).max(0),
-            false => i64::MAX,
+        let own_ns = if access.start < stream.ended_at {
+            (access.end - stream.ended_at).max(0)
+        } else {
+            i64::MAX
         };
         stream.next_offset = next_offset;
         stream.ended_at = stream.ended_at.max(access.end);

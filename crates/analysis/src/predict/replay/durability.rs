@@ -21,7 +21,7 @@ use crate::predict::plan::{Direction, Plan, Replication};
 use crate::stats::latency::{Grain, Latency, Sample};
 
 /// Fewest requests of a kind that show how long a request takes that makes nothing stable.
-const SMALL_LEAST: u64 = 10;
+const SMALL_MIN: u64 = 10;
 
 /// What making bytes stable costs the server, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -234,10 +234,8 @@ impl Durability {
                 (true, _) => 0,
                 (false, _) => local_ns,
             };
-            extra.replica_ns = match replication.is_on_arrival {
-                true => (replica_ns - own_ns).max(0),
-                false => replica_ns,
-            };
+            extra.replica_ns =
+                if replication.is_on_arrival { (replica_ns - own_ns).max(0) } else { replica_ns };
         }
         extra
     }
@@ -305,7 +303,7 @@ impl Durability {
         // without queries still has writes: what is subtracted is the quicker of both, so that the cost does not vanish.
         let small = self.small.iter().filter_map(|all| {
             let of = all.as_ref()?.distribution(false);
-            (of.n >= SMALL_LEAST).then_some(of.p50_ns? as f64)
+            (of.n >= SMALL_MIN).then_some(of.p50_ns? as f64)
         });
         let small_ns = if self.has_slices { None } else { small.reduce(f64::min) };
         let small_ns = small_ns.unwrap_or(0.0);

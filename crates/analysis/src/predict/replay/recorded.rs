@@ -63,9 +63,10 @@ impl Replay {
         };
         // What the server is known to have taken is not the network's.
         let mut network = link.today(start, request.bytes, before_ns - slices_ns.0);
-        let mut spread_ns = match link.is_other {
-            true => link.spread_ns(request.bytes, &network, request.sending_ns),
-            false => 0,
+        let mut spread_ns = if link.is_other {
+            link.spread_ns(request.bytes, &network, request.sending_ns)
+        } else {
+            0
         };
         spread_ns = spread_ns.min(before_ns - network.sum() - slices_ns.0).max(0);
         // On a link of another rate the bytes take what they take there, whether more or less.

@@ -144,13 +144,12 @@ impl Replay {
             let known = self.clients.get(client as usize).and_then(|client| client.execution(run));
             known.or_else(|| self.executions.get(&(recording, run)).copied())
         });
-        let is_counted = match is_load {
-            true => execution.is_some_and(|execution| execution.is_counted),
-            false => true,
-        };
-        match is_counted {
-            true => self.tally.operation(command),
-            false => self.tally.left_out += 1,
+        let is_counted =
+            if is_load { execution.is_some_and(|execution| execution.is_counted) } else { true };
+        if is_counted {
+            self.tally.operation(command)
+        } else {
+            self.tally.left_out += 1
         }
         let role = self.tally.role(command);
         let handle = columns.handle.get(row).map(|handle| (recording, handle));

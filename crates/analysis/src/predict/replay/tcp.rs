@@ -181,10 +181,7 @@ fn lost_ns(path: &Path, segments: f64) -> f64 {
     let rtt = path.rtt_ns as f64;
     let detected = (segments - 3.0).max(0.0);
     let timed = segments - detected;
-    let probe = match segments > 1.0 {
-        true => 2.0 * rtt.max(1e6),
-        false => rtt + TIMEOUT_NS as f64,
-    };
+    let probe = if segments > 1.0 { 2.0 * rtt.max(1e6) } else { rtt + TIMEOUT_NS as f64 };
     path.loss * (detected * rtt + timed * (probe + rtt))
 }
 

@@ -135,22 +135,23 @@ fn locked_by(report: &Report, held: &Held) -> Finding {
     let because = match most {
         Some(most) => {
             let most_ns = on_held(most);
-            what += &match is_partly {
-                false => format!(
-                    ", most of it to {} ({}): {:.1} of {:.1} possible CPU seconds",
-                    name(most.name.as_deref()),
-                    most.kind,
-                    seconds(most_ns),
-                    seconds(held.possible_ns),
-                ),
-                true => format!(
+            what += &if is_partly {
+                format!(
                     " ({:.1} of {:.1} possible CPU seconds); most of the interrupt work on {} in the whole trace is {} ({})",
                     seconds(held.work_ns),
                     seconds(held.possible_ns),
                     if cpus.len() == 1 { "it" } else { "them" },
                     name(most.name.as_deref()),
                     most.kind,
-                ),
+                )
+            } else {
+                format!(
+                    ", most of it to {} ({}): {:.1} of {:.1} possible CPU seconds",
+                    name(most.name.as_deref()),
+                    most.kind,
+                    seconds(most_ns),
+                    seconds(held.possible_ns),
+                )
             };
             figures.push(figure("most_ns", most_ns as f64, "ns"));
             match (report.totals.is_some(), most.count) {

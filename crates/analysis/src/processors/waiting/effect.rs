@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::stats::student;
 
 /// Fewest operations of a command on each side to compare them.
-const LEAST: f64 = 10.0;
+const MIN: f64 = 10.0;
 /// Fewest bins with operations on each side.
 const LEAST_BINS: usize = 3;
 
@@ -61,7 +61,7 @@ impl ByBin {
             .values()
             .filter(|sums| {
                 let (of_held, of_other) = sides(sums, held, 0);
-                of_held.count >= LEAST && of_other.count >= LEAST
+                of_held.count >= MIN && of_other.count >= MIN
             })
             .collect();
         let used = |bin: &usize| {

@@ -13,24 +13,15 @@ pub(super) const BIG: Order = Order { big: true };
 
 impl Order {
     fn u16(self, value: u16) -> [u8; 2] {
-        match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     pub(super) fn u32(self, value: u32) -> [u8; 4] {
-        match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     pub(super) fn u64(self, value: u64) -> [u8; 8] {
-        match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     fn words(self, words: &[u32]) -> Vec<u8> {

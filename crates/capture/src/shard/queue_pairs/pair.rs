@@ -364,10 +364,7 @@ impl Pair {
         let packet = Waiting::of(arrival, from);
         self.early_bytes += packet.memory_bytes();
         direction.early.insert(place, packet);
-        let limit = match direction.is_acknowledged {
-            true => EARLY_MAX,
-            false => EARLY_MAX_ONE_DIRECTION,
-        };
+        let limit = if direction.is_acknowledged { EARLY_MAX } else { EARLY_MAX_ONE_DIRECTION };
         let is_late = arrival.time - direction.hole_since > EARLY_NS_MAX;
         if direction.early.len() > limit || is_late {
             self.give_up_hole(from, env);

@@ -44,9 +44,10 @@ impl Machine {
     }
 
     fn speed(&self) -> Speed {
-        match self.guilty.iter().any(|&one| self.values.get(one) == Some(&1)) {
-            true => Speed::Slow,
-            false => Speed::Fast,
+        if self.guilty.iter().any(|&one| self.values.get(one) == Some(&1)) {
+            Speed::Slow
+        } else {
+            Speed::Fast
         }
     }
 }

@@ -204,9 +204,10 @@ impl Asking<'_> {
                 "off" => "Not all messages are encrypted".to_owned(),
                 name => format!("All messages are encrypted with {name}"),
             };
-            let recorded = match is_recorded {
-                true => self.facts.and_then(|facts| facts.cipher.as_deref()),
-                false => self.facts.map(|_| "off"),
+            let recorded = if is_recorded {
+                self.facts.and_then(|facts| facts.cipher.as_deref())
+            } else {
+                self.facts.map(|_| "off")
             };
             if recorded == Some(target) {
                 let because = match target {
@@ -230,9 +231,10 @@ impl Asking<'_> {
             let is_on = |shown: &Option<Shown>| {
                 shown.as_ref().is_some_and(|one| matches!(one.value.as_str(), "1" | "2"))
             };
-            let (target, what) = match is_on(&change.to) {
-                true => (cipher.as_str(), format!("{share} is encrypted with {cipher}")),
-                false => ("off", format!("{share} is not encrypted")),
+            let (target, what) = if is_on(&change.to) {
+                (cipher.as_str(), format!("{share} is encrypted with {cipher}"))
+            } else {
+                ("off", format!("{share} is not encrypted"))
             };
             let of = format!(r"\\*\{share}");
             self.of_paths(inquiry, change, what, &of, "encryption", target, is_recorded);

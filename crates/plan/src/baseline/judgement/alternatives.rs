@@ -205,9 +205,10 @@ fn gcm(
     for &(cipher, is_shorter) in ways {
         let own = inquiry.ask(&[&format!("encryption={cipher}")], question.shares.clone());
         let alternative = Alternative {
-            protection: match is_shorter {
-                false => "The same: GCM keeps and protects the data as CCM does.".to_owned(),
-                true => "Data is kept and protected, with a shorter key.".to_owned(),
+            protection: if is_shorter {
+                "Data is kept and protected, with a shorter key.".to_owned()
+            } else {
+                "The same: GCM keeps and protects the data as CCM does.".to_owned()
             },
             price: is_shorter.then(|| shorter.clone()),
             needs: "SMB 3.1.1 on both sides.".to_owned(),

@@ -156,9 +156,10 @@ pub(super) fn table(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) -> Result<()
 
 fn row(names: &[String], line: &str) -> Option<LscpuRow> {
     // `-p` separates by commas and may leave a field empty; `-e` writes `-`.
-    let fields: Vec<&str> = match line.contains(',') {
-        true => line.split(',').map(str::trim).collect(),
-        false => line.split_whitespace().collect(),
+    let fields: Vec<&str> = if line.contains(',') {
+        line.split(',').map(str::trim).collect()
+    } else {
+        line.split_whitespace().collect()
     };
     let mut row = LscpuRow { cpu: fields.first()?.parse().ok()?, ..LscpuRow::default() };
     for (name, field) in names.iter().zip(fields) {

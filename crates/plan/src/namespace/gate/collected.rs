@@ -195,9 +195,10 @@ fn referrals(
         return Ok(ClientCache::default());
     }
     let one = cache(&lines.join("\n"))?;
-    match one.referrals.is_empty() {
-        true => Err(format!("none of {} lines of dfsutil is an entry", written().count())),
-        false => Ok(one),
+    if one.referrals.is_empty() {
+        Err(format!("none of {} lines of dfsutil is an entry", written().count()))
+    } else {
+        Ok(one)
     }
 }
 

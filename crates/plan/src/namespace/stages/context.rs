@@ -87,9 +87,8 @@ impl<'a> Context<'a> {
 
     /// Servers of the namespace after the move, as referrals then have them: a root that is created again gets FQDNs.
     pub(super) fn finally(&self) -> Vec<Server> {
-        let name = |server: &Server| match self.is_rebuilt {
-            true => qualified(&server.name, self.suffix),
-            false => server.name.clone(),
+        let name = |server: &Server| {
+            if self.is_rebuilt { qualified(&server.name, self.suffix) } else { server.name.clone() }
         };
         let server = |server| Server { name: name(server), share: server.share.clone() };
         self.remaining().map(server).collect()

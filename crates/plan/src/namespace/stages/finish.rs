@@ -33,9 +33,10 @@ pub(super) fn verify(context: &Context<'_>) -> Stage {
     );
     let servers: Vec<_> = context.finally().iter().map(target_path).collect();
     stage.steps.push(show_step(context, format!("{}, all online", servers.join(", "))));
-    let rewritten = match context.is_rebuilt {
-        true => context.file("rewritten.xml"),
-        false => context.file("original.xml"),
+    let rewritten = if context.is_rebuilt {
+        context.file("rewritten.xml")
+    } else {
+        context.file("original.xml")
     };
     stage.steps.push(
         step(

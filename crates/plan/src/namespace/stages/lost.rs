@@ -86,11 +86,10 @@ fn settings(context: &Context<'_>) -> Lost {
     parameters.extend(comment.map(|text| format!("-Description {}", verbatim(&text))));
     parameters.push(format!("-TimeToLiveSec {}", context.root_ttl_s));
     let all_known = known.iter().all(|(.., value)| value.is_some());
-    let does = match all_known {
-        true => "Set them as they were",
-        false => {
-            "Set them as they were; add those that the saved file has and the input did not say"
-        }
+    let does = if all_known {
+        "Set them as they were"
+    } else {
+        "Set them as they were; add those that the saved file has and the input did not say"
     };
     Lost {
         what: "Settings of the root: site costing, in-site referrals, root scalability, target failback, access-based enumeration, description".to_owned(),

@@ -158,10 +158,8 @@ fn wait_new(context: &Context<'_>) -> Stage {
 /// Collects the caches for a gate, and what these servers have open for clients.
 pub(super) fn collect_step(servers: &[Server]) -> Step {
     let names: Vec<_> = servers.iter().map(|server| verbatim(&server.name)).collect();
-    let servers = match names.is_empty() {
-        true => String::new(),
-        false => format!(" -Server {}", names.join(", ")),
-    };
+    let servers =
+        if names.is_empty() { String::new() } else { format!(" -Server {}", names.join(", ")) };
     step(
         "Collect the referral caches of the clients, and let the gate judge them",
         vec![powershell(vec![

@@ -23,7 +23,7 @@ const DRAWN: usize = 3;
 /// Names that the verdict has.
 const NAMED: usize = 3;
 /// Smaller changes are not worth a sentence, CPU seconds per second.
-const NAMED_LEAST: f64 = 0.005;
+const NAMED_MIN: f64 = 0.005;
 
 /// Traces of CPUs side by side.
 #[derive(Clone, Copy, Debug)]
@@ -195,7 +195,7 @@ fn verdict(found: &Comparison) -> Verdict {
     let named = changes.filter(|(_, it)| it.significant || (found.has_sums && it.p.is_none()));
     let mut reasons: Vec<_> = named
         .filter_map(|(group, change)| Some((group, change, change.load?)))
-        .filter(|(_, _, more)| more.abs() >= NAMED_LEAST)
+        .filter(|(_, _, more)| more.abs() >= NAMED_MIN)
         .take(NAMED)
         .map(|(group, change, more)| {
             let mean =

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{escape, write_chart};
+use super::{escape, prose, write_chart};
 use crate::document::{ChecklistItem, FindingCard, FindingLine};
 use crate::value::{Clock, format};
 
@@ -17,14 +17,14 @@ pub(super) fn card(out: &mut String, card: &FindingCard, clock: &Clock) {
         if card.is_open { " open" } else { "" },
         share.unwrap_or_default(),
         escape(card.title),
-        escape(&card.cost),
+        prose(&card.cost),
         card.share.map(meter).unwrap_or_default(),
-        escape(&card.what),
+        prose(&card.what),
     );
     for (title, lines) in card.rows.iter().filter(|(_, lines)| !lines.is_empty()) {
         let _ = write!(out, "<dt>{title}</dt><dd>");
         for line in lines {
-            let _ = write!(out, "<span>{}</span>", escape(line));
+            let _ = write!(out, "<span>{}</span>", prose(line));
         }
         out.push_str("</dd>");
     }
@@ -46,8 +46,8 @@ pub(super) fn lines(out: &mut String, judged: &[FindingLine]) {
         let _ = writeln!(
             out,
             "<li class=\"{severity}\"><b>{severity}</b> <span><i>{}</i> {}</span></li>",
-            escape(&one.about),
-            escape(&one.sentence)
+            prose(&one.about),
+            prose(&one.sentence)
         );
     }
     out.push_str("</ul>\n");
@@ -60,14 +60,14 @@ pub(super) fn steps(out: &mut String, tasks: &[ChecklistItem]) {
         let about = if task.about.is_empty() {
             String::new()
         } else {
-            format!("<b>{}</b>: ", escape(&task.about))
+            format!("<b>{}</b>: ", prose(&task.about))
         };
         let class = if task.is_noticed { "interrupts noticed" } else { "interrupts" };
         let _ = write!(
             out,
             "<li><label><input type=\"checkbox\"> <span>{about}{}</span></label> <span class=\"{class}\">{}</span><dl>",
-            escape(&task.does),
-            escape(&task.interrupts)
+            prose(&task.does),
+            prose(&task.interrupts)
         );
         code(out, "Run", &task.apply, "");
         for (command, expected) in &task.checks {

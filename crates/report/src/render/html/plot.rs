@@ -197,7 +197,7 @@ fn room(whole_ns: i64) -> usize {
 /// Events of a rate that a bin has at least, on average.
 const EVENTS: f64 = 5.0;
 /// Bins of the shortest rate.
-const BINS_LEAST: usize = 12;
+const BINS_MIN: usize = 12;
 
 /// Bins of a rate: with fewer events than that in each, a steady rate looks like a comb.
 fn fitting_events(chart: &Lines) -> usize {
@@ -214,7 +214,7 @@ fn fitting_events(chart: &Lines) -> usize {
         }
     };
     let most = chart.lines.iter().map(|(_, values)| events(values)).fold(0.0, f64::max);
-    ((most / EVENTS) as usize).max(BINS_LEAST)
+    ((most / EVENTS) as usize).max(BINS_MIN)
 }
 
 fn rounded_ms(ns: i64) -> f64 {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{escape, histograms};
+use super::{escape, histograms, prose};
 use crate::document::{Cell, Document, Facts, Heading, Table};
 use crate::value::{Clock, format};
 
@@ -24,8 +24,8 @@ pub(super) fn facts(out: &mut String, facts: &Facts, clock: &Clock) {
             "<tr><th scope=\"row\" title=\"{}\">{}</th><td>{}</td><td class=\"aside\">{}</td></tr>",
             escape(fact.help),
             escape(&fact.title),
-            escape(&fact.value.show(clock)),
-            escape(&fact.note)
+            prose(&fact.value.show(clock)),
+            prose(&fact.note)
         );
     }
     out.push_str("</tbody></table></div>\n");
@@ -127,7 +127,7 @@ fn cell(out: &mut String, cell: &Cell, heading: &Heading, first: bool, clock: &C
             escape(&shown),
             escape(&format::shortened(&shown, CELL_MAX))
         ),
-        _ => escape(&shown),
+        _ => prose(&shown),
     };
     let _ = if first {
         write!(out, "<th scope=\"row\"{class}{key}>{content}</th>")

@@ -179,14 +179,13 @@ impl<'a> Parser<'a> {
         }
         let mut integer = None;
         if self.accept(":") {
-            integer = Some(match self.accept_name("integer") {
-                true => self.integer()?,
-                false => {
-                    let alias = self.alias()?;
-                    match self.metadata.types.get(alias)? {
-                        Type::Integer(integer) => *integer,
-                        _ => return None,
-                    }
+            integer = Some(if self.accept_name("integer") {
+                self.integer()?
+            } else {
+                let alias = self.alias()?;
+                match self.metadata.types.get(alias)? {
+                    Type::Integer(integer) => *integer,
+                    _ => return None,
                 }
             });
         }

@@ -105,11 +105,12 @@ impl Survey {
         let by_build = Layout::of_build(machine.build);
         let by_length = if times > cycles { Layout::Times } else { Layout::Cycles };
         let build = machine.build;
-        let mut reason = match by_build == by_length {
-            true => format!("build {build} and the length of the events agree on the layout"),
-            false => format!(
+        let mut reason = if by_build == by_length {
+            format!("build {build} and the length of the events agree on the layout")
+        } else {
+            format!(
                 "the events have the length of another layout than those of build {build}: their length counts"
-            ),
+            )
         };
         let pairs = self.pairs.get(by_length as usize)?;
         let (unit_ns, how, is_checked) = match by_length {

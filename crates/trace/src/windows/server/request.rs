@@ -236,9 +236,10 @@ fn create(f: &mut Fields<'_>, w: &mut Writer, after: usize) -> Option<()> {
     w.u16(57).u8(security).u8(oplock).u32(impersonation).u64(flags).u64(0);
     w.u32(access).u32(attributes).u32(share).u32(disposition).u32(options);
     w.u16(name_at as u16).u16(name.len() as u16);
-    match has_lease {
-        true => w.u32(contexts_at as u32).u32(LEASE_CONTEXT_BYTES),
-        false => w.u64(0),
+    if has_lease {
+        w.u32(contexts_at as u32).u32(LEASE_CONTEXT_BYTES)
+    } else {
+        w.u64(0)
     };
     w.put(name);
     if has_lease {

@@ -143,9 +143,10 @@ pub fn parse(payload: &[u8], id: u16, layout: Layout) -> Option<Response> {
         return None;
     }
     let file_id = w.file;
-    let message = match id == event::ERROR || message::is_error(head.command, status) {
-        true => message::error(&head, status),
-        false => w.finish(missing),
+    let message = if id == event::ERROR || message::is_error(head.command, status) {
+        message::error(&head, status)
+    } else {
+        w.finish(missing)
     };
     Some(Response { head, work, message, ids, file_id })
 }
