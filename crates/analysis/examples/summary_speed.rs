@@ -1,4 +1,4 @@
-//! Prints processor nanoseconds per row of `Summary::operations` over synthetic metadata traffic.
+//! Prints CPU nanoseconds per row of `Summary::operations` over synthetic metadata traffic.
 
 use smbscope_analysis::summary::{Options, Summary, columns};
 use smbscope_tables::builder::OperationBuilder;
@@ -8,7 +8,7 @@ use smbscope_tables::operation::{Operation, schema};
 const BATCHES: u64 = 120;
 const ROWS: u64 = 8192;
 
-/// Time on the processor so far (Linux), which other work on the machine does not disturb.
+/// Time on the CPU so far (Linux), which other work on the machine does not disturb.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)

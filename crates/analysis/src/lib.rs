@@ -22,7 +22,7 @@
 //! | [`compare`] | How do two recordings differ, and is the difference significant? | [`compare::Side`] | [`compare::Comparison`] |
 //! | [`predict`] | What would a change bring? | [`predict::replay::Replay`] | [`predict::replay::Prediction`] |
 //! | [`replication`] | What would a second server cost and need? | [`replication::load::WriteLoad`], replays | [`replication::forecast::ReplicationForecast`] |
-//! | [`processors`] | Which interrupts hold the processors? | [`processors::Processors`] | [`processors::Report`] |
+//! | [`processors`] | Which interrupts hold the CPUs? | [`processors::Processors`] | [`processors::Report`] |
 //! | [`both_sides`] | What lies between a client's time and its server's? | [`both_sides::BothSidesTally`] | [`both_sides::BothSides`] |
 //! | [`channels`] | Since when did each connection carry what? | [`channels::Timeline`] | [`channels::Channels`] |
 //! | [`explain`] | What makes it slow, and what helps? | [`explain::Explain`] | [`explain::Diagnosis`] |

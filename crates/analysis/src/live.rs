@@ -23,7 +23,7 @@ use groups::Groups;
 use tally::{Facts, Tally};
 
 /// Slots after the last complete one for which rows can come: on a busy
-/// processor, the time advances late.
+/// CPU, the time advances late.
 const AHEAD: i64 = 10;
 
 /// Limits of what is kept.

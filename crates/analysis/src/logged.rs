@@ -161,9 +161,9 @@ kinds! {
         ),
         ProcessorLimited = logged(
             "processor_limited",
-            "The firmware limited the speed of processors",
+            "The firmware limited the speed of CPUs",
             Actor::Server,
-            &[("server", "everything on this machine is slower while it lasts: look at temperature, power supplies and the power profile in the BIOS (event 37 of Kernel-Processor-Power, one for each processor)")],
+            &[("server", "everything on this machine is slower while it lasts: look at temperature, power supplies and the power profile in the BIOS (event 37 of Kernel-Processor-Power, one for each CPU)")],
         ),
     }
 }

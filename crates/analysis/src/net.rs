@@ -16,7 +16,7 @@ use paths::SmbPaths;
 const ROWS_MAX: usize = 256;
 /// Servers that are remembered.
 const SERVERS_MAX: usize = 10_000;
-/// Processors of one machine.
+/// CPUs of one machine.
 const CPUS_MAX: usize = 4096;
 /// From this part of the raw rate on, SMB has what the path carries.
 pub const NETWORK_SHARE: f64 = 0.85;
@@ -120,7 +120,7 @@ impl Bin for Moved {
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     last: Option<i64>,
-    /// Sum over the machine, as a part of all its processors.
+    /// Sum over the machine, as a part of all its CPUs.
     busy_ns: f64,
     processors: HashSet<String>,
 }

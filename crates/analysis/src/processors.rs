@@ -1,4 +1,4 @@
-//! Where the time of processors goes: interrupts, deferred work, threads and idling, from the tables
+//! Where the time of CPUs goes: interrupts, deferred work, threads and idling, from the tables
 //! of a trace.
 //!
 //! Definitions are in docs/method/processors.md. Memory is bounded: a limit for each list, with a
@@ -57,7 +57,7 @@ macro_rules! at {
     };
 }
 
-/// Which of a processor's times an interrupt or deferred work belongs to.
+/// Which of a CPU's times an interrupt or deferred work belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Handlers of interrupts: they run first and must be short.
@@ -154,7 +154,7 @@ impl Processors {
         self.traces.extend_from_slice(rows);
     }
 
-    /// Takes where processors are in the machine.
+    /// Takes where CPUs are in the machine.
     pub fn cpus(&mut self, rows: &[Cpu]) {
         rows.iter().for_each(|row| self.processors.place(row));
     }
@@ -218,7 +218,7 @@ impl Processors {
         }
     }
 
-    /// Takes rows of the table `switches`, in the order of time on each processor.
+    /// Takes rows of the table `switches`, in the order of time on each CPU.
     pub fn switches(&mut self, batch: &RecordBatch) {
         each_switch(batch, |place, time, old, new| self.processors.switch(place, time, old, new));
     }
@@ -384,7 +384,7 @@ impl Processors {
     }
 }
 
-/// Whether smbscope recorded a trace: its clocks of samples tick on all processors but idle ones, and it records all
+/// Whether smbscope recorded a trace: its clocks of samples tick on all CPUs but idle ones, and it records all
 /// interrupts and deferred work.
 fn is_own(trace: &Trace) -> bool {
     trace.format == "smbscope record --cpu"
@@ -444,7 +444,7 @@ fn is_kernel(address: u64, module: Option<&str>) -> bool {
     address >= 0xffff_0000_0000_0000 || module.is_some_and(by_name)
 }
 
-/// Calls `f` with each row of the table `switches`: its processor, time in ns, and the threads before and after it.
+/// Calls `f` with each row of the table `switches`: its CPU, time in ns, and the threads before and after it.
 fn each_switch(batch: &RecordBatch, mut f: impl FnMut(Place<'_>, i64, u64, u64)) {
     let number = |name| batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<UInt64Type>());
     let recording = batch.column_by_name("recording").and_then(|c| c.as_string_opt::<i32>());

@@ -18,18 +18,18 @@ use crate::net::Net;
 
 /// A link between both servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct Link {
     /// Round trip, ns.
     pub rtt_ns: i64,
     /// Rate, bit/s; `None` without a limit.
     pub bandwidth_bits: Option<f64>,
 }
 
-impl Line {
+impl Link {
     /// The link that a test of the network measured, run from the first server to the second (`smbscope net send`): the
     /// median of its small round trips, else the smallest one under load; and the rate to the other side, alone and
     /// without a pace where there is such a phase. `None` without a round trip.
-    pub fn measured(net: &Net) -> Option<Line> {
+    pub fn measured(net: &Net) -> Option<Link> {
         let echoes = net.round_trips.iter().filter(|row| row.kind == "echo");
         let echo = echoes.min_by_key(|row| row.payload_bytes).map(|row| row.p50_ns);
         let rtt_ns = echo.or_else(|| net.tests.iter().filter_map(|test| test.rtt_min_ns).min());
@@ -39,7 +39,7 @@ impl Line {
             key(a).cmp(&key(b)).then(a.bits_per_second.total_cmp(&b.bits_per_second))
         });
         let bandwidth_bits = best.map(|test| test.bits_per_second).filter(|bits| *bits > 0.0);
-        Some(Line { rtt_ns: rtt_ns.filter(|ns| *ns >= 0)?, bandwidth_bits })
+        Some(Link { rtt_ns: rtt_ns.filter(|ns| *ns >= 0)?, bandwidth_bits })
     }
 
     /// Bytes that it carries in a second; none without a limit.
@@ -73,9 +73,9 @@ mod tests {
         let echo = NetRoundTrip { kind: "echo".into(), p50_ns: 2_000, ..NetRoundTrip::default() };
         let read = NetRoundTrip { kind: "read".into(), p50_ns: 1, ..NetRoundTrip::default() };
         let net = Net { tests, round_trips: vec![read, echo], ..Net::default() };
-        assert_eq!(Line::measured(&net), Some(Line { rtt_ns: 2_000, bandwidth_bits: Some(5e9) }));
+        assert_eq!(Link::measured(&net), Some(Link { rtt_ns: 2_000, bandwidth_bits: Some(5e9) }));
         let without = Net { round_trips: Vec::new(), ..net };
-        assert_eq!(Line::measured(&without).map(|line| line.rtt_ns), Some(900));
-        assert_eq!(Line::measured(&Net::default()), None);
+        assert_eq!(Link::measured(&without).map(|line| line.rtt_ns), Some(900));
+        assert_eq!(Link::measured(&Net::default()), None);
     }
 }

@@ -266,7 +266,7 @@ fn processor_time_and_rdma_come_from_counters() {
     timeline.channels(&run.rows());
     let all = timeline.finish().unwrap();
     let one = session(&all, "run");
-    // 15 s of a processor for 10 GB; the machine has four.
+    // 15 s of a CPU for 10 GB; the machine has four.
     let costs: Vec<_> = (one.cpu.iter())
         .map(|cost| (cost.process.as_deref(), cost.seconds_per_gb, cost.softirq_seconds_per_gb))
         .collect();
@@ -437,7 +437,7 @@ fn a_lost_channel_is_named_and_its_successor_is_not_late() {
     assert!(cut(Some(1)).findings[0].what.contains("; 1 request was repeated on others"));
 }
 
-/// A client that opens a channel late decided to: idle states of processors are not the reason.
+/// A client that opens a channel late decided to: idle states of CPUs are not the reason.
 #[test]
 fn a_channel_that_is_opened_late_is_not_blamed_on_power() {
     let remedies = |opened: i64| {

@@ -143,7 +143,7 @@ fn signing_left_by_faster_processors_is_removed_once() {
         assert_eq!(longer(&off), -10 * (20_000 + 40_000));
         is_sound(&off);
     }
-    // Signing that remains also uses those processors.
+    // Signing that remains also uses those CPUs.
     for row in &mut rows {
         row.set_signed(false);
         row.set_crypto_out_ns(0);

@@ -1,8 +1,8 @@
 //! Capture files to parts of tables, on background threads.
 //!
 //! One thread reads frames, follows connections, resolves names and builds the parts. That costs
-//! the least CPU: only the parts move from one processor's cache to another's. With more
-//! processors, the reading thread deals frames out by flow to shards that follow connections, and
+//! the least CPU: only the parts move from one CPU's cache to another's. With more
+//! CPUs, the reading thread deals frames out by flow to shards that follow connections, and
 //! another thread resolves.
 
 mod clock;
@@ -44,7 +44,7 @@ impl Decoder {
         let mut resolve_stage = ResolveStage::new(resolver, progress.clone(), send);
         let mut threads = Vec::new();
         let mut to = if pump.is_alone() {
-            // Rows stay in one processor's cache.
+            // Rows stay in one CPU's cache.
             EventSink::Inline { resolve_stage: Box::new(resolve_stage), spare: Vec::new() }
         } else {
             let (events, inbox) = bounded(4);

@@ -63,7 +63,7 @@ pub struct Options {
     pub keys: Vec<KeyEntry>,
     /// Secrets of accounts and services, from which the keys of logons are computed.
     pub secrets: Arc<Secrets>,
-    /// Threads that follow connections; 0 uses all processors.
+    /// Threads that follow connections; 0 uses all CPUs.
     pub threads: usize,
     /// Columns of the operations table to fill, as indexes into its schema; none for all.
     pub projection: Option<Vec<usize>>,

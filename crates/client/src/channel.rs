@@ -289,7 +289,7 @@ impl Channel {
     }
 
     /// A row with the columns that all rows of the connection share. It is built for each row: with a
-    /// thousand sessions, a copy stored per connection would not be in the processor's cache.
+    /// thousand sessions, a copy stored per connection would not be in the CPU's cache.
     fn blank_row(&self) -> Box<Row> {
         let link = self.names.clone();
         let mut row =

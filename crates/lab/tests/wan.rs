@@ -245,7 +245,7 @@ fn a_handshake_takes_a_round_trip_and_a_transfer_the_rate() {
     let expected = 40e6 * 1448.0 / 1514.0;
     let rate = rate * 8.0;
     assert!(rate / expected < 1.03, "{rate} instead of {expected}");
-    // Ends that do not get a processor do not fill the link.
+    // Ends that do not get a CPU do not fill the link.
     assert!(rate / expected > 0.5, "{rate} instead of {expected}");
     assert!(counters.directions[0].queue_bytes_max <= 500_000, "100 ms");
 }

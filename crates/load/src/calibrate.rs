@@ -2,7 +2,7 @@
 //! encryption cost on this machine.
 //!
 //! An operation's time, from its first byte to the reply's last, is the server's part; the client's
-//! part, which signs before and verifies afterwards, is before and after it. Processor time would be
+//! part, which signs before and verifies afterwards, is before and after it. CPU time would be
 //! too much: some of it is spent while the other side still sends, so it adds no waiting time.
 //!
 //! Other programs change the machine's speed from second to second: the ways take turns operation by
@@ -213,7 +213,7 @@ pub async fn measure(
 
 /// Does everything once, each operation by all users in turn; adds the times, by user. The order is
 /// random, because a server's process is still busy after it has answered, and the next request shares
-/// the processors with it.
+/// the CPUs with it.
 async fn round(
     users: &mut [User],
     took: &mut [Way],

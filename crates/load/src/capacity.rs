@@ -23,7 +23,7 @@ pub use answer::{Answer, Cause, StopReason};
 pub use early_stop::{Certain, Early};
 pub use interval::Interval;
 pub use limit::{Exceeded, Limit};
-pub use overload::{Judgement, Rule, Snapshot};
+pub use overload::{Assessment, Rule, Snapshot};
 pub use schedule_log::ScheduleLog;
 pub use search::Search;
 pub use step::{Purpose, Settings, Step, StepResult};

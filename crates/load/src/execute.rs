@@ -156,10 +156,14 @@ impl Performer {
         self.notifications.clear();
         self.notifications.resize(scenario.notifications.len(), None);
         self.at = 0;
-        self.go_on(session, plan).await
+        self.continue_after(session, plan).await
     }
 
-    async fn go_on(&mut self, session: &mut Session, plan: &Plan) -> Result<Outcome, ClientError> {
+    async fn continue_after(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+    ) -> Result<Outcome, ClientError> {
         while let Some(step) = plan.scenario().steps.get(self.at)
             && self.outcome.failed.is_none()
         {

@@ -190,7 +190,7 @@ pub struct MigrationOutcome {
     pub flush: Duration,
     /// Begin and end of the transfer on the run's clock.
     pub window: (i64, i64),
-    /// Processor time of this process meanwhile, user and kernel.
+    /// CPU time of this process meanwhile, user and kernel.
     pub cpu: Option<(Duration, Duration)>,
     /// The channels.
     pub channels: Vec<ChannelOutcome>,

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::table::Row as TableRow;
-use crate::capacity::{Judgement, Rule, ScheduleLog, Snapshot, Step, StepResult};
+use crate::capacity::{Assessment, Rule, ScheduleLog, Snapshot, Step, StepResult};
 use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::{Failure, Tally};
@@ -373,7 +373,7 @@ impl Engine {
                 && tally.scenario_failures.ranked().iter().all(without_service)
                 && (tally.ended() > 0 || self.shared.troubles() > troubles);
         let mut judgement =
-            if self.pace.closed { Judgement::default() } else { self.rule.judge(&begun, &end) };
+            if self.pace.closed { Assessment::default() } else { self.rule.judge(&begun, &end) };
         // Users fall behind on a server that is gone, but it is not overloaded.
         judgement.overloaded &= gone.is_none();
         let workload = self.planner.workload();

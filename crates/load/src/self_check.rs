@@ -1,6 +1,6 @@
 //! The load generator monitors itself: a run is only meaningful while the server is the limit.
 //!
-//! Owns the share of the usable processor time that the process used, the lateness of its own timers,
+//! Owns the share of the usable CPU time that the process used, the lateness of its own timers,
 //! and when a step is therefore marked as limited by the client. Sources: getrusage(2),
 //! sched_getaffinity(2), cgroups(7) (`cpu.max`, `cpu.cfs_quota_us`).
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::stats::{Latencies, Tally};
 use smbscope_client::clock::Clock;
 
-/// Percent of the usable processor time; above it, the generator is the limit.
+/// Percent of the usable CPU time; above it, the generator is the limit.
 pub const CPU_LIMIT_PERCENT: f64 = 80.0;
 /// Timers that are later than this (99th percentile) and than [`LATE_LIMIT_SHARE`] of the median
 /// response time falsify what is measured, in nanoseconds.
@@ -26,11 +26,11 @@ pub const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// The generator's own condition in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Processor time, in percent of what the generator may use; `None` if unknown.
+    /// CPU time, in percent of what the generator may use; `None` if unknown.
     pub cpu_percent: Option<f64>,
     /// How late its timers were, 99th percentile, in nanoseconds.
     pub late_ns: Option<i64>,
-    /// Whether the processor was the limit.
+    /// Whether the CPU was the limit.
     pub limited_by_cpu: bool,
     /// Whether its timers were too late.
     pub limited_by_timers: bool,
@@ -62,7 +62,7 @@ impl ClientLoad {
         let mut reasons = Vec::new();
         if let (true, Some(percent)) = (self.limited_by_cpu, self.cpu_percent) {
             reasons.push(format!(
-                "it used {percent:.0} % of its processor time (limit {CPU_LIMIT_PERCENT:.0} %)"
+                "it used {percent:.0} % of its CPU time (limit {CPU_LIMIT_PERCENT:.0} %)"
             ));
         }
         if let (true, Some(ns)) = (self.limited_by_timers, self.late_ns) {
@@ -103,7 +103,7 @@ impl SelfCheck {
         }
     }
 
-    /// Processors that the generator may use and has threads for.
+    /// CPUs that the generator may use and has threads for.
     pub fn cpus(&self) -> f64 {
         self.cpus
     }
@@ -152,13 +152,13 @@ impl SelfCheck {
     }
 }
 
-/// Processor time used, in percent of what was available; `None` for an interval of zero.
+/// CPU time used, in percent of what was available; `None` for an interval of zero.
 fn cpu_percent(used: Duration, elapsed: Duration, cpus: f64) -> Option<f64> {
     let had = elapsed.as_secs_f64() * cpus;
     (had > 0.0).then(|| 100.0 * used.as_secs_f64() / had)
 }
 
-/// Processor time of the process.
+/// CPU time of the process.
 fn cpu_time() -> Option<Duration> {
     cpu_times().map(|(user, system)| user + system)
 }
@@ -180,7 +180,7 @@ pub(crate) fn cpu_times() -> Option<(Duration, Duration)> {
     None
 }
 
-/// Processors that this process may use: its affinity, reduced by a cgroup's quota.
+/// CPUs that this process may use: its affinity, reduced by a cgroup's quota.
 pub fn cpus_allowed() -> f64 {
     let affinity = affinity().unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1.0, |threads| threads.get() as f64)
@@ -203,7 +203,7 @@ fn affinity() -> Option<f64> {
     None
 }
 
-/// The smallest quota on the path from the process's cgroup (`/proc/self/cgroup`) to the root, in processors.
+/// The smallest quota on the path from the process's cgroup (`/proc/self/cgroup`) to the root, in CPUs.
 fn quota(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<f64> {
     let mut least: Option<f64> = None;
     for line in groups.lines() {

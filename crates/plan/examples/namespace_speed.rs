@@ -43,7 +43,7 @@ fn namespace(links: usize) -> Namespace {
     }
 }
 
-/// Seconds of processor time of this process (Linux: fields 14 and 15 of `/proc/self/stat`, in hundredths); on other
+/// Seconds of CPU time of this process (Linux: fields 14 and 15 of `/proc/self/stat`, in hundredths); on other
 /// systems the wall clock. Other programs on the machine do not count.
 struct Instant(f64);
 
@@ -71,7 +71,7 @@ fn main() {
     let links = std::env::args().nth(1).map_or(100_000, |text| text.parse().unwrap());
     let namespace = namespace(links);
     let allowed = Allowed { all: true, some: Vec::new() };
-    println!("{links} links, {} targets; seconds of processor time", 2 * links);
+    println!("{links} links, {} targets; seconds of CPU time", 2 * links);
     println!(
         "{:<12} {:>9} {:>7} {:>7} {:>8} {:>7} {:>7}  same",
         "form", "MB", "read", "check", "rewrite", "write", "sum"

@@ -1,4 +1,4 @@
-//! Receive work of network adapters over processors: what the machine is, what is wrong with its settings, a layout,
+//! Receive work of network adapters over CPUs: what the machine is, what is wrong with its settings, a layout,
 //! its commands, and what it would bring.
 
 pub mod assemble;

@@ -1,12 +1,12 @@
-//! The kernel's receive packet steering against the prediction: each connection's processor.
+//! The kernel's receive packet steering against the prediction: each connection's CPU.
 //!
 //! `virtual_interfaces`: a veth pair and a tap interface in a network namespace of their own, on this machine. They have no
 //! hash of hardware: the kernel computes one with a key of its own (`siphash` over the dissected headers), so that the way
-//! from the hash to the processor is compared, and that hash with Toeplitz. It needs root and two processors, otherwise it
+//! from the hash to the CPU is compared, and that hash with Toeplitz. It needs root and two CPUs, otherwise it
 //! is skipped.
 //!
 //! `adapter` runs in a guest of `tests/live/rss.py`, whose virtio adapter hashes with Toeplitz: key, table, interrupts and
-//! RPS are read as `smbscope plan cores` reads them, and each connection's hash and processor is compared. The host sends
+//! RPS are read as `smbscope plan cores` reads them, and each connection's hash and CPU is compared. The host sends
 //! with `send_into`.
 
 #![cfg(target_os = "linux")]
@@ -66,7 +66,7 @@ fn virtual_interfaces() {
     assert!(output.status.success(), "{errors}");
 }
 
-/// The processors that are online.
+/// The CPUs that are online.
 fn online() -> Vec<u32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     text.trim()
@@ -78,13 +78,13 @@ fn online() -> Vec<u32> {
         .collect()
 }
 
-/// Frames that each processor received, as `/proc/net/softnet_stat` counts them.
+/// Frames that each CPU received, as `/proc/net/softnet_stat` counts them.
 fn softnet() -> BTreeMap<u32, u64> {
     let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
     let row = |(place, line): (usize, &str)| {
         let words: Vec<_> = line.split_whitespace().collect();
         let number = |place: usize| u64::from_str_radix(words.get(place)?, 16).ok();
-        // The processor is the 13th number since Linux 5.10; before, lines were of processors online.
+        // The CPU is the 13th number since Linux 5.10; before, lines were of CPUs online.
         let cpu = number(12).and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(place as u32);
         (cpu, number(0).unwrap())
     };
@@ -94,18 +94,18 @@ fn softnet() -> BTreeMap<u32, u64> {
 fn inside() {
     let online: Vec<u32> = online().into_iter().filter(|cpu| *cpu < 32).collect();
     if online.len() < 2 {
-        return smbscope_testing::skip!("steering by the kernel: one processor only");
+        return smbscope_testing::skip!("steering by the kernel: one CPU only");
     }
     let tap = Tap::open("steer2").unwrap();
     compare("steer1", &online, |arrivals| send("steer0", MAC, arrivals, Duration::ZERO).unwrap());
     compare("steer2", &online, |arrivals| tap.send(MAC, arrivals).unwrap());
 }
 
-/// Sends to an interface that receives, with RPS to all processors and to each alone.
+/// Sends to an interface that receives, with RPS to all CPUs and to each alone.
 fn compare(interface: &str, online: &[u32], send: impl Fn(&[Arrival])) {
     let taps = Taps::new(interface).unwrap();
     let mut hashes: BTreeMap<Arrival, u32> = BTreeMap::new();
-    // All processors, then each alone.
+    // All CPUs, then each alone.
     let masks = std::iter::once(online.to_vec()).chain(online.iter().map(|cpu| vec![*cpu]));
     for cpus in masks {
         let mask = cpus.iter().fold(0_u32, |mask, cpu| mask | 1 << cpu);
@@ -122,7 +122,7 @@ fn compare(interface: &str, online: &[u32], send: impl Fn(&[Arrival])) {
         for (arrival, Received { hash, cpu }) in &received {
             assert_eq!(steered(*hash, &steering), Some((0, *cpu)), "{arrival:?}: hash {hash:08x}");
             *predicted.entry(*cpu).or_default() += 1;
-            // A connection keeps its hash, whatever the processors.
+            // A connection keeps its hash, whatever the CPUs.
             assert_eq!(*hashes.entry(*arrival).or_insert(*hash), *hash, "{arrival:?}");
         }
         for (cpu, frames) in &predicted {
@@ -134,7 +134,7 @@ fn compare(interface: &str, online: &[u32], send: impl Fn(&[Arrival])) {
             );
         }
         println!(
-            "{interface}, RPS to {cpus:?}: {} of {} connections on the predicted processor: {predicted:?}",
+            "{interface}, RPS to {cpus:?}: {} of {} connections on the predicted CPU: {predicted:?}",
             received.len(),
             arrivals.len()
         );
@@ -162,7 +162,7 @@ fn send_into() {
     send(interface.to_str().unwrap(), MAC, &arrivals(EACH), pause).unwrap();
 }
 
-/// The guest's part: each connection's processor, with RSS alone, and with RPS behind it.
+/// The guest's part: each connection's CPU, with RSS alone, and with RPS behind it.
 #[test]
 fn adapter() {
     let Some(name) = std::env::var_os("SMBSCOPE_STEERING_ADAPTER") else { return };
@@ -175,13 +175,13 @@ fn adapter() {
     };
     let (machine, card) = card_of();
     let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.number).collect();
-    // Not in the order of the queues, so that a queue is not its processor.
+    // Not in the order of the queues, so that a queue is not its CPU.
     let interrupts = &machine.cards[card].rss.interrupts;
     println!("guest: {}: {:?}", machine.cards[card].driver.as_deref().unwrap_or("?"), interrupts);
     for ((number, _), cpu) in interrupts.iter().zip(online.iter().rev().cycle()) {
         std::fs::write(format!("/proc/irq/{number}/smp_affinity_list"), cpu.to_string()).unwrap();
     }
-    // An interrupt moves to its new processor when it next comes: the first round is not compared.
+    // An interrupt moves to its new CPU when it next comes: the first round is not compared.
     for (round, steering) in [vec![], vec![], vec![0, 1, 3]].into_iter().enumerate() {
         let mask = steering.iter().fold(0_u32, |mask, cpu| mask | 1 << cpu);
         for queue in 0..machine.cards[card].rss.rps.len() {
@@ -207,7 +207,7 @@ fn adapter() {
         }
         let mut arrived = BTreeMap::<_, usize>::new();
         received.values().for_each(|received| *arrived.entry(received.cpu).or_default() += 1);
-        println!("guest: received by processor {arrived:?}");
+        println!("guest: received by CPU {arrived:?}");
         let (mut hashes, mut processors) = (0, BTreeMap::<_, usize>::new());
         for (arrival, received) in &received {
             let flow = Flow {
@@ -236,8 +236,8 @@ fn adapter() {
             }
         }
         println!(
-            "guest: RPS to {steering:?}: {hashes} hashes and {} processors of {} connections as predicted, \
-             by processor {processors:?}, {} lost",
+            "guest: RPS to {steering:?}: {hashes} hashes and {} CPUs of {} connections as predicted, \
+             by CPU {processors:?}, {} lost",
             processors.values().sum::<usize>(),
             received.len(),
             arrivals.len() - received.len()

@@ -134,7 +134,7 @@ impl Cell {
     pub(crate) fn show(&self, clock: &Clock) -> String {
         match self {
             Cell::Empty => "–".to_owned(),
-            Cell::Text(text) | Cell::Code(text) => format::harmless(text),
+            Cell::Text(text) | Cell::Code(text) => format::sanitized(text),
             Cell::Count(count) => format::count(*count),
             Cell::Number(value) => format::number(*value),
             Cell::Bytes(bytes) => format::bytes(*bytes),
@@ -142,7 +142,7 @@ impl Cell {
             Cell::Duration(ns) => format::duration(*ns),
             Cell::Time(ns) => clock.time(*ns),
             Cell::Share(share) => format::share(*share),
-            Cell::Measure(_, text) => format::harmless(text),
+            Cell::Measure(_, text) => format::sanitized(text),
             Cell::Histogram(counts) => {
                 let counts: Vec<_> = counts.iter().map(|&count| count as f64).collect();
                 format::sparkline(&counts)

@@ -60,7 +60,7 @@ pub struct LoadOptions {
     /// Whether Samba's functions are probed, if they are found: without them requests begin when they
     /// were read and end when their reply is sent, and encrypted ones stay closed.
     pub functions: bool,
-    /// Whether time off the processor is measured.
+    /// Whether time off the CPU is measured.
     pub off_cpu: bool,
     /// Whether time of block devices is measured; Linux 6.5.
     pub disk: bool,

@@ -13,7 +13,7 @@ pub struct Head {
     pub process: u32,
     /// Thread.
     pub thread: u32,
-    /// Processor.
+    /// CPU.
     pub cpu: u16,
 }
 
@@ -187,7 +187,7 @@ pub struct Work {
 /// How the time of the rest was spent; zeros if that was not requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
-    /// Time off the processor.
+    /// Time off the CPU.
     pub off: u64,
     /// Time with a block device working for it.
     pub disk: u64,

@@ -115,7 +115,7 @@ impl RowMaker {
         self.context.assembler.by_reply = true;
     }
 
-    /// Time off the processor, and of block devices, is measured: zeros are real values.
+    /// Time off the CPU, and of block devices, is measured: zeros are real values.
     pub fn measures(&mut self, off_cpu: bool, disk: bool) {
         (self.context.off_cpu, self.context.disk) = (off_cpu, disk);
     }

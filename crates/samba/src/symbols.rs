@@ -74,7 +74,7 @@ impl Symbols {
 }
 
 impl Function {
-    /// Whether a probe at its first instruction is cheap on this processor (x86-64: push, nop, endbr64, jmp).
+    /// Whether a probe at its first instruction is cheap on this CPU (x86-64: push, nop, endbr64, jmp).
     pub fn is_cheap(&self) -> bool {
         matches!(
             self.first,

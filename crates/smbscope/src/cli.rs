@@ -148,7 +148,7 @@ Examples:
   smbscope query flood.etl --from 20s --to 30s --question interrupts-by-module
   smbscope query dataset/")]
 pub struct Query {
-    /// Capture files, traces of processors, datasets, or `-` for a capture on standard input, followed by the SQL.
+    /// Capture files, CPU traces, datasets, or `-` for a capture on standard input, followed by the SQL.
     #[arg(value_name = "INPUT... [SQL]", required_unless_present = "questions")]
     pub arguments: Vec<String>,
     /// Read the SQL from this file.
@@ -219,7 +219,7 @@ pub struct Import {
 /// For a recording from inside a server it also shows the server's time slice by slice: by command,
 /// by share, over time, and for the operations that took longest in the server.
 ///
-/// For a trace of processors (`.etl` of Windows, ftrace, perf) it shows which drivers, interrupts and
+/// For a CPU trace (`.etl` of Windows, ftrace, perf) it shows which drivers, interrupts and
 /// softirqs hold which CPUs, since when, and through which calls.
 ///
 /// With --change it also shows what a change would bring, like `smbscope predict`: times before and
@@ -317,9 +317,9 @@ Examples:
 What Windows records, and what smbscope makes of it:
   logman, provider Microsoft-Windows-SMBServer (.etl)    operations with the server's time in slices
   netsh trace start capture=yes, pktmon (.etl)           operations, as from a packet capture
-  xperf, WPR (.etl)                                      which drivers hold the processors
+  xperf, WPR (.etl)                                      which drivers hold the CPUs
   Microsoft-Windows-SMBServer/Operational (.evtx)        slow operations, refused and lost connections
-  typeperf, logman, relog -f csv (.csv)                  counters: processors, disks, network, RDMA
+  typeperf, logman, relog -f csv (.csv)                  counters: CPUs, disks, network, RDMA
 `smbscope record --print-windows-script` prints what records them.")]
 pub struct Doctor {
     /// Instead, show the shape of an event trace log (.etl): which events of which provider it has, how many, and how

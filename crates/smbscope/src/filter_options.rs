@@ -17,7 +17,7 @@ use crate::pipeline::period::{Extent, Moment, Period, select};
     next_help_heading = "Filter options (alternatives within an option; all options must hold)"
 )]
 pub struct FilterOptions {
-    /// Include operations (of a trace of processors: interrupts, samples) from this time on: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
+    /// Include operations (of a CPU trace: interrupts, samples) from this time on: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
     /// append Z or +01:00 for another zone), 90s or +5m (since the start of the recording), or
     /// 'last 5m'.
     #[arg(long, value_name = "TIME")]
@@ -54,7 +54,7 @@ impl FilterOptions {
     pub fn apply(&self, source: &mut Source, verbosity: &Verbosity) -> anyhow::Result<()> {
         if source.is_trace() {
             return Err(Failure::usage(
-                "a trace of processors has no SMB operations: use `smbscope report` or `smbscope query`",
+                "a CPU trace has no SMB operations: use `smbscope report` or `smbscope query`",
             ));
         }
         let (filter, period) = self.parts();
@@ -73,7 +73,7 @@ impl FilterOptions {
         let (filter, period) = self.parts();
         if !filter.is_empty() {
             return Err(Failure::usage(
-                "a trace of processors has no SMB operations: of the filter options only --from and --to apply to it",
+                "a CPU trace has no SMB operations: of the filter options only --from and --to apply to it",
             ));
         }
         if period == Period::default() {

@@ -80,9 +80,9 @@ fn one_line(error: &anyhow::Error) -> String {
             .clone()
             .any(|part| part.trim_start_matches([' ', '|']).starts_with('^'))
         {
-            parts.map(smbscope_report::format::harmless).collect::<Vec<_>>().join("\n")
+            parts.map(smbscope_report::format::sanitized).collect::<Vec<_>>().join("\n")
         } else {
-            smbscope_report::format::harmless(&parts.map(str::trim).collect::<Vec<_>>().join("; "))
+            smbscope_report::format::sanitized(&parts.map(str::trim).collect::<Vec<_>>().join("; "))
         };
         if line.contains(&cause) {
             continue;

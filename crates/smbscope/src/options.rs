@@ -23,7 +23,7 @@ use crate::terminal::Color;
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
 pub struct Decode {
-    /// Capture files, traces of processors, datasets, or `-` for a capture on standard input.
+    /// Capture files, CPU traces, datasets, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
     /// How the inputs are read.
@@ -46,12 +46,12 @@ pub struct Reading {
     /// Secrets from which keys are computed.
     #[command(flatten)]
     pub secrets: SecretFiles,
-    /// Name functions in traces of processors by the PDB files in this folder (a symbol store, or
+    /// Name functions in CPU traces by the PDB files in this folder (a symbol store, or
     /// the files themselves), by its ELF files by build id (~/.debug, /usr/lib/debug), or by this
     /// copy of /proc/kallsyms. Can be given several times.
     #[arg(long, value_name = "DIR|FILE")]
     pub symbols: Vec<PathBuf>,
-    /// Number of decoding threads; 0 uses one per processor.
+    /// Number of decoding threads; 0 uses one per CPU.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }

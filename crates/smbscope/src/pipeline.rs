@@ -7,7 +7,7 @@
 //! - [`pass`]: one pass over recorded inputs, shared by all analyses that want their rows
 //! - [`period`]: which part of the inputs a pass yields
 //! - [`diagnose`], [`summarize`], [`compare`]: the analyses behind `explain`, `report` and `compare`
-//! - [`processors`]: where the time of processors goes, for `report` of a trace
+//! - [`processors`]: where the time of CPUs goes, for `report` of a trace
 //! - [`why`]: what one operation waited for
 //! - [`forecast`]: what changes would bring, by replaying the recorded operations
 //! - [`replication`]: what a second server would cost, by several replays in one pass

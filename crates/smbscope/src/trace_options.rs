@@ -1,4 +1,4 @@
-//! Options about traces of processors, shared by the commands that report on them.
+//! Options about CPU traces, shared by the commands that report on them.
 
 use std::str::FromStr;
 
@@ -9,18 +9,18 @@ use smbscope_tables::quantity::parse_duration;
 
 use crate::exit::Failure;
 
-/// How traces of processors are judged.
+/// Thresholds for CPU traces.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "Options for traces of processors")]
+#[command(next_help_heading = "Options for CPU traces")]
 pub struct TraceOptions {
     /// Durations that should not be exceeded: for deferred work (DPCs, softirqs), and after a comma for
     /// handlers of interrupts, such as 200us or 200us,50us [default: 100us,25us, Microsoft's guideline
     /// for drivers].
     #[arg(long, value_name = "DURATION[,DURATION]")]
     pub limit: Option<LimitOption>,
-    /// Show what the processors did, where the inputs have SMB operations, too.
-    #[arg(long)]
-    pub processors: bool,
+    /// Show what the CPUs did, where the inputs have SMB operations, too.
+    #[arg(long = "cpu", alias = "processors")]
+    pub cpu: bool,
 }
 
 /// The value of `--limit`.
@@ -53,17 +53,17 @@ impl FromStr for LimitOption {
 }
 
 impl TraceOptions {
-    /// Leaves the operations of a source out with --processors.
+    /// Leaves the operations of a source out with --cpu.
     ///
     /// # Errors
     ///
-    /// A usage error if the source has no trace of processors.
+    /// A usage error if the source has no CPU trace.
     pub fn choose(&self, source: &mut Source) -> anyhow::Result<()> {
-        if !self.processors {
+        if !self.cpu {
             return Ok(());
         }
         if !source.has_traces() {
-            return Err(Failure::usage("--processors: the inputs have no trace of processors"));
+            return Err(Failure::usage("--cpu: the inputs have no CPU trace"));
         }
         source.only_processors();
         Ok(())

@@ -1,6 +1,6 @@
 //! Inputs of any kind as one set of tables.
 //!
-//! An input is recognised by its content: a capture, a trace of processors, a run folder, a Parquet file of smbscope, or a
+//! An input is recognised by its content: a capture, a CPU trace, a run folder, a Parquet file of smbscope, or a
 //! stream (`-`, a pipe), which must be a capture. Several inputs are one set of tables. Nothing is
 //! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
 //! requested cost nothing.
@@ -235,12 +235,12 @@ impl Source {
         })
     }
 
-    /// From now on the source is a trace of processors, whatever else its inputs have.
+    /// From now on the source is a CPU trace, whatever else its inputs have.
     pub fn only_processors(&mut self) {
         self.only_processors = true;
     }
 
-    /// Whether all inputs are traces of processors, or datasets of such traces: there are no
+    /// Whether all inputs are CPU traces, or datasets of such traces: there are no
     /// operations. A recording that was killed has neither coverage nor a row of `traces`.
     pub fn is_trace(&self) -> bool {
         if self.only_processors {
@@ -272,7 +272,7 @@ impl Source {
         })
     }
 
-    /// Whether any input is a trace of processors, or has one.
+    /// Whether any input is a CPU trace, or has one.
     pub fn has_traces(&self) -> bool {
         self.inputs.iter().any(|input| match input {
             Input::Trace { contents, .. } => contents.processors || !contents.operations,

@@ -29,7 +29,7 @@ use crate::source::{Progress, Source};
 pub struct EngineOptions {
     /// Bytes that sorting, grouping and joining may hold before they spill.
     pub memory_bytes: usize,
-    /// Threads and partitions of a query; 0 for the number of processors.
+    /// Threads and partitions of a query; 0 for the number of CPUs.
     pub threads: usize,
 }
 

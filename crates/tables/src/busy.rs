@@ -6,7 +6,7 @@ pub const NOT_ON_CLOCK: i64 = i64::MIN;
 /// A time that is earlier by more than this is not that of a packet recorded late, ns.
 const STEP_BACK_NS: i64 = 1_000_000_000;
 
-/// Divides time among the messages in flight (processor sharing). The share of a request is the
+/// Divides time among the messages in flight (CPU sharing). The share of a request is the
 /// clock's reading at its response minus the reading at its start, however many were in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BusyClock {

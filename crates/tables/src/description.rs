@@ -109,7 +109,7 @@ pub struct RunDescription {
     pub hostname: String,
     /// Its operating system and kernel.
     pub kernel: String,
-    /// Processors that it may use.
+    /// CPUs that it may use.
     pub cpus: u64,
     /// Their model.
     pub cpu_model: Option<String>,

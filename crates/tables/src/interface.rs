@@ -17,7 +17,7 @@ pub struct ServerInterface {
     pub index: u32,
     /// Its speed, bits/s.
     pub speed: u64,
-    /// Whether it distributes connections over processors (receive side scaling).
+    /// Whether it distributes connections over CPUs (receive side scaling).
     pub has_rss: bool,
     /// Whether it has RDMA.
     pub has_rdma: bool,

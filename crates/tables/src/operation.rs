@@ -187,7 +187,7 @@ macro_rules! operation_columns {
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct Operation {
             /// A bit for each column, in bytes: bits are set and tested one by one, and reading a word
-            /// just after writing one of its bytes stalls the processor.
+            /// just after writing one of its bytes stalls the CPU.
             pub(crate) present: [u8; 16],
             $($name: storage!($kind),)*
         }
@@ -235,7 +235,7 @@ operation_columns! {
     dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or the name of an SMB1 dialect.";
     pid, set_pid: u32, None, Public, "Process that served the operation (probe).";
     tid, set_tid: u32, None, Public, "Thread that served the operation (probe).";
-    cpu, set_cpu: u32, None, Public, "Processor that began to serve the operation (probe).";
+    cpu, set_cpu: u32, None, Public, "CPU that began to serve the operation (probe).";
 
     protocol, set_protocol: u8, None, Public, "1 for SMB1, 2 for SMB2 and SMB3.";
     command, set_command: code, None, Public, "Command; null when the message was encrypted and not decrypted.";
@@ -301,7 +301,7 @@ operation_columns! {
     crypto_out_ns, set_crypto_out_ns: i64, Nanoseconds, Public, "Server: signing and encrypting (probe).";
     send_ns, set_send_ns: i64, Nanoseconds, Public, "Server: sending (probe).";
     disk_ns, set_disk_ns: i64, Nanoseconds, Public, "Server: block device (probe).";
-    offcpu_ns, set_offcpu_ns: i64, Nanoseconds, Public, "Server: off the processor (probe).";
+    offcpu_ns, set_offcpu_ns: i64, Nanoseconds, Public, "Server: off the CPU (probe).";
 
     signed, set_signed: bool, None, Public, "Whether the request was signed.";
     encrypted, set_encrypted: bool, None, Public, "Whether the request was encrypted.";

@@ -177,23 +177,23 @@ registry! {
     Steps: rows of Step, time Some("started_at"), pass 0,
         "Parts of a load run with a constant number of users.";
     Counters: rows of Counter, time Some("time"), pass 2,
-        "Samples of processor, disk and network counters.";
+        "Samples of CPU, disk and network counters.";
     Interrupts: batch of Interrupt, time Some("start"), pass 5,
-        "Handlers of interrupts and deferred work of processors, in the order in which they ended on each.";
+        "Handlers of interrupts and deferred work of CPUs, in the order in which they ended on each.";
     InterruptTotals: rows of InterruptTotal, time Some("start"), pass 5,
         "Sums of interrupts and deferred work, from inputs that have no single ones.";
     Samples: batch of Sample, time Some("time"), pass 5,
-        "What processors executed at regular intervals.";
+        "What CPUs executed at regular intervals.";
     Stacks: batch of StackFrame, time None, pass 5,
         "Chains of calls of the samples, one row for each frame.";
     Switches: batch of Switch, time Some("time"), pass 5,
-        "Context switches of processors.";
+        "Context switches of CPUs.";
     Cpus: rows of Cpu, time None, pass 5,
-        "Processors of a trace, and where they are in the machine.";
+        "CPUs of a trace, and where they are in the machine.";
     Devices: rows of Device, time None, pass 5,
         "Devices that interrupt, and network adapters.";
     Power: batch of Power, time Some("time"), pass 5,
-        "Idle states and frequencies of processors.";
+        "Idle states and frequencies of CPUs.";
     Images: rows of Image, time Some("loaded_at"), pass 5,
         "Code of the kernel, of drivers and of programs in memory.";
     ServerEvents: rows of ServerEvent, time Some("time"), pass 5,
@@ -205,7 +205,7 @@ registry! {
     NetRoundTrips: rows of NetRoundTrip, time Some("time"), pass 5,
         "Round trips of messages as large as SMB's, without SMB.";
     Traces: rows of Trace, time Some("started_at"), pass 5,
-        "What traces of processors contain, lost and do not show.";
+        "What CPU traces contain, lost and do not show.";
     Coverage: one of Coverage, time Some("started_at"), pass 6,
         "What was captured, lost and not decoded. The last part of every input.";
 }

@@ -222,7 +222,7 @@ kinds! {
         "disk", disk_ns, set_disk_ns, None,
         title "Disk", legend '?' "unexplained", colours 12 "gray"
     }
-    /// Not running on a processor. Lies within the slices above.
+    /// Not running on a CPU. Lies within the slices above.
     Offcpu {
         "offcpu", offcpu_ns, set_offcpu_ns, None,
         title "Off processor", legend '?' "unexplained", colours 13 "gray"

@@ -1,7 +1,7 @@
 //! Traces of LTTng: a folder in the Common Trace Format, 1.8 or 2.
 //!
 //! [`metadata`] is the description of the trace, which [`tsdl`] (1.8) or [`json`] (2) reads, [`types`] and
-//! [`decode`] read values by it, [`stream`] the events of a processor; [`folder`] gives the bytes. Events of
+//! [`decode`] read values by it, [`stream`] the events of a CPU; [`folder`] gives the bytes. Events of
 //! all streams are read in the order of their times; what they mean is in [`crate::linux`].
 
 mod decode;
@@ -31,7 +31,7 @@ use stream::Stream;
 const METADATA_BYTES_MAX: u64 = 32 << 20;
 /// Most streams that are read at the same time.
 const STREAMS_MAX: usize = 2048;
-/// Most processors whose place is kept.
+/// Most CPUs whose place is kept.
 const CPUS_MAX: usize = 8192;
 /// Events of a step.
 const STEP_EVENTS: usize = 1024;
@@ -56,7 +56,7 @@ pub struct Reader<F> {
     /// Times of the next events, and their streams.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     linux: State,
-    /// The thread of each processor, by the switches.
+    /// The thread of each CPU, by the switches.
     threads: HashMap<u32, u32>,
     places: BTreeMap<u32, Cpu>,
 }

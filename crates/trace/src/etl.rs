@@ -1,8 +1,8 @@
 //! Windows' event trace logs (`.etl`) of the kernel logger, on any system.
 //!
-//! A file is a sequence of buffers, each filled by one processor. [`buffer`] reads their headers and
+//! A file is a sequence of buffers, each filled by one CPU. [`buffer`] reads their headers and
 //! decompresses them, [`log_header`] reads the first record, [`record`] the headers of events,
-//! [`times`] knows which times can be, [`merge`] puts the events of all processors in the order of their times, [`kernel`] knows the
+//! [`times`] knows which times can be, [`merge`] puts the events of all CPUs in the order of their times, [`kernel`] knows the
 //! layouts of the kernel's events, [`survey`] collects what events refer to (images, threads,
 //! stacks), and [`convert`] makes [`Event`]s.
 //!
@@ -73,7 +73,7 @@ impl From<std::io::Error> for Error {
 pub struct Log {
     pub coverage: Coverage,
     pub clock: Option<ClockKind>,
-    /// Processors by the header.
+    /// CPUs by the header.
     pub cpus: u32,
     /// Buffers in the file, those of them that were compressed, and those that could not be read.
     pub buffers: u64,
@@ -119,7 +119,7 @@ pub fn is_etl(head: &[u8]) -> bool {
 /// What a log is about, as far as its records say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// It has interrupts, samples or switches of processors.
+    /// It has interrupts, samples or switches of CPUs.
     pub processors: bool,
     /// It has packets, or messages or events of SMB.
     pub operations: bool,
@@ -133,7 +133,7 @@ pub struct LogContents {
     found: windows::Found,
     /// When the machine was started, ns since 1970.
     boot_ns: Option<i64>,
-    /// Processors, and frequency of the performance counter.
+    /// CPUs, and frequency of the performance counter.
     machine: (u32, i64),
     /// Times of the first and the last record, ns since 1970.
     start_ns: i64,

@@ -1,7 +1,7 @@
 //! Events: what every reader of a trace yields, whatever the format and the operating system.
 //!
 //! A reader converts times to nanoseconds on one clock for the whole trace, and pairs the beginning
-//! of an interrupt with its end. It yields the interrupts of a processor in the order of their
+//! of an interrupt with its end. It yields the interrupts of a CPU in the order of their
 //! ends, an image and a device before the events with addresses in its driver, and a stack before the sample that names
 //! it. Everything else may come in any order.
 
@@ -31,7 +31,7 @@ pub trait EventReader {
     }
 }
 
-/// What ran instead of the thread of a processor.
+/// What ran instead of the thread of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Deferred procedure call (Windows).
@@ -46,11 +46,11 @@ pub enum Kind {
     IsrMsi,
     /// Softirq (Linux).
     Softirq,
-    /// Handler of a hardware interrupt, and the timer of the processor (Linux).
+    /// Handler of a hardware interrupt, and the timer of the CPU (Linux).
     Irq,
     /// Poll of a network device within the softirq `NET_RX` (Linux).
     NapiPoll,
-    /// Interrupt that another processor sent (Linux).
+    /// Interrupt that another CPU sent (Linux).
     Ipi,
 }
 
@@ -97,7 +97,7 @@ pub struct Interrupt {
     pub name: Option<Arc<str>>,
     /// The device that it worked for.
     pub device: Option<Arc<str>>,
-    /// The thread that it interrupted; thread 0 of each processor is idle.
+    /// The thread that it interrupted; thread 0 of each CPU is idle.
     pub thread: Option<u32>,
     /// Queue of the device.
     pub queue: Option<u32>,
@@ -114,7 +114,7 @@ pub struct Interrupt {
 /// Number of a stack, unique in the trace.
 pub type StackId = u64;
 
-/// A periodic sample of what a processor executed.
+/// A periodic sample of what a CPU executed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     pub time_ns: i64,
@@ -139,12 +139,12 @@ pub struct Frame {
     pub module: Option<Arc<str>>,
 }
 
-/// A processor continues with another thread.
+/// A CPU continues with another thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
     pub time_ns: i64,
     pub cpu: u32,
-    /// Thread 0 of each processor is idle.
+    /// Thread 0 of each CPU is idle.
     pub old_thread: u32,
     pub old_name: Option<Arc<str>>,
     pub old_state: Option<Arc<str>>,
@@ -165,7 +165,7 @@ pub struct Image {
     pub symbols: Option<Arc<str>>,
 }
 
-/// Where a processor is in the machine.
+/// Where a CPU is in the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cpu {
     pub cpu: u32,
@@ -174,12 +174,12 @@ pub struct Cpu {
     pub core: Option<u32>,
     /// Number of the hyper-thread in its core.
     pub thread: Option<u32>,
-    /// Whether its core has several hyper-threads, where that is known but not which processors share a core.
+    /// Whether its core has several hyper-threads, where that is known but not which CPUs share a core.
     pub is_hyper_threaded: Option<bool>,
     /// Windows: its processor group, and its number in the group.
     pub group: Option<(u16, u8)>,
     pub mhz: Option<u32>,
-    /// Events of this processor that the recorder lost, where it counts them for each.
+    /// Events of this CPU that the recorder lost, where it counts them for each.
     pub events_lost: Option<u64>,
 }
 
@@ -220,7 +220,7 @@ impl PowerKind {
     }
 }
 
-/// A stay of a processor in an idle state, or a change of its frequency.
+/// A stay of a CPU in an idle state, or a change of its frequency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Power {
     pub time_ns: i64,

@@ -18,7 +18,7 @@ use line::Line;
 
 /// Longer lines are damaged.
 pub(crate) const LINE_BYTES_MAX: usize = 65_536;
-/// Lines after an event in which the next one of its processor is looked for.
+/// Lines after an event in which the next one of its CPU is looked for.
 const LINES_AHEAD: usize = 500;
 /// Lines of a head that are looked at, to recognise a trace.
 const LINES_LOOKED_AT: usize = 100;
@@ -101,7 +101,7 @@ fn is_heading(line: &str) -> bool {
         || line.trim_end().ends_with(" is empty")
 }
 
-/// Processor and number of `CPU:2 [LOST 17 EVENTS]` and `CPU:2 [17 EVENTS DROPPED]`.
+/// CPU and number of `CPU:2 [LOST 17 EVENTS]` and `CPU:2 [17 EVENTS DROPPED]`.
 fn lost(line: &str) -> Option<(u32, u64)> {
     let (cpu, rest) = line.trim().strip_prefix("CPU:")?.split_once(" [")?;
     let words = rest.strip_suffix(']')?;
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-/// Time of the next event of a processor in the lines that follow, if one is near.
+/// Time of the next event of a CPU in the lines that follow, if one is near.
 fn next_time(ahead: &[u8], cpu: u32) -> Option<i64> {
     // The last line may be cut.
     let whole = ahead.rsplitn(2, |&byte| byte == b'\n').nth(1)?;

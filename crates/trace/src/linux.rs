@@ -2,7 +2,7 @@
 //!
 //! A format gives each event as a [`Head`] and its [`Fields`]. [`action`] knows the events by their
 //! names, [`pairing`] pairs beginnings and ends, [`power`] does so for idle states, [`stacks`] numbers
-//! stacks. Events of one processor
+//! stacks. Events of one CPU
 //! have to come in the order of their times.
 
 pub mod action;
@@ -28,9 +28,9 @@ use pairing::{Begin, Pairing};
 use power::Idle;
 use stacks::Stacks;
 
-/// Most processors that are listed.
+/// Most CPUs that are listed.
 const CPUS_MAX: usize = 8192;
-/// After that time without an event of a processor its next one is compared with the one after it.
+/// After that time without an event of a CPU its next one is compared with the one after it.
 const FAR_NS: i64 = 1_000_000_000;
 
 /// Names of softirqs by their vectors (include/linux/interrupt.h).
@@ -68,7 +68,7 @@ pub struct State {
     pairing: Pairing,
     idle: Idle,
     stacks: Stacks,
-    /// The order of the events of each processor.
+    /// The order of the events of each CPU.
     cpus: HashMap<u32, Order>,
 }
 
@@ -91,7 +91,7 @@ impl State {
         self.coverage.first_damaged.get_or_insert_with(place);
     }
 
-    /// Events were lost: what is open on that processor has no known end. Without a processor that
+    /// Events were lost: what is open on that CPU has no known end. Without a CPU that
     /// is true for all of them.
     pub fn lost(&mut self, cpu: Option<u32>, count: u64) {
         let lost = &mut self.coverage.events_lost;
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// Counts an event. Each one comes here first, then to the function for its kind; false if its time cannot be.
-    /// `next` finds the time of the next event of the processor, where that is known; it is called for jumps only.
+    /// `next` finds the time of the next event of the CPU, where that is known; it is called for jumps only.
     pub fn count(
         &mut self,
         cpu: u32,
@@ -197,7 +197,7 @@ impl State {
             }
             Action::Frequency => {
                 let number = |name| fields.number(name).ok_or(BadFields);
-                // The event can come on another processor than the one that it is about.
+                // The event can come on another CPU than the one that it is about.
                 let cpu = u32::try_from(number("cpu_id")?).map_err(|_| BadFields)?;
                 let (time_ns, value) = (head.time_ns, number("state")?);
                 let kind = PowerKind::Frequency;
@@ -207,7 +207,7 @@ impl State {
         Ok(())
     }
 
-    /// What a sample of a processor hits now.
+    /// What a sample of a CPU hits now.
     pub fn sampled(&self, cpu: u32) -> Option<Kind> {
         self.pairing.sampled(cpu)
     }
@@ -254,7 +254,7 @@ impl State {
     fn poll(&mut self, head: Head, fields: &impl Fields) -> Option<Interrupt> {
         let device = fields.text("dev_name")?;
         let has_device = &*device != "(no_device)";
-        // The backlog of a processor has no device.
+        // The backlog of a CPU has no device.
         let name = self.names.intern(if has_device { &device } else { "backlog" });
         let number = |name| u32::try_from(fields.number(name)?).ok();
         Some(Interrupt {
@@ -311,7 +311,7 @@ fn vector(handler: Handler, fields: &impl Fields) -> Option<u32> {
     u32::try_from(fields.number(name)?).ok()
 }
 
-/// Whether `perf` samples processors by this event: a clock, or cycles. Terms can follow
+/// Whether `perf` samples CPUs by this event: a clock, or cycles. Terms can follow
 /// (`cpu-clock/freq=99/`), or it can belong to one kind of cores (`cpu_core/cycles/`).
 pub fn is_sampled(event: &str) -> bool {
     let event =

@@ -1,4 +1,4 @@
-//! Which times of records can be: records of one processor or buffer are in the order of their times.
+//! Which times of records can be: records of one CPU or buffer are in the order of their times.
 //!
 //! One damaged byte moves a time by minutes or years, and without a check the trace becomes as long. A record is
 //! damaged if it is later than the next one or earlier than the one before, and these two are in order.
@@ -10,7 +10,7 @@ pub const JUMP_MAX_NS: i64 = 24 * 3_600 * 1_000_000_000;
 /// That many damaged records in a row are not: the one before them was.
 const REJECTED_MAX: u32 = 8;
 
-/// The order of the records of one processor or buffer, in any unit of time.
+/// The order of the records of one CPU or buffer, in any unit of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     tolerance: i64,

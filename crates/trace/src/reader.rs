@@ -69,7 +69,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Processors only.
+    /// CPUs only.
     pub const PROCESSORS: Wanted = Wanted { processors: true, operations: None, companion: None };
 }
 

@@ -1,8 +1,8 @@
-//! Records the processors of this machine: interrupts, softirqs, polls of network devices, and samples
+//! Records the CPUs of this machine: interrupts, softirqs, polls of network devices, and samples
 //! with stacks of the kernel. Linux only, by eBPF, or by tracefs where the kernel refuses that.
 //!
 //! Owns the path from the kernel's rings to rows. Memory is fixed (the rings, and limits of names and
-//! stacks), nothing waits for anything in the kernel, and what is lost is counted for each processor.
+//! stacks), nothing waits for anything in the kernel, and what is lost is counted for each CPU.
 //! When the recorder itself needs too much time, it samples less (`cost`).
 
 mod clocks;
@@ -40,7 +40,7 @@ pub use tracefs::TracefsError;
 
 /// Rows that are held before they should be taken.
 const ROWS_HELD: usize = 65_536;
-/// An event can arrive after a later one of the same processor, which interrupted it while it was
+/// An event can arrive after a later one of the same CPU, which interrupted it while it was
 /// sent: so late at most.
 const LATE: Duration = Duration::from_millis(1);
 /// What the clock of the rows is.
@@ -60,9 +60,9 @@ pub enum Tracer {
 /// What to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Bytes of the rings of all processors together.
+    /// Bytes of the rings of all CPUs together.
     pub buffer_bytes: u64,
-    /// Samples each second on each processor; 0 for none.
+    /// Samples each second on each CPU; 0 for none.
     pub hz: u32,
     /// Whether context switches are recorded.
     pub switches: bool,
@@ -91,7 +91,7 @@ pub enum Error {
 pub struct Counted {
     pub events: u64,
     pub lost: u64,
-    /// What the recorder used: a share of one processor, BPF programs included.
+    /// What the recorder used: a share of one CPU, BPF programs included.
     pub share: f64,
 }
 
@@ -120,7 +120,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record all processors. Rows have the name `recording`.
+    /// Starts to record all CPUs. Rows have the name `recording`.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl Recorder {
         self.time(now().saturating_sub(LATE.as_nanos() as u64))
     }
 
-    /// Stops, and returns the last rows, with the processors and what was recorded.
+    /// Stops, and returns the last rows, with the CPUs and what was recorded.
     ///
     /// # Errors
     ///
@@ -266,7 +266,7 @@ impl Recorder {
         Ok(more)
     }
 
-    /// Where the processors are, and what each lost.
+    /// Where the CPUs are, and what each lost.
     fn place(&mut self) {
         for place in 0..self.cpus.len() {
             let Some(cpu) = self.cpus.get(place) else { continue };
@@ -278,7 +278,7 @@ impl Recorder {
         }
     }
 
-    /// Events that a processor lost.
+    /// Events that a CPU lost.
     fn lost(&self, cpu: u32) -> u64 {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.counters(cpu).lost,
@@ -381,7 +381,7 @@ fn time_of_day(time: u64, offset_ns: i64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX).saturating_add(offset_ns)
 }
 
-/// Time of this process on processors.
+/// Time of this process on CPUs.
 fn own() -> u64 {
     nanoseconds(ClockId::ProcessCPUTime)
 }

@@ -1,4 +1,4 @@
-//! Events of any reader to rows of the processors' tables.
+//! Events of any reader to rows of the CPUs' tables.
 //!
 //! Owns what is derived from single events: the exclusive duration (`exclusive`), and the module of
 //! an address and its function (`modules`).
@@ -25,17 +25,17 @@ use crate::symbols::Symbols;
 use exclusive::Exclusive;
 use modules::Modules;
 
-/// Most processors of a trace; Windows has at most 2048, Linux 8192.
+/// Most CPUs of a trace; Windows has at most 2048, Linux 8192.
 const CPUS_MAX: usize = 8192;
 /// Most devices.
 const DEVICES_MAX: usize = 65_536;
-/// Most rows of a batch: more do not fit into a processor's cache when they become columns, which takes a third
+/// Most rows of a batch: more do not fit into a CPU's cache when they become columns, which takes a third
 /// more time.
 const BATCH_ROWS_MAX: usize = 4_096;
 /// Most stacks whose innermost function is kept for the samples.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
-/// Innermost function and module of a stack, and what its functions say about the processor.
+/// Innermost function and module of a stack, and what its functions say about the CPU.
 type Innermost = (Option<Arc<str>>, Option<Arc<str>>, Option<Kind>);
 
 /// Takes events, makes rows.
@@ -52,7 +52,7 @@ pub struct Rows {
     power: Vec<tables::Power>,
     totals: Vec<tables::InterruptTotal>,
     cpus: BTreeMap<u32, tables::Cpu>,
-    /// Events of each processor.
+    /// Events of each CPU.
     events: Vec<u64>,
     exclusive: HashMap<u32, Exclusive>,
     modules: Modules,
@@ -142,7 +142,7 @@ impl Rows {
         Ok(parts)
     }
 
-    /// The rest of the rows, the processors, and what the trace contained.
+    /// The rest of the rows, the CPUs, and what the trace contained.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl Rows {
         Ok(parts)
     }
 
-    /// The row of a processor; `None` if there are too many.
+    /// The row of a CPU; `None` if there are too many.
     fn known_cpu(&mut self, cpu: u32) -> Option<&mut tables::Cpu> {
         if self.cpus.len() >= CPUS_MAX && !self.cpus.contains_key(&cpu) {
             self.limited += 1;
@@ -220,7 +220,7 @@ impl Rows {
         row.events_lost = cpu.events_lost;
     }
 
-    /// Counts an event of a processor; false if there are too many processors.
+    /// Counts an event of a CPU; false if there are too many CPUs.
     fn count(&mut self, cpu: u32) -> bool {
         let place = cpu as usize;
         if let Some(events @ 1..) = self.events.get_mut(place) {

@@ -1,9 +1,9 @@
 //! `trace.dat`: what `trace-cmd record` writes, versions 6 and 7.
 //!
-//! [`file`](mod@file) reads everything but the events, [`pages`] the pages of each processor,
-//! [`page`] their records; what tracepoints mean is in [`crate::linux`]. Pages of all processors are
+//! [`file`](mod@file) reads everything but the events, [`pages`] the pages of each CPU,
+//! [`page`] their records; what tracepoints mean is in [`crate::linux`]. Pages of all CPUs are
 //! read in the order of their beginnings, so that rows are nearly in the order of time, and of one
-//! processor exactly. If the processors are too many for memory, some of them come later.
+//! CPU exactly. If the CPUs are too many for memory, some of them come later.
 
 mod clock;
 mod compression;
@@ -21,7 +21,7 @@ use file::File;
 use page::{Layout, Page};
 use pages::{Next, Pages};
 
-/// Bytes of the pages in memory, of all processors.
+/// Bytes of the pages in memory, of all CPUs.
 const BYTES_MAX: usize = 128 << 20;
 
 /// Whether a file that begins with `head` is `trace.dat`.
@@ -29,7 +29,7 @@ pub fn is_trace_dat(head: &[u8]) -> bool {
     head.starts_with(tracing::MAGIC)
 }
 
-/// A processor: its next page, and the one after it, with their times.
+/// A CPU: its next page, and the one after it, with their times.
 #[derive(Debug)]
 struct Cpu {
     pages: Pages,
@@ -44,9 +44,9 @@ pub struct Reader<R> {
     source: R,
     file: File,
     layout: Layout,
-    /// Processors with pages.
+    /// CPUs with pages.
     cpus: Vec<Cpu>,
-    /// Processors whose turn comes when others end, so that memory is limited.
+    /// CPUs whose turn comes when others end, so that memory is limited.
     waiting: Vec<Pages>,
     linux: State,
     /// Bytes of everything but pages, and of the pages so far.
@@ -86,7 +86,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(reader)
     }
 
-    /// Begins with as many of the waiting processors as memory allows.
+    /// Begins with as many of the waiting CPUs as memory allows.
     fn fill(&mut self) -> io::Result<()> {
         while let Some(mut pages) = self.waiting.pop() {
             if !self.cpus.is_empty() && (self.cpus.len() + 1) * pages.bytes_max() > BYTES_MAX {
@@ -101,7 +101,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Goes to the next page of a processor whose time can be.
+    /// Goes to the next page of a CPU whose time can be.
     fn advance(&mut self, mut cpu: Cpu) -> io::Result<()> {
         while let Some(next) = cpu.ahead.take() {
             cpu.ahead = self.load(&mut cpu.pages)?;

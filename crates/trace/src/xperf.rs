@@ -1,8 +1,8 @@
 //! Text that `xperf -a dpcisr` prints: sums of DPCs and ISRs, no single ones ("dpcisr action",
 //! learn.microsoft.com/windows-hardware/test/wpt/dpcisr).
 //!
-//! For DPCs and then for ISRs it has the usage by module on each processor, a histogram of durations
-//! for all modules and for each, and the usage of each processor in intervals. The last part of the
+//! For DPCs and then for ISRs it has the usage by module on each CPU, a histogram of durations
+//! for all modules and for each, and the usage of each CPU in intervals. The last part of the
 //! text, a distribution of intervals, repeats these.
 
 use std::io::{self, BufRead, Read};
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use crate::event::{Coverage, Cpu, Event, EventReader, Kind, Total};
 use crate::names::Names;
 
-/// Longer lines are damaged; 2,048 processors need 40 kB.
+/// Longer lines are damaged; 2,048 CPUs need 40 kB.
 const LINE_BYTES_MAX: usize = 1 << 17;
-/// Most processors; Windows has at most 2048.
+/// Most CPUs; Windows has at most 2048.
 const CPUS_MAX: usize = 2_048;
 /// Title of the first part of the text.
 const TITLE: &str = "CPU Usage Summing By Module For the Whole Trace";
@@ -79,7 +79,7 @@ struct State {
     lines: u64,
     kind: Option<Kind>,
     part: Part,
-    /// Processors in the order of the columns.
+    /// CPUs in the order of the columns.
     cpus: Vec<u32>,
     /// The trace, in nanoseconds since its start.
     whole: (i64, i64),
@@ -154,7 +154,7 @@ impl State {
         Some(())
     }
 
-    /// Time of a module on each processor: `usec % , usec % , module`.
+    /// Time of a module on each CPU: `usec % , usec % , module`.
     fn module(&mut self, line: &str, sink: &mut dyn FnMut(Event)) -> Option<()> {
         let mut columns = line.splitn(self.cpus.len() + 1, ',');
         let times = columns.by_ref().take(self.cpus.len()).map(time_us);
@@ -219,10 +219,10 @@ impl State {
         Some(())
     }
 
-    /// Time of each processor in an interval: `0-1000 :, usec %, usec %`.
+    /// Time of each CPU in an interval: `0-1000 :, usec %, usec %`.
     fn interval(&mut self, line: &str, sink: &mut dyn FnMut(Event)) -> Option<()> {
         if line.starts_with("Start (ms)") || line.starts_with(',') {
-            // The titles; those of the processors are the ones that are known.
+            // The titles; those of the CPUs are the ones that are known.
             return Some(());
         }
         let (interval, rest) = line.split_once(':')?;

@@ -126,7 +126,7 @@ fn lost_events_end_what_is_open() {
     let all = read(pipe(&parts)).0.len();
     let middle = parts.records[parts.records.len() / 2].clone();
     let time = u64_at(&middle, 8 + 24) as u64;
-    // Number and count; process and thread, time, number, processor.
+    // Number and count; process and thread, time, number, CPU.
     let lost = |cpu: u64| [id, 7, 0, time, id, cpu, id].map(u64::to_le_bytes).concat();
     for cpu in [0, 1] {
         parts.records.push(record(2, &lost(cpu)));
@@ -178,7 +178,7 @@ fn any_byte_changed_ends_with_coverage() {
 #[test]
 fn frames_of_a_program_have_its_file() {
     let mut attribute = vec![0; 112];
-    // Software clock, every millisecond; address, thread, time, processor and chain.
+    // Software clock, every millisecond; address, thread, time, CPU and chain.
     attribute[0] = 1;
     attribute[4] = 112;
     attribute[16..24].copy_from_slice(&1_000_000_u64.to_le_bytes());

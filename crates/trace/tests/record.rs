@@ -1,4 +1,4 @@
-//! Recording this machine's processors: needs root and a kernel with BTF, otherwise it is skipped.
+//! Recording this machine's CPUs: needs root and a kernel with BTF, otherwise it is skipped.
 
 #![cfg(all(feature = "record", target_os = "linux"))]
 // A test may panic.

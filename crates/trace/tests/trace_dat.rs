@@ -49,7 +49,7 @@ fn both_versions_give_the_same_events() {
 fn lost_events_are_counted() {
     let file = fixture(6);
     let (_, before) = read(file.clone());
-    // The page of each processor that begins last is behind the others in the file.
+    // The page of each CPU that begins last is behind the others in the file.
     let page = file.len() - 4096;
     let mut lost = file;
     lost[page + 11] |= 0x80;

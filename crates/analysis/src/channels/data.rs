@@ -54,7 +54,7 @@ pub struct SessionTimeline {
     pub rdma_bytes: Option<f64>,
     /// Time from the start until RDMA moved more than TCP; null if it never did.
     pub rdma_after_ns: Option<i64>,
-    /// Processor time for each GB moved.
+    /// CPU time for each GB moved.
     pub cpu: Vec<CpuCost>,
     /// Width of the values of the rates.
     pub bin_ns: i64,

@@ -199,7 +199,7 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
     if waits {
         parts.push(format!("{} pass until the first byte", seconds(first)));
     }
-    // Opened late: the client decided to, for which processors need no time.
+    // Opened late: the client decided to, for which CPUs need no time.
     let opened_late = late.and_then(|(channel, ns)| {
         let opened = channel.opened_ns?.saturating_sub(begin);
         (2 * opened > ns).then_some(opened)
@@ -240,7 +240,7 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
             "{} of the transfer",
         ),
     ];
-    // Counters that show processors awake rule idle states out.
+    // Counters that show CPUs awake rule idle states out.
     let is_awake = one.power.as_ref().is_some_and(|power| power.deep_idle_before < DEEP);
     // The plateau is that of all channels, and so comes with the last one.
     let with_it = late.map_or(0, |(_, ns)| ns.saturating_add(SLOW_NS));
@@ -256,11 +256,11 @@ const LITTLE: KindInfo = KindInfo::new("second-path-brings-little", "A further p
     (
         "network",
         "compare with the network alone: smbscope net send HOST --like RUN; if it is not faster, the paths share a \
-         link, an adapter or processors",
+         link, an adapter or CPUs",
     ),
     (
         "client and server",
-        "check that both adapters have their own receive queues and processors: smbscope plan cores",
+        "check that both adapters have their own receive queues and CPUs: smbscope plan cores",
     ),
     (
         "application",
@@ -487,7 +487,7 @@ fn power_saving(one: &SessionTimeline, all: &[SessionTimeline]) -> Option<Channe
     });
     let faster = shallow.min_by_key(|other| other.lasted_ns);
     let mut what = format!(
-        "processors of the {} spend {:.0} % of the time until the plateau in deep idle states, and it takes {} to \
+        "CPUs of the {} spend {:.0} % of the time until the plateau in deep idle states, and it takes {} to \
          reach it",
         power.source,
         100.0 * power.deep_idle_before,
@@ -513,7 +513,7 @@ fn power_saving(one: &SessionTimeline, all: &[SessionTimeline]) -> Option<Channe
         }
         None => (
             Confidence::Possible,
-            "idle processors are deeply idle because they wait, or the wait is long because they are deeply idle: \
+            "idle CPUs are deeply idle because they wait, or the wait is long because they are deeply idle: \
              only a run without these states shows which",
         ),
     };

@@ -1,4 +1,4 @@
-//! What counters of client and server say about a transfer: processor time, idle states, RDMA.
+//! What counters of client and server say about a transfer: CPU time, idle states, RDMA.
 //!
 //! A counter's value is the mean since the sample before, so its integral over a time is the sum of
 //! value times time. Names of counters: docs/method/counters.md.
@@ -21,7 +21,7 @@ const IDLE: &str = "cpu_idle_deep_percent";
 const HERTZ: &str = "cpu_frequency_hertz";
 const PROCESS: &str = "process_cpu_percent";
 const PROCESS_SYSTEM: &str = "process_cpu_system_percent";
-/// Of the whole machine, per cent of all processors.
+/// Of the whole machine, per cent of all CPUs.
 const MACHINE: [&str; 4] =
     ["cpu_percent", "cpu_user_percent", "cpu_system_percent", "cpu_softirq_percent"];
 const RDMA: [&str; 2] = ["rdma_receive_bytes_per_second", "rdma_transmit_bytes_per_second"];
@@ -40,7 +40,7 @@ struct SeriesKey {
 #[derive(Default)]
 pub(super) struct Machines {
     series: BTreeMap<SeriesKey, Vec<(i64, f64)>>,
-    /// Processors of recording and source.
+    /// CPUs of recording and source.
     cpus: BTreeMap<(String, String), u64>,
     /// Recordings with channels, and those with counters only of the same time: a capture, and a counter log.
     concurrent: BTreeMap<String, BTreeSet<String>>,
@@ -141,7 +141,7 @@ impl Machines {
         states.max_by(|a, b| a.deep_idle_before.total_cmp(&b.deep_idle_before))
     }
 
-    /// Processor time for each GB that was moved between two times.
+    /// CPU time for each GB that was moved between two times.
     pub(super) fn cost(
         &self,
         recording: &str,

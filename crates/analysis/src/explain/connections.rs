@@ -191,7 +191,7 @@ impl Connections {
             count >= CONNECTIONS_MIN && most > MANY_BYTES && most as f64 > 0.9 * all as f64,
             About::OneConnection,
             format!(
-                "one of {count} connections carries {:.0} % of the bytes: it has one processor on each side and one \
+                "one of {count} connections carries {:.0} % of the bytes: it has one CPU on each side and one \
                  TCP window",
                 percent(most, all)
             ),

@@ -1,4 +1,4 @@
-//! What the counters of the recording say about a slow server: whether its processors or disks were
+//! What the counters of the recording say about a slow server: whether its CPUs or disks were
 //! busy while it was slow (utilization law: a resource that is busy all the time is the bottleneck).
 
 use smbscope_findings::{Figure, Remedy};
@@ -21,7 +21,7 @@ const QUANTILE: f64 = 0.9;
 
 const PROCESSORS_FULL: Remedy = Remedy::fixed(
     "server",
-    "its processors are full: give it more or faster ones, or move users to another server; perf top (Linux) or \
+    "its CPUs are full: give it more or faster ones, or move users to another server; perf top (Linux) or \
              Task Manager shows what uses them",
 );
 const DISKS_FULL: Remedy = Remedy::fixed(
@@ -31,7 +31,7 @@ const DISKS_FULL: Remedy = Remedy::fixed(
 );
 const NOTHING_FULL: Remedy = Remedy::fixed(
     "server",
-    "neither its processors nor its disks are busy: look for what it waits for (locks, a remote backend, a name \
+    "neither its CPUs nor its disks are busy: look for what it waits for (locks, a remote backend, a name \
              service); smbscope record shows in which call",
 );
 
@@ -39,12 +39,12 @@ const NOTHING_FULL: Remedy = Remedy::fixed(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resource {
     Processors,
-    /// The busiest of single processors or disks.
+    /// The busiest of single CPUs or disks.
     Processor,
     Disk,
 }
 
-/// Samples of the server's processors and disks.
+/// Samples of the server's CPUs and disks.
 #[derive(Default)]
 pub(super) struct Counters(Vec<(i64, Resource, f64)>);
 
@@ -62,7 +62,7 @@ impl Counters {
     }
 
     /// The utilization that a resource reaches in a tenth of the samples of that time, percent. Of single
-    /// processors and disks, it is that of the busiest at each moment.
+    /// CPUs and disks, it is that of the busiest at each moment.
     fn utilization(&self, resource: Resource, (first, last): (i64, i64)) -> Option<f64> {
         let samples =
             self.0.iter().filter(|(time, of, _)| *of == resource && (first..=last).contains(time));
@@ -97,18 +97,18 @@ impl Counters {
         }
         let is_full = |percent: Option<f64>| percent.is_some_and(|percent| percent >= FULL_PERCENT);
         let (words, remedy) = if processors >= FULL_PERCENT {
-            (format!("its processors were {processors:.0} % busy"), PROCESSORS_FULL)
+            (format!("its CPUs were {processors:.0} % busy"), PROCESSORS_FULL)
         } else if is_full(disk) {
             (format!("a disk was {:.0} % busy", disk.unwrap_or(0.0)), DISKS_FULL)
         } else if is_full(single) {
             let words = format!(
-                "one processor was {:.0} % busy, all together {processors:.0} %",
+                "one CPU was {:.0} % busy, all together {processors:.0} %",
                 single.unwrap_or(0.0)
             );
             (words, PROCESSORS_FULL)
         } else if processors < IDLE_PERCENT && disk.is_some_and(|percent| percent < IDLE_PERCENT) {
             let words = format!(
-                "its processors were {processors:.0} % and its disks {:.0} % busy",
+                "its CPUs were {processors:.0} % and its disks {:.0} % busy",
                 disk.unwrap_or(0.0)
             );
             (words, NOTHING_FULL)

@@ -94,7 +94,7 @@ pub(super) fn sentence(row: &SmbRatio, is_signed: bool) -> String {
         }
         side @ ("sender" | "receiver") => format!(
             "a machine, not SMB and not the network: {what}, and the {side} limited TCP alone too: look at its \
-             processors and its adapter (smbscope record --cpu, smbscope plan cores)"
+             CPUs and its adapter (smbscope record --cpu, smbscope plan cores)"
         ),
         _ => format!(
             "{what}; the test was paced, so that it does not show the limit: repeat it without --pace"

@@ -2,7 +2,7 @@
 //!
 //! With slices (`smbscope record`) each part is measured. From outside, the time of a Flush or a
 //! write-through write is that of stable storage; of other operations, time that grows with the
-//! requests in flight is waiting, and the rest is the file system or the processor (J. D. C. Little
+//! requests in flight is waiting, and the rest is the file system or the CPU (J. D. C. Little
 //! 1961: a longer queue at the same rate means a longer time).
 //!
 //! One observation for six troubles, because the same row decides between them.

@@ -8,18 +8,18 @@
 //!
 //! Where steps with different throughputs were recorded, a straight line through them gives what the
 //! resource does without load; that is limited to what the processes of server and clients do not need of
-//! the processors. What keeps processors busy besides these processes, interrupts and a fifth of the
+//! the CPUs. What keeps CPUs busy besides these processes, interrupts and a fifth of the
 //! processes' time belongs to other programs: it is there without load too, unless a line through several steps
 //! gives a better value. If the line is below zero without load, a scenario costs more when there are more of
 //! them (caches cool down in between), and its cost is assumed to grow with the throughput.
 //!
-//! Response times grow because requests wait longer for the processors, and for the busiest resource where that
+//! Response times grow because requests wait longer for the CPUs, and for the busiest resource where that
 //! is another one. A request waits while others are served, so its wait is a multiple of what the mean request
 //! needs, not of what it needs itself. The multiple is between M/M/c (one queue, and no request waits while
-//! a processor is free) and M/M/1 (each processor has its own queue, as on Linux); how long tasks waited for
-//! processors in the recording decides where. Without that it is M/M/c, the smallest. As many requests wait as find
+//! a CPU is free) and M/M/1 (each CPU has its own queue, as on Linux); how long tasks waited for
+//! CPUs in the recording decides where. Without that it is M/M/c, the smallest. As many requests wait as find
 //! all servers busy (Erlang 1917), and waits are exponential. The model fails where one thread is the limit before
-//! the processors are, where requests wait for locks, where a request costs more or less among many, and above
+//! the CPUs are, where requests wait for locks, where a request costs more or less among many, and above
 //! the capacity, where queues grow for as long as the run lasts.
 
 mod changed_demand;
@@ -43,15 +43,15 @@ pub(super) const PROCESSORS: &str = "processors";
 const HIDDEN_SHARE: f64 = 0.2;
 /// The largest share that is considered possible.
 const HIDDEN_SHARE_MAX: f64 = 1.0;
-/// How much less of processors that never sleep a scenario takes than of processors that mostly do: 13 and 15 % were
+/// How much less of CPUs that never sleep a scenario takes than of CPUs that mostly do: 13 and 15 % were
 /// measured from a fifth to a half busy (docs/measurements). A single load does not show it.
 const SLEEP_COST: f64 = 0.15;
-/// Utilization from which processors count as never sleeping.
+/// Utilization from which CPUs count as never sleeping.
 const AWAKE: f64 = 0.5;
-/// Other programs that take less than this share of the processors are not mentioned.
+/// Other programs that take less than this share of the CPUs are not mentioned.
 const OTHERS_MIN: f64 = 0.001;
 /// The note for a recording without the server's own processes.
-const NOT_ATTRIBUTED: &str = "The processor time of the server's own processes was not recorded, so everything that its \
+const NOT_ATTRIBUTED: &str = "The CPU time of the server's own processes was not recorded, so everything that its \
                               machine did counts as the users' demand. If anything else ran there, the server carries \
                               more users than shown.";
 
@@ -62,7 +62,7 @@ pub struct Demand(StepParts);
 /// A resource of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Processors, or a disk's name.
+    /// CPUs, or a disk's name.
     pub name: String,
     /// How many there are of it.
     pub servers: u64,
@@ -105,7 +105,7 @@ pub struct Capacity {
     pub resources: Vec<Resource>,
     /// Steps that were used.
     pub steps: u64,
-    /// Whether clients are on the server's machine, and share its processors.
+    /// Whether clients are on the server's machine, and share its CPUs.
     pub clients_beside: bool,
     /// Assumptions besides what was measured, a sentence each.
     pub notes: Vec<String>,
@@ -135,7 +135,7 @@ impl NoCapacity {
                  start something"
             }
             NoCapacity::NoCounters => {
-                "the capacity is not known: the run has no counters of the server that show how long its processors \
+                "the capacity is not known: the run has no counters of the server that show how long its CPUs \
                  and disks are busy; run with --metrics URL (node_exporter on the server), or on the server itself"
             }
             NoCapacity::NotPaced => {
@@ -146,7 +146,7 @@ impl NoCapacity {
                 "the capacity is not known: no scenario ended in a step that was not overloaded"
             }
             NoCapacity::NeverBusy => {
-                "the capacity is not known: neither processors nor disks of the server were busy in the steps with the \
+                "the capacity is not known: neither CPUs nor disks of the server were busy in the steps with the \
                  most users; load the server more, or longer"
             }
         }
@@ -314,33 +314,33 @@ fn resource(
 /// The note for a single load that is far from the capacity.
 fn one_load(utilization: f64) -> String {
     format!(
-        "One load was recorded, with the processors busy for {:.0} % of the time. A scenario takes up to {:.0} % less of \
-         processors that seldom sleep, so the capacity is more likely higher than lower. A second run with twice as many \
+        "One load was recorded, with the CPUs busy for {:.0} % of the time. A scenario takes up to {:.0} % less of \
+         CPUs that seldom sleep, so the capacity is more likely higher than lower. A second run with twice as many \
          users shows it.",
         100.0 * utilization,
         100.0 * SLEEP_COST * (1.0 - utilization)
     )
 }
 
-/// The note about other programs that keep the processors busy.
+/// The note about other programs that keep the CPUs busy.
 fn other_load(others: f64, busy: f64, split: Split) -> Option<String> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let mut note = format!(
-        "Other programs than the server and the client took {} of the server's processors (those took {}); this is \
+        "Other programs than the server and the client took {} of the server's CPUs (those took {}); this is \
          assumed not to grow with the number of users.",
         percent(others),
         percent(split.processes.0)
     );
     if others > busy - others {
         note.push_str(
-            " Most of the processor time was not spent on this load, so the capacity follows from a small remainder. \
+            " Most of the CPU time was not spent on this load, so the capacity follows from a small remainder. \
              Record again with nothing else running on that machine.",
         );
     }
     (others >= OTHERS_MIN).then_some(note)
 }
 
-/// Steps as throughput and busy share, and what kept the processors busy.
+/// Steps as throughput and busy share, and what kept the CPUs busy.
 struct LoadSteps<'a> {
     points: &'a [(f64, f64)],
     splits: &'a [Option<Split>],
@@ -458,7 +458,7 @@ impl Capacity {
     }
 
     /// The load with this many users on the resource that is exhausted first with the changes ([`Capacity::with_demand`])
-    /// and on the processors; none at or above the capacity.
+    /// and on the CPUs; none at or above the capacity.
     pub fn loads(&self, changed: &Capacity, users: f64) -> Option<Vec<Load>> {
         let first = changed.resources.first()?;
         let processors = changed.resources.iter().find(|one| one.name == PROCESSORS);

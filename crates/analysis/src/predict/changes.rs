@@ -70,7 +70,7 @@ trait Definition {
     const TAKES_VALUE: bool = true;
     /// Whether a profile must know its round trip.
     const NEEDS_RTT: bool = false;
-    /// Whether a scenario then needs more or less of the server's processors and disks, by an amount that
+    /// Whether a scenario then needs more or less of the server's CPUs and disks, by an amount that
     /// no prediction knows.
     const CHANGES_DEMAND: bool = false;
     /// What clients then keep of directories.

@@ -25,7 +25,7 @@ pub fn warnings(changes: &[Change], has_load: bool) -> Vec<String> {
     if has_load && !names.is_empty() {
         warnings.push(format!(
             "The number of users that the server carries and their waits assume that a scenario needs as much of \
-             its processors and disks as in the recording; what --change {} adds or saves there is not included.",
+             its CPUs and disks as in the recording; what --change {} adds or saves there is not included.",
             names.join(", ")
         ));
     }

@@ -90,7 +90,7 @@ impl Costs {
 /// What was measured on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// The machine's processor.
+    /// The machine's CPU.
     pub machine: String,
     /// The server's program and version.
     pub server: String,

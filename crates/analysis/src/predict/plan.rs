@@ -59,7 +59,7 @@ pub struct Plan {
     pub waits: Vec<Wait>,
     /// Share of the recorded time that each slice takes, in the order of [`Kind::ALL`].
     pub slices: [f64; Kind::ALL.len()],
-    /// Share of the recorded time that the server's processors need.
+    /// Share of the recorded time that the server's CPUs need.
     pub processors: f64,
 }
 

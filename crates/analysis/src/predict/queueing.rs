@@ -22,7 +22,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// How much longer the `requests` of a scenario wait. Faster processors have already left only the share `left` of
+    /// How much longer the `requests` of a scenario wait. Faster CPUs have already left only the share `left` of
     /// the wait for them, which is in the slices.
     pub fn wait(&self, requests: f64, left: f64) -> Wait {
         let left = if self.name == PROCESSORS { left } else { 1.0 };
@@ -73,7 +73,7 @@ impl Queue {
         let all = Queue { servers: resource.servers, separation: 0.0 };
         let [least, most] = [0.0, 1.0].map(|separation| Queue { separation, ..all }.waiting(busy));
         match resource.wait_s {
-            // A longer wait is not due to the load: a sleeping processor takes time to wake up.
+            // A longer wait is not due to the load: a sleeping CPU takes time to wake up.
             Some(wait_s) if most > least => {
                 let separation = (wait_s / resource.demand_s - least) / (most - least);
                 Queue { separation: separation.clamp(0.0, 1.0), ..all }

@@ -1,4 +1,4 @@
-//! Traces of processors side by side: the time of each name, whether it changed, and where time moved to.
+//! CPU traces side by side: the time of each name, whether it changed, and where time moved to.
 //!
 //! Traces have different lengths, so times are compared as CPU seconds per second. How much a time varies by itself
 //! is known from the intervals of its trace: the means of intervals of the first trace and of another are compared
@@ -86,7 +86,7 @@ pub struct Change {
     pub significant: bool,
 }
 
-/// A processor in all traces.
+/// A CPU in all traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedProcessor {
     pub cpu: u64,

@@ -1,4 +1,4 @@
-//! What a trace says outside of the period that a report covers: what each processor did when the period begins, and
+//! What a trace says outside of the period that a report covers: what each CPU did when the period begins, and
 //! which events were recorded at all.
 
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use hashbrown::HashMap;
 use super::work::family;
 use super::{Class, each_switch};
 
-/// Most processors of all traces, and most families of events.
+/// Most CPUs of all traces, and most families of events.
 const CPUS_MAX: usize = 1 << 16;
 const FAMILIES_MAX: usize = 64;
 
-/// Takes rows of whole traces, in the order of time on each processor.
+/// Takes rows of whole traces, in the order of time on each CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     from: Option<i64>,
-    /// By recording and processor: whether it is idle when the period begins.
+    /// By recording and CPU: whether it is idle when the period begins.
     idle: HashMap<String, HashMap<u64, bool>>,
     families: BTreeSet<String>,
     classes: (bool, bool),
@@ -86,7 +86,7 @@ impl Context {
         self.families.iter()
     }
 
-    /// Which processors of a recording are idle when the period begins.
+    /// Which CPUs of a recording are idle when the period begins.
     pub(super) fn of(&self, recording: &str) -> Vec<(u64, bool)> {
         let cpus = self.idle.get(recording);
         cpus.map_or_else(Vec::new, |cpus| cpus.iter().map(|(cpu, idle)| (*cpu, *idle)).collect())

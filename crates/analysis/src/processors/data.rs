@@ -23,14 +23,14 @@ impl Default for Limits {
     }
 }
 
-/// Where the time of processors went.
+/// Where the time of CPUs went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// First event.
     pub start_ns: Option<i64>,
     /// Time that the traces cover.
     pub length_ns: i64,
-    /// The same for all processors together.
+    /// The same for all CPUs together.
     pub possible_ns: i64,
     pub limits: Limits,
     /// What the traces say about interrupts and deferred work.
@@ -42,7 +42,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Network and other devices, the most work first.
     pub devices: Vec<Device>,
-    /// What each processor did over time; null without durations.
+    /// What each CPU did over time; null without durations.
     pub timeline: Option<Timeline>,
     /// What samples hit in interrupts and deferred work; null without samples.
     pub in_samples: Option<InSamples>,
@@ -89,7 +89,7 @@ pub struct Timeline {
     pub cpus: Vec<TimelineCpu>,
 }
 
-/// The bins of one processor.
+/// The bins of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimelineCpu {
     pub cpu: u64,
@@ -146,7 +146,7 @@ pub struct PathPart {
     pub own_share: f64,
 }
 
-/// The time of one processor. The times are disjoint.
+/// The time of one CPU. The times are disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Processor {
     pub cpu: u64,
@@ -191,10 +191,10 @@ impl Processor {
     }
 }
 
-/// What a processor did, by samples. The shares add up to 1.
+/// What a CPU did, by samples. The shares add up to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SampledShares {
-    /// Whether these are parts of the time. Otherwise they are parts of the samples: a processor that is not sampled
+    /// Whether these are parts of the time. Otherwise they are parts of the samples: a CPU that is not sampled
     /// while it is idle looks busier than it is.
     pub of_time: bool,
     /// Null if the trace does not say which samples hit handlers of interrupts and deferred work.
@@ -257,7 +257,7 @@ pub struct InterruptGroup {
     /// Null where only the address of the routine is known.
     pub name: Option<String>,
     pub count: u64,
-    /// Exclusive time, and its part of the time of all processors.
+    /// Exclusive time, and its part of the time of all CPUs.
     pub exclusive_ns: i64,
     pub share: Option<f64>,
     /// Durations with what was nested; of those that have one.
@@ -272,7 +272,7 @@ pub struct InterruptGroup {
     pub delay: Distribution,
     /// Packets of polls.
     pub work: Option<u64>,
-    /// The processors on which it ran, the most time (polls: the most runs) first.
+    /// The CPUs on which it ran, the most time (polls: the most runs) first.
     pub cpus: Vec<DeviceCpu>,
     /// Exclusive time in intervals of equal length, to judge how much it varies.
     pub interval_ns: i64,
@@ -297,19 +297,19 @@ pub struct Device {
     pub work: Option<u64>,
     /// Queues that its handlers name.
     pub queues: u64,
-    /// Part of the runs that is on the busiest processor.
+    /// Part of the runs that is on the busiest CPU.
     pub busiest_share: f64,
-    /// NUMA nodes of its processors, where they are known.
+    /// NUMA nodes of its CPUs, where they are known.
     pub nodes: Vec<u64>,
     /// NUMA node of its bus; null where the trace does not say it.
     pub own_node: Option<u64>,
-    /// Time of its work on processors of other nodes than its own, ns.
+    /// Time of its work on CPUs of other nodes than its own, ns.
     pub remote_ns: i64,
-    /// By processor, the most runs first.
+    /// By CPU, the most runs first.
     pub cpus: Vec<DeviceCpu>,
 }
 
-/// The work for one device, or of one name, on one processor.
+/// The work for one device, or of one name, on one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeviceCpu {
     pub cpu: u64,

@@ -1,4 +1,4 @@
-//! On which processors the work for each device ran.
+//! On which CPUs the work for each device ran.
 
 use std::collections::BTreeSet;
 

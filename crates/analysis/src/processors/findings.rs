@@ -1,4 +1,4 @@
-//! What is wrong with the processors of a trace: causes with evidence, confidence and remedies.
+//! What is wrong with the CPUs of a trace: causes with evidence, confidence and remedies.
 //!
 //! Owns the thresholds and their reasons. Everything is derived from the finished [`Report`].
 
@@ -16,9 +16,9 @@ use super::work::{self, Work};
 use words::{duration, grouped};
 
 kinds! {
-    /// What can be wrong with processors. A closed list. Remedies are for Windows or for Linux.
+    /// What can be wrong with CPUs. A closed list. Remedies are for Windows or for Linux.
     pub enum ProcessorFindingKind {
-        /// Processors spend most of their time in interrupts and deferred work.
+        /// CPUs spend most of their time in interrupts and deferred work.
         LockedProcessors = locked::KIND,
         /// Deferred work or handlers of one name run longer than the limit.
         LongRuns = LONG_RUNS,
@@ -26,45 +26,45 @@ kinds! {
         FilterInReceivePath = FILTER,
         /// A team or bond of adapters.
         TeamInReceivePath = TEAM,
-        /// The receive work of the network runs on few processors.
+        /// The receive work of the network runs on few CPUs.
         ReceiveOnFewProcessors = FEW,
         /// The work for a network adapter runs on another NUMA node than the adapter is on.
         RemoteNode = REMOTE,
         /// Recording the trace takes a large part of the time.
         TracingIsTheLoad = TRACING,
-        /// Deep idle states or low frequencies, and work that begins late on processors that were idle.
+        /// Deep idle states or low frequencies, and work that begins late on CPUs that were idle.
         PowerSaving = POWER_SAVING,
     }
 }
 
-/// One thing that takes processors' time. Its period is on the clock of the trace; an end of it is null if the
+/// One thing that takes CPUs' time. Its period is on the clock of the trace; an end of it is null if the
 /// finding was there from the start, or to the end, or if that is not known.
 pub type Finding = smbscope_findings::Finding<ProcessorFindingKind, OnProcessors>;
 
 /// Where it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OnProcessors {
-    /// The processors concerned, in the order of their numbers.
+    /// The CPUs concerned, in the order of their numbers.
     pub cpus: Vec<u64>,
 }
 
 /// A share from which on the receive work should be divided.
 const BUSY_SHARE: f64 = 0.25;
-/// Long runs count if they take this share of the time of one processor, and there are as many.
+/// Long runs count if they take this share of the time of one CPU, and there are as many.
 const LONG_SHARE: f64 = 0.01;
 const LONG_MIN: u64 = 10;
 /// A part of the receive path counts from this share of its samples on, and from as many samples.
 const PATH_SHARE: f64 = 0.05;
 const PATH_SAMPLES: u64 = 50;
-/// The work of a name is on few processors if this share of it is on less than a third of them.
+/// The work of a name is on few CPUs if this share of it is on less than a third of them.
 const FEW_SHARE: f64 = 0.95;
 const FEW_PART: usize = 3;
-/// Work on another node counts from this share of a device's work on, and from this share of the time of one processor.
+/// Work on another node counts from this share of a device's work on, and from this share of the time of one CPU.
 const REMOTE_SHARE: f64 = 0.2;
 const REMOTE_MIN: f64 = 0.01;
 /// Tracing is a load from this share of all samples on.
 const TRACING_SHARE: f64 = 0.1;
-/// Work begins late on idle processors if 5 % of it begin after this time, this many times as late as on busy ones, and there
+/// Work begins late on idle CPUs if 5 % of it begin after this time, this many times as late as on busy ones, and there
 /// are as many delays of each.
 const LATE_NS: i64 = 50_000;
 const LATE_TIMES: i64 = 3;
@@ -109,7 +109,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
     found.extend(power_saving(report));
     let system = if report.is_windows() { "Windows" } else { "Linux" };
     found.iter_mut().for_each(|one| one.remedies.retain(|remedy| remedy.at == system));
-    // What holds processors comes first, then causes by what they cost, then what is a symptom of these.
+    // What holds CPUs comes first, then causes by what they cost, then what is a symptom of these.
     found.sort_by_key(|one| {
         let rank = match one.kind {
             ProcessorFindingKind::LockedProcessors => 0,
@@ -146,7 +146,7 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Numbers of processors in a sentence.
+/// Numbers of CPUs in a sentence.
 fn numbers(cpus: &[u64]) -> String {
     let words: Vec<_> = cpus.iter().take(16).map(u64::to_string).collect();
     let more = if cpus.len() > 16 { " ..." } else { "" };
@@ -205,7 +205,7 @@ fn in_path(part: &PathPart, deferred_ns: Option<i64>, samples: u64) -> Option<Fi
 
 const FEW: KindInfo = KindInfo::new(
     "receive-on-few-processors",
-    "Few processors do the receive work of the network",
+    "Few CPUs do the receive work of the network",
 ).with_remedies(&[
         ("Windows", "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; `smbscope plan cores` writes the commands; a single connection cannot be spread, SMB Multichannel opens several"),
         ("Linux", "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues: `smbscope plan cores` writes the commands; a single connection cannot be spread"),
@@ -399,7 +399,7 @@ fn remote(report: &Report, device: &Device) -> Option<Finding> {
 
 const POWER_SAVING: KindInfo = KindInfo::new(
     "power-saving",
-    "Power saving delays work on idle processors",
+    "Power saving delays work on idle CPUs",
 ).with_remedies(&[
         ("Windows", "try the power plan High performance, and in the firmware no C-states below C1: powercfg /setactive SCHEME_MIN; record again and compare"),
         ("Linux", "try without deep idle states for one run: cpupower idle-set -D 10 (undo: cpupower idle-set -E), or tuned-adm profile network-latency; record again and compare"),

@@ -1,4 +1,4 @@
-//! When interrupt work holds a processor: periods in which it takes half of the time or more.
+//! When interrupt work holds a CPU: periods in which it takes half of the time or more.
 //!
 //! A period is a run of bins whose time above half of their length is as large as possible: the maximal scoring
 //! subsequences of W. L. Ruzzo and M. Tompa ("A linear time algorithm for finding all maximal scoring subsequences",
@@ -6,7 +6,7 @@
 
 use super::data::{Timeline, TimelineCpu};
 
-/// A processor with this share of its time in interrupts and deferred work has hardly time for threads.
+/// A CPU with this share of its time in interrupts and deferred work has hardly time for threads.
 pub(super) const HELD_SHARE: f64 = 0.5;
 /// A period counts from this part of the trace on, from this time on, and from as many bins.
 const LEAST_SHARE: f64 = 0.05;
@@ -59,7 +59,7 @@ impl Axis<'_> {
             .fold((0, 0), |(length, work), bin| (length + self.length(bin), work + busy(lane, bin)))
     }
 
-    /// The periods in which a processor is held, the longest first.
+    /// The periods in which a CPU is held, the longest first.
     pub(super) fn periods(&self, lane: &TimelineCpu) -> Vec<Period> {
         let bins = self.timeline.bins as usize;
         let above = |bin| busy(lane, bin) as f64 - HELD_SHARE * self.length(bin) as f64;

@@ -1,4 +1,4 @@
-//! What each processor did in the last interval: shares, names, packets. For live displays.
+//! What each CPU did in the last interval: shares, names, packets. For live displays.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::{Class, is_kernel};
 
-/// Most processors, and most names and devices of one.
+/// Most CPUs, and most names and devices of one.
 const CPUS_MAX: usize = 16_384;
 const NAMES_MAX: usize = 1024;
 
@@ -16,7 +16,7 @@ const NAMES_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Now {
     cpus: BTreeMap<u64, State>,
-    /// Whether any sample was ever taken: the recorder has clocks, one on each processor.
+    /// Whether any sample was ever taken: the recorder has clocks, one on each CPU.
     has_clocks: bool,
 }
 
@@ -32,7 +32,7 @@ struct State {
     kernel_ns: i64,
 }
 
-/// One processor in an interval.
+/// One CPU in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuNow {
     pub cpu: u64,
@@ -44,7 +44,7 @@ pub struct CpuNow {
     pub user: u64,
     pub kernel: u64,
     pub idle: u64,
-    /// Time in programs and in the kernel that samples represent, and the rest of the interval, in which a processor is
+    /// Time in programs and in the kernel that samples represent, and the rest of the interval, in which a CPU is
     /// idle: clocks may not tick there. Null if there are no samples at all.
     pub user_ns: Option<i64>,
     pub kernel_ns: Option<i64>,
@@ -143,10 +143,10 @@ impl Now {
         }
     }
 
-    /// The processors of an interval of this length, in the order of their numbers; the next interval begins.
+    /// The CPUs of an interval of this length, in the order of their numbers; the next interval begins.
     pub fn take(&mut self, length_ns: i64) -> Vec<CpuNow> {
         let has_clocks = self.has_clocks;
-        // A processor that does nothing in the next interval is idle, not gone.
+        // A CPU that does nothing in the next interval is idle, not gone.
         let known = self.cpus.keys().map(|cpu| (*cpu, State::default())).collect();
         let cpus = std::mem::replace(&mut self.cpus, known).into_iter();
         cpus.map(|(cpu, state)| {
@@ -236,7 +236,7 @@ mod tests {
         let [cpu] = &cpus[..] else { panic!("{cpus:?}") };
         assert_eq!((cpu.cpu, cpu.interrupt_ns, cpu.deferred_ns), (3, 700, 600));
         assert_eq!((cpu.samples, cpu.user, cpu.kernel, cpu.idle), (4, 1, 1, 1));
-        // A clock that does not tick on an idle processor leaves a gap: 10 µs without 1.3 of interrupts and 2 of samples.
+        // A clock that does not tick on an idle CPU leaves a gap: 10 µs without 1.3 of interrupts and 2 of samples.
         let times = (cpu.user_ns, cpu.kernel_ns, cpu.idle_ns);
         assert_eq!(times, (Some(1_000), Some(1_000), Some(6_700)));
         assert_eq!(cpu.names, [("eth0-rx-0".to_owned(), 700), ("NET_RX".to_owned(), 600)]);

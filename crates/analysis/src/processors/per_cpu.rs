@@ -1,4 +1,4 @@
-//! The time of each processor: interrupts, deferred work, threads, idle.
+//! The time of each CPU: interrupts, deferred work, threads, idle.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::groups::share;
 use super::sampled::{Known, Weights};
 use super::{Class, Row, is_own};
 
-/// Most processors.
+/// Most CPUs.
 const CPUS_MAX: usize = 16_384;
 
-/// A processor of one trace.
+/// A CPU of one trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) recording: &'a str,
@@ -34,7 +34,7 @@ struct State {
     weights: Weights,
 }
 
-/// Time of threads and idle time of one processor in one trace, from its context switches.
+/// Time of threads and idle time of one CPU in one trace, from its context switches.
 #[derive(Debug)]
 struct Switched {
     first: (i64, bool),
@@ -51,7 +51,7 @@ pub(super) struct Processors {
     discarded: u64,
 }
 
-/// The rows, and how many events belong to other processors.
+/// The rows, and how many events belong to other CPUs.
 pub(super) struct Finished {
     pub(super) rows: Vec<Processor>,
     pub(super) discarded: u64,
@@ -120,7 +120,7 @@ impl Processors {
         state.since = (time, new == 0);
     }
 
-    /// The processors, in the order of their numbers. What was not recorded is not known.
+    /// The CPUs, in the order of their numbers. What was not recorded is not known.
     pub(super) fn finish(
         mut self,
         traces: &[Trace],
@@ -136,11 +136,11 @@ impl Processors {
         let during = during.fold((recorded.interrupts, recorded.deferred), |all, one| {
             (all.0 || one.0, all.1 || one.1)
         });
-        // A processor without a switch is unknown, not idle.
+        // A CPU without a switch is unknown, not idle.
         let mut times = HashMap::<u64, (i64, i64)>::new();
         for trace in traces {
             let mut cpus = self.switched.remove(&trace.recording).unwrap_or_default();
-            // A processor without a switch in the period does what its last one before says.
+            // A CPU without a switch in the period does what its last one before says.
             if let Some(start) = trace.started_at {
                 for (cpu, is_idle) in context.of(&trace.recording) {
                     if self.cpus.contains_key(&cpu) || self.cpus.len() < CPUS_MAX {

@@ -1,4 +1,4 @@
-//! Idle states and frequencies of processors, and how late work begins on a processor that was idle.
+//! Idle states and frequencies of CPUs, and how late work begins on a CPU that was idle.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Row;
 use crate::stats::latency::{Distribution, Grain, Latency, Sample};
 
-/// Most different idle states; processors have at most ten or so.
+/// Most different idle states; CPUs have at most ten or so.
 const STATES_MAX: usize = 64;
 
 /// Power saving in a trace.
@@ -17,15 +17,15 @@ const STATES_MAX: usize = 64;
 pub struct PowerReport {
     /// By number of the idle state, the lightest first.
     pub states: Vec<IdleState>,
-    /// Lowest and highest frequency to which a processor changed, kHz.
+    /// Lowest and highest frequency to which a CPU changed, kHz.
     pub lowest_khz: Option<u64>,
     pub highest_khz: Option<u64>,
-    /// From the request to the beginning, of work on processors that were idle, and on those that were not.
+    /// From the request to the beginning, of work on CPUs that were idle, and on those that were not.
     pub delay_when_idle: Distribution,
     pub delay_when_busy: Distribution,
 }
 
-/// One idle state, on all processors together.
+/// One idle state, on all CPUs together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleState {
     pub state: u64,

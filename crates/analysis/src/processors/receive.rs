@@ -1,4 +1,4 @@
-//! The receive work of the network: which interrupts and deferred work belong to it, and on which processors it ran.
+//! The receive work of the network: which interrupts and deferred work belong to it, and on which CPUs it ran.
 //!
 //! Linux: the softirq NET_RX with its polls, and the interrupts of devices that are polled. Windows: DPCs and ISRs of
 //! NDIS and of the drivers of network adapters; other DPCs of the network (timers of TCP) do not follow the adapter.
@@ -13,7 +13,7 @@ use super::roles::Role;
 /// The receive work of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Receive {
-    /// Exclusive time of receive work on each processor that had any, in the order of their numbers.
+    /// Exclusive time of receive work on each CPU that had any, in the order of their numbers.
     pub cpus: Vec<(u64, i64)>,
     /// What was counted: kind and name, the most time first.
     pub names: Vec<(String, String)>,
@@ -22,7 +22,7 @@ pub struct Receive {
 }
 
 impl Receive {
-    /// Time of all processors.
+    /// Time of all CPUs.
     pub fn total_ns(&self) -> i64 {
         self.cpus.iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
     }

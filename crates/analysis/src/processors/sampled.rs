@@ -1,6 +1,6 @@
-//! Shares of a processor's time by samples.
+//! Shares of a CPU's time by samples.
 //!
-//! A clock that does not tick on an idle processor takes fewer samples there than its rate times the length of the
+//! A clock that does not tick on an idle CPU takes fewer samples there than its rate times the length of the
 //! trace. What is missing is idle time if smbscope's own recorder took the samples, or if the context switches of the
 //! trace show that much idle time. Otherwise samples may be missing for another reason, and shares are parts of the samples.
 
@@ -22,7 +22,7 @@ pub(super) struct Weights {
 
 const SECTIONS: usize = 6;
 
-/// What else is known of the processor.
+/// What else is known of the CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) length_ns: i64,

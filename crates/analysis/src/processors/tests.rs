@@ -1,4 +1,4 @@
-//! Processors with interrupts, switches and samples that are made here.
+//! CPUs with interrupts, switches and samples that are made here.
 
 use std::borrow::Cow;
 
@@ -64,12 +64,12 @@ fn durations_are_added_up_by_kind_and_name() {
     assert_eq!((storport.over_limit, storport.duration.max_ns), (0, Some(8_000)));
     assert_eq!((dpc.exclusive_ns, dpc.duration.sum_ns), (190_001, 200_001));
     assert_eq!(dpc.cpus.iter().map(|one| one.cpu).collect::<Vec<_>>(), [2, 0]);
-    // Two processors, one millisecond each.
+    // Two CPUs, one millisecond each.
     assert_eq!((report.length_ns, report.possible_ns), (1_000_000, 2_000_000));
     assert_eq!(dpc.share, Some(190_001.0 / 2e6));
     assert_eq!(report.processors[0].deferred_ns, Some(98_000));
     assert_eq!(report.processors[0].interrupt_ns, Some(50_001));
-    // What else the processor did is not known.
+    // What else the CPU did is not known.
     assert_eq!((report.processors[0].idle_ns, report.processors[0].thread_ns), (None, None));
 }
 
@@ -79,7 +79,7 @@ fn idle_time_is_without_the_interrupts_in_it() {
     within_idle.thread = Some(0);
     let mut within_thread = interrupt(0, "irq", "eth0", 10_000, 10_000);
     within_thread.thread = Some(7);
-    // Idle until 301 µs, thread 7 until 501 µs, idle to the end. Processor 1 is never idle.
+    // Idle until 301 µs, thread 7 until 501 µs, idle to the end. CPU 1 is never idle.
     let switches = [switch(0, 301_000, 0, 7), switch(0, 501_000, 7, 0), switch(1, 401_000, 8, 9)];
     let report = report(&[within_idle, within_thread], &switches, &[]);
     let [zero, one] = &report.processors[..] else { panic!() };
@@ -142,7 +142,7 @@ fn an_empty_trace_has_no_shares() {
     assert_eq!((report.interrupts[0].share, report.processors[0].deferred_share), (None, None));
 }
 
-/// A second of four processors with deferred work of ndis.sys on the first, and samples with these stacks, each of
+/// A second of four CPUs with deferred work of ndis.sys on the first, and samples with these stacks, each of
 /// which is a list of modules from the innermost frame outwards.
 fn flooded(share: f64, stacks: &[(u64, &[&str])]) -> Report {
     let mut processors = Processors::new(Limits::default());

@@ -1,4 +1,4 @@
-//! What each processor, and each name, did over time: exclusive time in bins of equal width.
+//! What each CPU, and each name, did over time: exclusive time in bins of equal width.
 //!
 //! How long a trace is, is known at its end only. So bins begin narrow, and two become one whenever there are more
 //! than [`BINS_MAX`].
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use super::data::{Timeline, TimelineCpu};
 use super::{Class, Row};
 
-/// Most bins of the result, and of the result of a machine with many processors.
+/// Most bins of the result, and of the result of a machine with many CPUs.
 pub(super) const BINS_MAX: usize = 240;
 const BINS_OF_MANY: usize = 60;
 const MANY_CPUS: usize = 256;
 /// Width of the first bins, ns.
 const NARROWEST_NS: i64 = 100_000;
-/// Most lanes: 16,384 processors, or names.
+/// Most lanes: 16,384 CPUs, or names.
 const LANES_MAX: usize = 1 << 15;
 
 /// Bins of several lanes on one axis, while rows arrive.
@@ -144,7 +144,7 @@ pub(super) struct Filled<K> {
     pub(super) lanes: BTreeMap<K, Vec<i64>>,
 }
 
-/// Bins of processors: a lane for each, and for each class of work.
+/// Bins of CPUs: a lane for each, and for each class of work.
 pub(super) type OfCpus = Bins<(u64, bool)>;
 
 impl OfCpus {

@@ -13,13 +13,13 @@ use super::{Class, Limits};
 
 /// Most kinds and names.
 const GROUPS_MAX: usize = 4096;
-/// Most processors.
+/// Most CPUs.
 const CPUS_MAX: usize = 8192;
 
 /// What is known of interrupts and deferred work without single ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Time that the sums of processors are about.
+    /// Time that the sums of CPUs are about.
     pub covered_ns: i64,
     /// Whether they come from the intervals of the input, because a period was selected that its whole sums cannot be
     /// cut to: there are no modules then.
@@ -29,7 +29,7 @@ pub struct Totals {
     pub modules: Vec<TotalModule>,
 }
 
-/// The time of one processor.
+/// The time of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TotalCpu {
     pub cpu: u64,
@@ -50,7 +50,7 @@ pub struct TotalModule {
     pub kind: String,
     pub name: String,
     pub duration_ns: i64,
-    /// The same as a part of the time of all processors.
+    /// The same as a part of the time of all CPUs.
     pub share: Option<f64>,
     /// Number of runs; null without a histogram.
     pub count: Option<u64>,
@@ -61,7 +61,7 @@ pub struct TotalModule {
     pub over_limit_most: Option<u64>,
     /// The longest took longer than this.
     pub longest_above_ns: Option<i64>,
-    /// The processors on which it ran, the most time first.
+    /// The CPUs on which it ran, the most time first.
     pub cpus: Vec<u64>,
     /// Its time on each of these, ns.
     pub cpus_ns: Vec<i64>,

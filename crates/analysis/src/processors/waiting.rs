@@ -1,4 +1,4 @@
-//! Which SMB operations waited while interrupt work held processors.
+//! Which SMB operations waited while interrupt work held CPUs.
 //!
 //! Operations and a trace can be put next to each other if their clocks are the same: those of Windows' traces, of
 //! captures and of recordings count from 1970. An operation waited if some of its time is within a held period. How
@@ -28,25 +28,25 @@ const EXAMPLES: usize = 5;
 /// Most commands.
 const COMMANDS_MAX: usize = 256;
 
-/// Operations while processors were held.
+/// Operations while CPUs were held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Waiting {
     /// Time that both the trace and the operations cover, ns.
     pub common_ns: i64,
-    /// Part of it in which a processor was held, ns.
+    /// Part of it in which a CPU was held, ns.
     pub held_ns: i64,
-    /// Operations with a time, those that were in flight while a processor was held, and how long within these periods.
+    /// Operations with a time, those that were in flight while a CPU was held, and how long within these periods.
     pub operations: u64,
     pub waited: u64,
     pub waited_ns: i64,
-    /// How many times as long operations took that began while a processor was held; null with too few to compare.
+    /// How many times as long operations took that began while a CPU was held; null with too few to compare.
     pub times: Option<f64>,
     /// The 95 % interval of it.
     pub times_low: Option<f64>,
     pub times_high: Option<f64>,
     /// By command, most waiting first.
     pub commands: Vec<WaitingCommand>,
-    /// The operations that were in flight the longest while a processor was held.
+    /// The operations that were in flight the longest while a CPU was held.
     pub examples: Vec<WaitingExample>,
 }
 
@@ -54,7 +54,7 @@ pub struct Waiting {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WaitingCommand {
     pub command: String,
-    /// Operations in flight while a processor was held, their mean time, and how long they were in flight then.
+    /// Operations in flight while a CPU was held, their mean time, and how long they were in flight then.
     pub held: u64,
     pub held_mean_ns: Option<i64>,
     pub waited_ns: i64,
@@ -70,7 +70,7 @@ pub struct WaitingExample {
     pub path: Option<String>,
     pub start_ns: i64,
     pub elapsed_ns: i64,
-    /// How much of it a processor was held.
+    /// How much of it a CPU was held.
     pub waited_ns: i64,
 }
 
@@ -86,7 +86,7 @@ struct Command {
 pub struct Operations {
     /// The trace.
     extent: (i64, i64),
-    /// When a processor was held: disjoint, in order.
+    /// When a CPU was held: disjoint, in order.
     held: Vec<(i64, i64)>,
     bins: Bins,
     by_bin: ByBin,
@@ -204,7 +204,7 @@ impl Operations {
     }
 }
 
-/// In which bins of the timeline a processor was held: more than half of a processor's time.
+/// In which bins of the timeline a CPU was held: more than half of a CPU's time.
 #[derive(Debug, Default)]
 struct Bins {
     start_ns: i64,
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn operations_in_held_periods_are_compared_with_others() {
-        // One each 50 ms: 1 ms, and 10 ms while the processor is held; some scatter.
+        // One each 50 ms: 1 ms, and 10 ms while the CPU is held; some scatter.
         let rows: Vec<_> = (0..200)
             .map(|n| {
                 let start = 100 * SECOND + n * SECOND / 20;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::Line;
+use super::Link;
 use super::load::{BusySecond, InitialCopy, LinkLoad, LogHold, Outage, Snapshots, WriteLoad};
 use super::search::Found;
 use crate::predict::replay::{Prediction, ReplicaTimes, Row};
@@ -109,7 +109,7 @@ pub struct RiskRow {
 
 /// A link with all that follows from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct LineForecast {
+pub struct LinkForecast {
     pub rtt_ns: i64,
     pub bandwidth_bits: Option<f64>,
     /// A reply waits until both logs have the data (Storage Replica synchronous, DRBD protocol C).
@@ -188,7 +188,7 @@ pub struct ReplicationForecast {
     pub series_bin_ns: i64,
     pub series_bytes: Vec<u64>,
     pub hold: Option<LogHold>,
-    pub lines: Vec<LineForecast>,
+    pub lines: Vec<LinkForecast>,
     /// One answer for each rate of the links; none without a write, since nothing would wait.
     pub goals: Vec<GoalForecast>,
 }
@@ -226,18 +226,18 @@ impl ReplicationForecast {
     }
 }
 
-impl LineForecast {
+impl LinkForecast {
     /// What follows for a link from the writes, and from replays with a second server that is synchronous, that answers on
     /// receipt, and that is asynchronous.
     pub fn new(
-        line: Line,
+        line: Link,
         load: &WriteLoad,
         questions: &Questions,
         [sync, received, later]: [&Prediction; 3],
-    ) -> LineForecast {
+    ) -> LinkForecast {
         let rate = line.bytes_per_s();
         let seconds = load.seconds() > 0;
-        LineForecast {
+        LinkForecast {
             rtt_ns: line.rtt_ns,
             bandwidth_bits: line.bandwidth_bits,
             sync: Waits::of(sync),

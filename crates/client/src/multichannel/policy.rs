@@ -194,7 +194,7 @@ impl Judged {
         self.offered.link_speed.min(own.unwrap_or(u64::MAX))
     }
 
-    /// Whether both ends spread connections over processors; a client's interface of which nothing is known does.
+    /// Whether both ends spread connections over CPUs; a client's interface of which nothing is known does.
     pub fn has_rss(&self) -> bool {
         let queues = self.route.as_ref().and_then(|route| route.receive_queues);
         self.offered.capabilities.contains(InterfaceCapabilities::RSS_CAPABLE)

@@ -17,7 +17,7 @@ pub struct Route {
     pub gateway: Option<IpAddr>,
     /// Speed of the interface, bits/s.
     pub speed: Option<u64>,
-    /// Receive queues of the interface: more than one spread connections over processors.
+    /// Receive queues of the interface: more than one spread connections over CPUs.
     pub receive_queues: Option<u32>,
 }
 

@@ -78,7 +78,7 @@ impl Rule {
     }
 
     /// What the measured window between two moments shows.
-    pub fn judge(&self, begin: &Snapshot, end: &Snapshot) -> Judgement {
+    pub fn judge(&self, begin: &Snapshot, end: &Snapshot) -> Assessment {
         let due = end.due.saturating_sub(begin.due);
         let growth = end.open() as f64 - begin.open() as f64;
         let behind_percent = percent(end.users_behind as f64, end.users as f64);
@@ -88,7 +88,7 @@ impl Rule {
             0.0
         };
         let overload_percent = behind_percent.max(undone_percent);
-        Judgement {
+        Assessment {
             users_behind: end.users_behind,
             behind_percent,
             undone_percent,
@@ -100,7 +100,7 @@ impl Rule {
 
 /// How overloaded a step was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct Assessment {
     /// Users behind their schedule at the end of the window.
     pub users_behind: u64,
     /// The same in percent of all users.
@@ -149,9 +149,9 @@ mod tests {
         assert!(judgement.overloaded);
         assert_eq!(judgement.overload_percent, 5.25);
         // Nothing due, nothing wrong; fewer open scenarios are not overload.
-        assert_eq!(rule.judge(&begin, &begin), Judgement::default());
-        assert_eq!(rule.judge(&begin, &snapshot(100, 900, 900, 0)), Judgement::default());
-        assert_eq!(rule.judge(&Snapshot::default(), &Snapshot::default()), Judgement::default());
+        assert_eq!(rule.judge(&begin, &begin), Assessment::default());
+        assert_eq!(rule.judge(&begin, &snapshot(100, 900, 900, 0)), Assessment::default());
+        assert_eq!(rule.judge(&Snapshot::default(), &Snapshot::default()), Assessment::default());
     }
 
     #[test]

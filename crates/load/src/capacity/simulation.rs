@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::overload::{Judgement, Rule, Snapshot};
+use super::overload::{Assessment, Rule, Snapshot};
 use super::schedule_log::ScheduleLog;
 
 /// A small generator of random numbers (splitmix64, S. Vigna).
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// A whole step: what its window shows.
-    pub fn judge(&mut self, warm_up_ns: i64, window_ns: i64) -> Judgement {
+    pub fn judge(&mut self, warm_up_ns: i64, window_ns: i64) -> Assessment {
         let begin = self.run(warm_up_ns);
         let end = self.run(warm_up_ns + window_ns);
         self.rule.judge(&begin, &end)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::overload::Judgement;
+use super::overload::Assessment;
 use super::table::Row;
 
 /// What is searched and how.
@@ -88,7 +88,7 @@ pub struct StepResult {
     /// The step.
     pub step: Step,
     /// Its overload.
-    pub judgement: Judgement,
+    pub judgement: Assessment,
     /// Scenarios that ended in the window, failed ones included.
     pub ended: u64,
     /// Of them, those that failed.
@@ -109,7 +109,7 @@ impl StepResult {
     pub fn judged(step: Step, overloaded: bool) -> StepResult {
         StepResult {
             step,
-            judgement: Judgement { overloaded, ..Judgement::default() },
+            judgement: Assessment { overloaded, ..Assessment::default() },
             ended: 0,
             failed: 0,
             limited_by_client: false,

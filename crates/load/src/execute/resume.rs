@@ -90,7 +90,7 @@ impl Performer {
                 *handle = taken_up.map_or(Handle::Closed, Handle::Open);
             }
         }
-        self.go_on(session, plan).await
+        self.continue_after(session, plan).await
     }
 
     async fn take_up(

@@ -91,7 +91,7 @@ struct Running {
 
 impl Running {
     /// Starts the threads. Those of a direction share its streams: as many as there are streams, at most half of the
-    /// processors, whose other half works for interrupts, and on one machine for the other side.
+    /// CPUs, whose other half works for interrupts, and on one machine for the other side.
     fn start(&mut self, spec: &Spec, streams: Vec<Stream>) -> std::io::Result<()> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let most = (processors / 2).max(1);

@@ -28,7 +28,7 @@ pub(super) fn path_mtu(stream: &TcpStream) -> Option<u64> {
 }
 
 /// Wakes a reader only when this many bytes are there, or the stream ends. Without it, each wakeup of a reader that drains
-/// the buffer at once costs the sender's processor time.
+/// the buffer at once costs the sender's CPU time.
 pub(super) fn set_low_water(stream: &TcpStream, bytes: usize) {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
     // If the kernel refuses, the reader wakes up more often.

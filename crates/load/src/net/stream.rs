@@ -240,7 +240,7 @@ fn wait_until(streams: &mut [&mut Open], event: PollFlags, wait: Duration) {
     }
 }
 
-/// What became of the streams of a thread, which began with this much processor time.
+/// What became of the streams of a thread, which began with this much CPU time.
 fn outcomes(all: Vec<Open>, cpu_ns: i64) -> Vec<Outcome> {
     let cpu_ns = cpu::of_thread_ns().saturating_sub(cpu_ns);
     let outcome = |one: Open| {

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::terms::TermKey;
+use super::terms::SettingKey;
 
 pub mod predicted;
 pub mod questions;
@@ -84,7 +84,7 @@ pub struct Numbers {
     pub scenarios: Option<CommandNumbers>,
     /// Bytes that the operations read and wrote.
     pub moved_bytes: u64,
-    /// Additional processor time of the server for all operations, ns; none where the prediction has none.
+    /// Additional CPU time of the server for all operations, ns; none where the prediction has none.
     pub server_cpu_ns: Option<f64>,
     /// Users that the server carries, each with half of its 95 % interval.
     pub users_before: Option<(f64, f64)>,
@@ -108,7 +108,7 @@ pub struct CommandNumbers {
 /// What settings cost together, because together they are one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    pub settings: Vec<TermKey>,
+    pub settings: Vec<SettingKey>,
     /// What changes, in words.
     pub what: String,
     pub outcome: CostOutcome,

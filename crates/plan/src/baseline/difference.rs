@@ -12,7 +12,7 @@ use super::catalogue::{self, CostKey, Preset, Row, Stricter, System};
 use super::effective::{Claim, EffectiveValue};
 use super::read::PolicyText;
 use super::setting::{Place, Value};
-use super::terms::{Term, TermKey, Terms};
+use super::terms::{SettingKey, Term, Terms};
 
 #[cfg(test)]
 mod tests;
@@ -61,7 +61,7 @@ pub enum Security {
 /// A known setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    pub key: TermKey,
+    pub key: SettingKey,
     /// None where it is not set, and the default is not known.
     pub from: Option<Shown>,
     pub to: Option<Shown>,
@@ -133,7 +133,7 @@ pub fn difference(before: Side<'_>, after: Side<'_>, unset: Unset) -> Difference
     let mut difference = Difference { others, other_changes, ..Difference::default() };
     for row in catalogue::rows() {
         for of in scopes(row, before, after) {
-            let key = TermKey { id: row.id.clone(), of };
+            let key = SettingKey { id: row.id.clone(), of };
             let from = shown(row, &key, before);
             let to = match (shown(row, &key, after), unset) {
                 (Some(to), Unset::Kept) if to.is_default && !is_removed(&key, after) => {
@@ -168,7 +168,7 @@ fn value(shown: &Shown) -> &str {
     &shown.value
 }
 
-fn is_removed(key: &TermKey, side: Side<'_>) -> bool {
+fn is_removed(key: &SettingKey, side: Side<'_>) -> bool {
     side.terms.removed.contains(key)
 }
 
@@ -186,8 +186,8 @@ fn scopes(row: &Row, before: Side<'_>, after: Side<'_>) -> BTreeSet<Option<Strin
 }
 
 /// The value of a side. A share without its own value has that of all shares.
-fn shown(row: &Row, key: &TermKey, side: Side<'_>) -> Option<Shown> {
-    let of_all = TermKey { id: key.id.clone(), of: None };
+fn shown(row: &Row, key: &SettingKey, side: Side<'_>) -> Option<Shown> {
+    let of_all = SettingKey { id: key.id.clone(), of: None };
     let known = &side.terms.known;
     if let Some(term) = known.get(key).or_else(|| known.get(&of_all)) {
         return Some(of_term(term));

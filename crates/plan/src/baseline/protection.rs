@@ -5,7 +5,7 @@
 
 use super::catalogue::{self, Preset};
 use super::difference::{Side, Unset};
-use super::terms::TermKey;
+use super::terms::SettingKey;
 
 const GMAC: &str = "aes-gmac";
 const CMAC: &str = "aes-cmac";
@@ -33,7 +33,7 @@ impl<'a> View<'a> {
 
     /// The value of a setting of all shares, by an input or by default.
     pub fn value(&self, id: &str) -> Option<&'a str> {
-        let key = TermKey { id: id.to_owned(), of: None };
+        let key = SettingKey { id: id.to_owned(), of: None };
         let of = |side: Side<'a>| side.terms.value(id);
         let is_removed = self.side.terms.removed.contains(&key);
         let below = self.below.filter(|_| !is_removed).and_then(of);

@@ -15,7 +15,7 @@ use super::setting::{Place, SmbObject};
 
 /// A setting, of all shares or of one share or path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TermKey {
+pub struct SettingKey {
     pub id: String,
     /// A share's name, or the pattern of a hardened path; lower case.
     pub of: Option<String>,
@@ -24,7 +24,7 @@ pub struct TermKey {
 /// A known setting with its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term {
-    pub key: TermKey,
+    pub key: SettingKey,
     /// In the catalogue's spelling.
     pub value: String,
     pub place: Place,
@@ -48,9 +48,9 @@ pub struct Other {
 /// A baseline in the catalogue's terms.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    pub known: BTreeMap<TermKey, Term>,
+    pub known: BTreeMap<SettingKey, Term>,
     /// Known settings that were removed.
-    pub removed: Vec<TermKey>,
+    pub removed: Vec<SettingKey>,
     /// Settings that the catalogue does not have, by place.
     pub unknown: BTreeMap<Place, EffectiveValue>,
     /// Settings that were read, before precedence.
@@ -74,7 +74,7 @@ impl Terms {
         }
         for value in effective.removed {
             if let Some((row, _)) = catalogue::find(&value.place) {
-                let key = TermKey { id: row.id.clone(), of: of(row, &value.place) };
+                let key = SettingKey { id: row.id.clone(), of: of(row, &value.place) };
                 if !terms.known.contains_key(&key) {
                     terms.removed.push(key);
                 }
@@ -85,13 +85,13 @@ impl Terms {
 
     /// The value of a setting of all shares.
     pub fn value(&self, id: &str) -> Option<&str> {
-        let key = TermKey { id: id.to_owned(), of: None };
+        let key = SettingKey { id: id.to_owned(), of: None };
         self.known.get(&key).map(|term| term.value.as_str())
     }
 
     /// Terms of one setting: of all, and of shares or paths.
     pub fn all(&self, id: &str) -> impl Iterator<Item = &Term> {
-        let first = TermKey { id: id.to_owned(), of: None };
+        let first = SettingKey { id: id.to_owned(), of: None };
         let of_id = self.known.range(first..).take_while({
             let id = id.to_owned();
             move |(key, _)| key.id == id
@@ -100,7 +100,7 @@ impl Terms {
     }
 
     fn add(&mut self, row: &Row, value: String, from: EffectiveValue) {
-        let key = TermKey { id: row.id.clone(), of: of(row, &from.place) };
+        let key = SettingKey { id: row.id.clone(), of: of(row, &from.place) };
         let term = Term {
             is_seen: matches!(from.place, Place::Wire { .. }),
             key: key.clone(),

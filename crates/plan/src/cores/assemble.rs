@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use super::processes::{PROCESSES_MAX, Process};
 use super::read::{
-    Adapter, AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts,
+    AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts, ListedAdapter,
     LogicalProcessors, Lscpu, LscpuRow, Piece, ServerProcess,
 };
-use super::topology::{Card, Cpu, Kind, Machine, System};
+use super::topology::{Adapter, Cpu, Kind, Machine, System};
 
 mod limits;
 
@@ -145,7 +145,7 @@ fn add_process(machine: &mut Machine, read: &ServerProcess) {
 }
 
 /// The adapter of that name, which is added if it is new. Without a name: the only one.
-pub(crate) fn card<'a>(machine: &'a mut Machine, name: Option<&str>) -> Option<&'a mut Card> {
+pub(crate) fn card<'a>(machine: &'a mut Machine, name: Option<&str>) -> Option<&'a mut Adapter> {
     let Some(name) = name else {
         return match &mut machine.cards[..] {
             [card] => Some(card),
@@ -154,7 +154,7 @@ pub(crate) fn card<'a>(machine: &'a mut Machine, name: Option<&str>) -> Option<&
     };
     let position = machine.cards.iter().position(|card| card.name == name);
     if position.is_none() && machine.cards.len() < CARDS_MAX {
-        machine.cards.push(Card { name: name.to_owned(), ..Card::default() });
+        machine.cards.push(Adapter { name: name.to_owned(), ..Adapter::default() });
     }
     match position {
         Some(position) => machine.cards.get_mut(position),
@@ -178,7 +178,7 @@ fn add_rss(machine: &mut Machine, read: &AdapterRss) {
     rss.processor_table.clone_from(&read.table);
 }
 
-fn add_adapter(machine: &mut Machine, adapter: &Adapter) {
+fn add_adapter(machine: &mut Machine, adapter: &ListedAdapter) {
     machine.system = System::Windows;
     let Some(card) = card(machine, Some(&adapter.name)) else { return };
     card.description = adapter.description.clone().or(card.description.take());
@@ -220,7 +220,7 @@ fn add_processors(machine: &mut Machine, read: &LogicalProcessors) {
     machine.cpus = cpus.collect();
 }
 
-/// Processors from what Windows lists for RSS, which has one hardware thread of each core. Those that are equally far
+/// CPUs from what Windows lists for RSS, which has one hardware thread of each core. Those that are equally far
 /// from each adapter are taken for a node.
 fn add_rss_processors(machine: &mut Machine) {
     let mut distances = std::collections::BTreeMap::new();
@@ -254,7 +254,7 @@ fn add_rss_processors(machine: &mut Machine) {
     }
     machine.are_nodes_assumed = true;
     machine.assumptions.push(
-        "The processors are those of Get-NetAdapterRss, a core each; equally distant ones are a node with a socket of its own (Get-NetAdapterHardwareInfo and the script of --print-windows-script say it exactly)"
+        "The CPUs are those of Get-NetAdapterRss, a core each; equally distant ones are a node with a socket of its own (Get-NetAdapterHardwareInfo and the script of --print-windows-script say it exactly)"
             .to_owned(),
     );
 }
@@ -350,7 +350,7 @@ fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
 }
 
 /// Whether an interrupt's name is that of an adapter: `eth0-TxRx-3`, `ice-eth0-TxRx-3`, `mlx5_comp3@pci:0000:3b:00.0`.
-pub(crate) fn belongs(name: &str, card: &Card) -> bool {
+pub(crate) fn belongs(name: &str, card: &Adapter) -> bool {
     let is_device = name.split(['-', ' ', ',', '@', ':', '.']).any(|word| word == card.name)
         || name
             .strip_prefix(&card.name)
@@ -379,7 +379,7 @@ fn queue(name: &str) -> Option<u32> {
 }
 
 /// What follows from the other values of an adapter.
-pub(crate) fn settle(card: &mut Card) {
+pub(crate) fn settle(card: &mut Adapter) {
     let driver = card.driver.as_deref().unwrap_or_default().to_ascii_lowercase();
     let description = card.description.as_deref().unwrap_or_default().to_ascii_lowercase();
     let is_function = ["ixgbevf", "iavf", "igbvf", "i40evf", "bnxt_vf", "mana"]

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::layout::{CardLayout, Layout};
-use super::topology::{Card, Machine, System};
+use super::layout::{AdapterLayout, Layout};
+use super::topology::{Adapter, Machine, System};
 
 mod linux;
 #[cfg(test)]
@@ -81,7 +81,7 @@ pub enum Kind {
     Save,
     /// Windows: RSS on.
     Enable,
-    /// Windows: processors, profile and queues of an adapter.
+    /// Windows: CPUs, profile and queues of an adapter.
     Processors,
     /// Linux: irqbalance is stopped while interrupts are set.
     IrqbalanceStop,
@@ -91,17 +91,17 @@ pub enum Kind {
     Queues,
     /// Linux: indirection table.
     Table,
-    /// Linux: processor of each queue's interrupt.
+    /// Linux: CPU of each queue's interrupt.
     Interrupts,
-    /// Linux: transmit queue of each processor (XPS).
+    /// Linux: transmit queue of each CPU (XPS).
     Transmit,
     /// Linux: receive packet steering (RPS).
     Steering,
     /// Linux: receive flow steering (RFS).
     FlowSteering,
-    /// Linux: processors and memory of the server's service, from its next start.
+    /// Linux: CPUs and memory of the server's service, from its next start.
     ServerUnit,
-    /// Linux: processors of the server's processes that run.
+    /// Linux: CPUs of the server's processes that run.
     ServerProcesses,
 }
 
@@ -132,7 +132,7 @@ pub struct Refusal {
 pub enum Reason {
     /// The adapter's name has characters that a command must not contain.
     Name,
-    /// The range of processors found is unknown.
+    /// The range of CPUs found is unknown.
     RangeUnknown,
     /// The number of queues found is unknown.
     QueuesUnknown,
@@ -149,7 +149,7 @@ pub enum Reason {
 /// The commands of a layout.
 pub fn commands(machine: &Machine, layout: &Layout, request: &Request) -> Commands {
     let mut commands = Commands { system: machine.system, ..Commands::default() };
-    let mut cards: Vec<(&CardLayout, &Card)> = layout
+    let mut cards: Vec<(&AdapterLayout, &Adapter)> = layout
         .cards
         .iter()
         .filter_map(|layout| Some((layout, machine.cards.get(layout.card)?)))

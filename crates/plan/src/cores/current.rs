@@ -1,7 +1,7 @@
-//! Which processors receive for which adapter, as the machine is set.
+//! Which CPUs receive for which adapter, as the machine is set.
 //!
-//! Owns the way from a machine's table, queues and interrupts to processors. An interrupt that may go to several
-//! processors is where most of its counts are; without counts its place is unknown. Does not judge: that is
+//! Owns the way from a machine's table, queues and interrupts to CPUs. An interrupt that may go to several
+//! CPUs is where most of its counts are; without counts its place is unknown. Does not judge: that is
 //! [`super::findings`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use super::json;
 use super::layout::CpuId;
-use super::topology::{Card, Machine, System};
+use super::topology::{Adapter, Machine, System};
 
-/// The processors that receive for an adapter.
+/// The CPUs that receive for an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// Each once, in the table's order.
     pub processors: Vec<CpuId>,
-    /// Entries of the indirection table by target: a queue on Linux, a processor on Windows.
+    /// Entries of the indirection table by target: a queue on Linux, a CPU on Windows.
     pub shares: BTreeMap<(u32, u32), u32>,
-    /// Whether the processor of each queue is known.
+    /// Whether the CPU of each queue is known.
     pub is_complete: bool,
     /// Queues that receive, in their order.
     pub queues: Vec<Queue>,
@@ -28,45 +28,45 @@ pub struct Placement {
 /// A receive queue in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Queue {
-    /// Its number. Windows does not show it: there a processor of the table counts as a queue.
+    /// Its number. Windows does not show it: there a CPU of the table counts as a queue.
     pub number: u32,
-    /// The processor of its interrupt, if it is known.
+    /// The CPU of its interrupt, if it is known.
     #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
 }
 
 /// The place of an adapter, as it is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CardPlace {
+pub struct AdapterPlace {
     /// Index in [`Machine::cards`].
     #[serde(rename = "index")]
     pub card: usize,
     pub name: String,
     pub queues: Vec<Queue>,
-    /// Processors that receive packet steering (RPS) adds.
+    /// CPUs that receive packet steering (RPS) adds.
     #[serde(serialize_with = "json::cpus")]
     pub rps: Vec<CpuId>,
 }
 
 /// The places of all adapters, in the machine's order.
-pub fn current(machine: &Machine) -> Vec<CardPlace> {
-    let place = |(index, card): (usize, &Card)| {
+pub fn current(machine: &Machine) -> Vec<AdapterPlace> {
+    let place = |(index, card): (usize, &Adapter)| {
         let queues = placement(machine, card).queues;
         let of_queue = |queue: &Queue| card.rss.rps.get(usize::try_from(queue.number).ok()?);
         let rps = queues.iter().filter_map(of_queue).flatten().map(|&number| (0, number));
         let rps = once_each(rps);
-        CardPlace { card: index, name: card.name.clone(), queues, rps }
+        AdapterPlace { card: index, name: card.name.clone(), queues, rps }
     };
     machine.cards.iter().enumerate().map(place).collect()
 }
 
 /// Where an adapter's receive work is, as it is set.
-pub fn placement(machine: &Machine, card: &Card) -> Placement {
+pub fn placement(machine: &Machine, card: &Adapter) -> Placement {
     let rss = &card.rss;
     let mut placement = Placement { is_complete: true, ..Placement::default() };
     if machine.system == System::Windows {
         if rss.is_enabled == Some(false) {
-            // One processor, and Windows does not show which.
+            // One CPU, and Windows does not show which.
             placement.queues = vec![Queue { number: 0, cpu: None }];
             return placement;
         }
@@ -97,12 +97,12 @@ pub fn placement(machine: &Machine, card: &Card) -> Placement {
     placement
 }
 
-/// The processor of a queue's interrupt on Linux: the only one that it may go to, or where most of its counts are.
-pub(super) fn queue_cpu(card: &Card, queue: u32) -> Option<CpuId> {
+/// The CPU of a queue's interrupt on Linux: the only one that it may go to, or where most of its counts are.
+pub(super) fn queue_cpu(card: &Adapter, queue: u32) -> Option<CpuId> {
     place(card, queue).map(|cpu| (0, cpu))
 }
 
-fn place(card: &Card, queue: u32) -> Option<u32> {
+fn place(card: &Adapter, queue: u32) -> Option<u32> {
     let queue = usize::try_from(queue).ok()?;
     let (_, allowed) = card.rss.interrupts.get(queue)?;
     if let [only] = allowed[..] {
@@ -133,7 +133,7 @@ mod tests {
             rps: vec![vec![6, 7], vec![1], vec![7], vec![]],
             ..Rss::default()
         };
-        let card = Card { name: "eth0".into(), rss, ..Card::default() };
+        let card = Adapter { name: "eth0".into(), rss, ..Adapter::default() };
         let machine = Machine { cards: vec![card], ..Machine::default() };
         let places = current(&machine);
         let queues: Vec<_> = places[0].queues.iter().map(|one| (one.number, one.cpu)).collect();
@@ -150,8 +150,8 @@ mod tests {
             processor_table: vec![(0, 2), (0, 4)],
             ..Rss::default()
         };
-        let mut card = Card { rss, ..Card::default() };
-        let of = |card: &Card| {
+        let mut card = Adapter { rss, ..Adapter::default() };
+        let of = |card: &Adapter| {
             let system = System::Windows;
             current(&Machine { system, cards: vec![card.clone()], ..Machine::default() })
         };

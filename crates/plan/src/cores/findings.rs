@@ -1,4 +1,4 @@
-//! What is wrong with a machine's receive-side scaling, interrupts and processors.
+//! What is wrong with a machine's receive-side scaling, interrupts and CPUs.
 //!
 //! Owns the closed list of kinds. Each rule file below has its kinds with their severity, sentence and numbers: `placement`
 //! about CPUs, `settings` about settings and counters, `servers` about processes, `received` about a trace. It proposes nothing: a layout does.
@@ -12,7 +12,7 @@ use smbscope_findings::{Weight, kinds};
 
 pub use smbscope_findings::Severity;
 
-use super::topology::{Card, Machine};
+use super::topology::{Adapter, Machine};
 
 mod placement;
 mod received;
@@ -73,7 +73,7 @@ pub struct Details {
     pub evidence: Map<String, Json>,
 }
 
-/// A processor as (group, number); the group is 0 except on Windows with more than 64 processors.
+/// A CPU as (group, number); the group is 0 except on Windows with more than 64 CPUs.
 pub type Processor = (u32, u32);
 
 /// Finds everything. The most severe are first; otherwise adapters in their order.
@@ -96,7 +96,7 @@ impl Findings {
     /// Adds a finding. Numbers that are not known are left out.
     fn add(
         &mut self,
-        card: Option<&Card>,
+        card: Option<&Adapter>,
         kind: FindingKind,
         severity: Severity,
         sentence: String,
@@ -119,7 +119,7 @@ impl Findings {
 }
 
 /// Adapters that may carry receive work: those whose link is not known to be down.
-fn cards(machine: &Machine) -> impl Iterator<Item = &Card> {
+fn cards(machine: &Machine) -> impl Iterator<Item = &Adapter> {
     machine.cards.iter().filter(|card| card.is_up != Some(false))
 }
 
@@ -131,7 +131,7 @@ fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// A processor in evidence.
+/// A CPU in evidence.
 fn cpu((group, number): Processor) -> Json {
     serde_json::json!({ "group": group, "number": number })
 }

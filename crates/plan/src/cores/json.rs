@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::layout::CpuId;
 use super::processes::{Process, Processes};
 
-/// A processor: `{"group": 0, "number": 8}`.
+/// A CPU: `{"group": 0, "number": 8}`.
 #[derive(Serialize)]
 struct Cpu {
     group: u32,
@@ -22,7 +22,7 @@ impl From<CpuId> for Cpu {
     }
 }
 
-/// A number of times something came to a processor.
+/// A number of times something came to a CPU.
 #[derive(Serialize)]
 struct Count {
     cpu: u32,
@@ -45,7 +45,7 @@ pub(super) fn cpus<S: Serializer>(cpus: &[CpuId], to: S) -> Result<S::Ok, S::Err
     to.collect_seq(cpus.iter().map(|&cpu| Cpu::from(cpu)))
 }
 
-/// Interrupts, with the processors that each may go to.
+/// Interrupts, with the CPUs that each may go to.
 pub(super) fn interrupts<S: Serializer>(
     interrupts: &[(u32, Vec<u32>)],
     to: S,
@@ -58,7 +58,7 @@ pub(super) fn interrupts<S: Serializer>(
     to.collect_seq(interrupts.iter().map(|(number, cpus)| Interrupt { number: *number, cpus }))
 }
 
-/// For each interrupt, how often it came to which processor.
+/// For each interrupt, how often it came to which CPU.
 pub(super) fn interrupt_counts<S: Serializer>(
     of_interrupts: &[Vec<(u32, u64)>],
     to: S,
@@ -74,7 +74,7 @@ pub(super) fn cpu_counts<S: Serializer>(of: &[(u32, u64)], to: S) -> Result<S::O
     counts(of).serialize(to)
 }
 
-/// For each queue, its processors.
+/// For each queue, its CPUs.
 pub(super) fn queue_cpus<S: Serializer>(queues: &[Vec<u32>], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Queue<'a> {

@@ -3,7 +3,7 @@
 //! Owns the choice: cores, their number for each adapter, the range of Windows and the cores of RPS. Does not own the
 //! commands that make it so ([`super::commands`]) nor what it brings ([`super::prediction`]).
 //!
-//! Rules, from Microsoft's "Introduction to receive side scaling", "Setting the number of RSS processors" and
+//! Rules, from Microsoft's "Introduction to receive side scaling", "Setting the number of RSS CPUs" and
 //! "Standardized INF keywords for RSS", and from Linux's `Documentation/networking/scaling.rst`:
 //!
 //! - A core serves with its first hardware thread that is online; its other threads are left out.
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::json;
-use super::topology::{Card, Kind, Machine, System};
+use super::topology::{Adapter, Kind, Machine, System};
 
 mod share;
 #[cfg(test)]
@@ -35,20 +35,20 @@ pub(super) mod tests;
 /// A logical processor: its group and its number in the group.
 pub type CpuId = (u32, u32);
 
-/// The most processors that an adapter gets on Windows ("must not set ... greater than 16").
+/// The most CPUs that an adapter gets on Windows ("must not set ... greater than 16").
 pub const WINDOWS_PROCESSORS_MAX: u32 = 16;
 
 /// Below this number of hardware queues an adapter on Linux also gets cores for receive packet steering (RPS).
 pub const RPS_BELOW_QUEUES: u32 = 4;
 
-/// The most cores, interrupts included, that RPS brings an adapter to: each more costs interrupts between processors.
+/// The most cores, interrupts included, that RPS brings an adapter to: each more costs interrupts between CPUs.
 pub const RPS_CORES_MAX: u32 = 8;
 
 /// A layout of all adapters of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Layout {
     /// One for each adapter that can be placed, in the machine's order.
-    pub cards: Vec<CardLayout>,
+    pub cards: Vec<AdapterLayout>,
     /// Cores with a thread online.
     pub cores: u32,
     /// Cores that serve an adapter's queue.
@@ -57,17 +57,17 @@ pub struct Layout {
 
 /// The place of one adapter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CardLayout {
+pub struct AdapterLayout {
     /// Index in [`Machine::cards`].
     #[serde(rename = "index")]
     pub card: usize,
     pub name: String,
     /// The node of its cores.
     pub node: u32,
-    /// The processor of each queue: queue 0 is served by the first.
+    /// The CPU of each queue: queue 0 is served by the first.
     #[serde(serialize_with = "json::cpus")]
     pub queues: Vec<CpuId>,
-    /// Processors of RPS, on Linux where there are few queues; without those of the queues.
+    /// CPUs of RPS, on Linux where there are few queues; without those of the queues.
     #[serde(serialize_with = "json::cpus")]
     pub rps: Vec<CpuId>,
     /// Entries of the indirection table, as read or the default.
@@ -92,7 +92,7 @@ pub struct Range {
     pub node: Option<u32>,
 }
 
-/// A profile that leaves the assignment of processors as it was set.
+/// A profile that leaves the assignment of CPUs as it was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Profile {
     /// Where the adapter's node is known.
@@ -118,7 +118,7 @@ impl Profile {
 pub enum Note {
     /// The adapter's node is unknown; the node with the most room was chosen.
     NodeUnknown,
-    /// The adapter's node has no processor online.
+    /// The adapter's node has no CPU online.
     NodeWithoutCores { node: u32 },
     /// The number of hardware queues is unknown; the cores alone decided.
     QueuesUnknown,
@@ -155,7 +155,7 @@ struct Region {
     cores: Vec<Core>,
 }
 
-/// Plans the machine. Adapters of a machine without any processor online are left out.
+/// Plans the machine. Adapters of a machine without any CPU online are left out.
 pub fn plan(machine: &Machine) -> Layout {
     let cores = cores(machine);
     let regions = regions(&cores, machine.system);
@@ -272,7 +272,7 @@ fn in_order(
 }
 
 /// The adapter's node, if it has cores.
-fn known_node(card: &Card, regions: &[Region]) -> Option<u32> {
+fn known_node(card: &Adapter, regions: &[Region]) -> Option<u32> {
     card.node.filter(|&node| regions.iter().any(|region| region.node == node))
 }
 
@@ -287,9 +287,9 @@ fn weights(machine: &Machine) -> Vec<u128> {
 }
 
 /// Places the adapters of one region.
-fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<CardLayout> {
+fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<AdapterLayout> {
     let weights = weights(machine);
-    let cards: Vec<(usize, &Card)> =
+    let cards: Vec<(usize, &Adapter)> =
         members.iter().filter_map(|&index| Some((index, machine.cards.get(index)?))).collect();
     let wishes: Vec<share::Wish> = cards
         .iter()
@@ -323,7 +323,7 @@ fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<CardLayou
     {
         let together =
             taken.iter().filter(|other| cores.iter().any(|core| other.contains(core))).count();
-        let mut layout = CardLayout {
+        let mut layout = AdapterLayout {
             card: *index,
             name: card.name.clone(),
             node: region.node,
@@ -344,9 +344,9 @@ fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<CardLayou
 
 fn notes(
     machine: &Machine,
-    card: &Card,
+    card: &Adapter,
     region: &Region,
-    layout: &CardLayout,
+    layout: &AdapterLayout,
     share: &share::Share,
     together: usize,
 ) -> Vec<Note> {
@@ -384,7 +384,7 @@ fn notes(
     notes
 }
 
-fn range(machine: &Machine, card: &Card, layout: &CardLayout) -> Option<Range> {
+fn range(machine: &Machine, card: &Adapter, layout: &AdapterLayout) -> Option<Range> {
     let (base, last) = (*layout.queues.first()?, *layout.queues.last()?);
     let node = card.node.filter(|&node| node == layout.node);
     let profile = if node.is_some() { Profile::ClosestStatic } else { Profile::NumaStatic };
@@ -400,7 +400,7 @@ fn range(machine: &Machine, card: &Card, layout: &CardLayout) -> Option<Range> {
 }
 
 /// The most queues that an adapter can use, at least 1.
-fn queues_max(machine: &Machine, card: &Card) -> u32 {
+fn queues_max(machine: &Machine, card: &Adapter) -> u32 {
     let limit = match machine.system {
         System::Linux => u32::MAX,
         System::Windows => WINDOWS_PROCESSORS_MAX,
@@ -410,7 +410,7 @@ fn queues_max(machine: &Machine, card: &Card) -> u32 {
 }
 
 /// Entries of the adapter's indirection table. Windows shows as many as are in use, so that the default is its minimum.
-fn table_entries(machine: &Machine, card: &Card) -> u32 {
+fn table_entries(machine: &Machine, card: &Adapter) -> u32 {
     let default = super::toeplitz::TABLE_ENTRIES_DEFAULT;
     match machine.system {
         System::Linux if card.rss.queue_table.is_empty() => default,

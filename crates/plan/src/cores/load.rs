@@ -1,11 +1,11 @@
-//! The load of each processor before and after a layout, from the receive work that a trace recorded.
+//! The load of each CPU before and after a layout, from the receive work that a trace recorded.
 //!
-//! Owns the distribution of the recorded time over the planned processors. Does not own which interrupts are receive
+//! Owns the distribution of the recorded time over the planned CPUs. Does not own which interrupts are receive
 //! work: the caller says so. The time for a packet is assumed to stay the same; where it depends on the cache of a node,
 //! the layout makes it smaller, not larger.
 //!
 //! With recorded connections, an adapter's work goes where their packets go ([`super::prediction`]). Without, to each
-//! processor by its share of the indirection table, which is the mean over random connections. Work for other devices
+//! CPU by its share of the indirection table, which is the mean over random connections. Work for other devices
 //! (loopback, bridges) stays where it is: where packets are counted, its part of the time is that of its packets.
 
 use std::collections::BTreeMap;
@@ -17,14 +17,14 @@ use super::layout::{CpuId, Layout};
 use super::prediction::{Prediction, planned_shares};
 use super::topology::Machine;
 
-/// A processor with less idle time than this has no room: more work may have waited than was done.
+/// A CPU with less idle time than this has no room: more work may have waited than was done.
 const FULL_SHARE: f64 = 0.9;
 
-/// What processors did while a trace was recorded.
+/// What CPUs did while a trace was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Received {
     pub length_ns: u64,
-    /// All processors, in the order of the machine.
+    /// All CPUs, in the order of the machine.
     pub cpus: Vec<ReceivedCpu>,
     /// Packets, if the trace counts them.
     pub packets: Option<u64>,
@@ -35,7 +35,7 @@ pub struct Received {
     pub counted: Vec<String>,
 }
 
-/// The time of one processor.
+/// The time of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReceivedCpu {
     #[serde(serialize_with = "json::cpu")]
@@ -56,10 +56,10 @@ pub struct Load {
     /// Mean time of a packet.
     pub packet_ns: Option<f64>,
     pub cpus: Vec<CpuLoad>,
-    /// The busiest processor's receive work, in percent of the time.
+    /// The busiest CPU's receive work, in percent of the time.
     pub busiest_before_percent: f64,
     pub busiest_after_percent: f64,
-    /// Processors without room: what they could not do is not in the trace, so that the load after is a lower bound.
+    /// CPUs without room: what they could not do is not in the trace, so that the load after is a lower bound.
     #[serde(serialize_with = "json::cpus")]
     pub full: Vec<CpuId>,
     pub basis: Basis,
@@ -76,7 +76,7 @@ pub enum Basis {
     Table,
 }
 
-/// The load of one processor, in percent of the time.
+/// The load of one CPU, in percent of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CpuLoad {
     #[serde(serialize_with = "json::cpu")]
@@ -145,7 +145,7 @@ pub fn load(
             is_idle_known: one.is_idle_known,
         })
         .collect();
-    // Processors of the layout on which the trace has no event.
+    // CPUs of the layout on which the trace has no event.
     cpus.extend(after.into_iter().map(|(cpu, ns)| CpuLoad {
         cpu,
         receive_before_percent: 0.0,

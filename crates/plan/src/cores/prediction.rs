@@ -4,7 +4,7 @@
 //! Does not own the hash ([`super::toeplitz`]) nor the layout ([`super::layout`]).
 //!
 //! The shares are exact where the key was read ([`KeySource::Read`]). With another key they are an example; the
-//! interval over random hashes ([`Spread::busiest`]) then is the result. Windows may give the processors of a range to
+//! interval over random hashes ([`Spread::busiest`]) then is the result. Windows may give the CPUs of a range to
 //! the entries in another order, so that the loads may change places among an adapter's cores, but not their sizes
 //! where the shares of the table are even.
 //!
@@ -18,9 +18,9 @@ use serde::Serialize;
 
 use super::current;
 use super::json;
-use super::layout::{CardLayout, CpuId, Layout};
+use super::layout::{AdapterLayout, CpuId, Layout};
 use super::toeplitz::{self, Fields, Flow, KeySource};
-use super::topology::{Card, Machine, System};
+use super::topology::{Adapter, Machine, System};
 
 pub mod chance;
 pub mod multichannel;
@@ -49,7 +49,7 @@ pub struct Connection {
 /// The prediction for a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prediction {
-    pub cards: Vec<CardPrediction>,
+    pub cards: Vec<AdapterPrediction>,
     /// All adapters together.
     pub before: Vec<CoreLoad>,
     pub after: Vec<CoreLoad>,
@@ -59,7 +59,7 @@ pub struct Prediction {
 
 /// The prediction for an adapter. Adapters without recorded connections have none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CardPrediction {
+pub struct AdapterPrediction {
     /// Index in [`Machine::cards`].
     #[serde(rename = "index")]
     pub card: usize,
@@ -69,7 +69,7 @@ pub struct CardPrediction {
     pub verdict: Verdict,
     pub connections: u64,
     pub key: KeySource,
-    /// Whether RPS uses a hash that is not the adapter's, so that its processors are unknown.
+    /// Whether RPS uses a hash that is not the adapter's, so that its CPUs are unknown.
     pub is_steering_hash_unknown: bool,
     /// Where one connection has most packets: what several would bring.
     pub multichannel: Option<Multichannel>,
@@ -92,7 +92,7 @@ pub enum Verdict {
 /// How an adapter's connections are spread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// In the order of processors; the one that is unknown first.
+    /// In the order of CPUs; the one that is unknown first.
     pub cores: Vec<CoreLoad>,
     /// The busiest core's share of the packets.
     pub busiest_percent: f64,
@@ -103,7 +103,7 @@ pub struct Spread {
 /// The work of a core. How long it takes is known from a trace only ([`super::load`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreLoad {
-    /// `None` for work whose processor is unknown: RSS is off, a table was not read, or an interrupt
+    /// `None` for work whose CPU is unknown: RSS is off, a table was not read, or an interrupt
     /// went to several.
     #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
@@ -152,7 +152,7 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
         let multichannel = largest
             .filter(|_| !matches!(verdict, Verdict::Spreads))
             .map(|(connection, _)| multichannel(machine, card, placed, connection));
-        prediction.cards.push(CardPrediction {
+        prediction.cards.push(AdapterPrediction {
             card: placed.card,
             name: card.name.clone(),
             verdict,
@@ -174,8 +174,8 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
 /// ports of `client_ports` go through the hash, and the distribution of the busiest core is exact for independent
 /// ports. `None` if the addresses are of two families or a limit of [`chance`] is exceeded.
 pub fn more_connections(
-    card: &Card,
-    placed: &CardLayout,
+    card: &Adapter,
+    placed: &AdapterLayout,
     client: (IpAddr, std::ops::RangeInclusive<u16>),
     server: (IpAddr, u16),
     connections: u32,
@@ -204,8 +204,8 @@ pub fn more_connections(
     chance::busiest(connections, &shares)
 }
 
-/// The processor that RPS chooses for a hash: the hash scaled to the number of its processors, which are in the order
-/// of their numbers (`reciprocal_scale` in `get_rps_cpu`). `None` without processors.
+/// The CPU that RPS chooses for a hash: the hash scaled to the number of its CPUs, which are in the order
+/// of their numbers (`reciprocal_scale` in `get_rps_cpu`). `None` without CPUs.
 pub fn steered(hash: u32, processors: &[CpuId]) -> Option<CpuId> {
     let index = (u64::from(hash) * processors.len() as u64) >> 32;
     processors.get(usize::try_from(index).ok()?).copied()
@@ -233,16 +233,16 @@ fn verdict(packets: &[u64]) -> Verdict {
     }
 }
 
-/// The way of a packet: the processor of the interrupt of each entry of the table, and those of RPS behind it.
+/// The way of a packet: the CPU of the interrupt of each entry of the table, and those of RPS behind it.
 struct Path {
-    /// The processor that takes the interrupt, `None` if unknown, and the processors of RPS, in order.
+    /// The CPU that takes the interrupt, `None` if unknown, and the CPUs of RPS, in order.
     entries: Vec<(Option<CpuId>, Vec<CpuId>)>,
     /// Whether RPS has the adapter's hash. Without it the kernel computes one with a secret key.
     has_hash: bool,
 }
 
 impl Path {
-    fn found(system: System, card: &Card) -> Self {
+    fn found(system: System, card: &Adapter) -> Self {
         let rss = &card.rss;
         let entries = match system {
             System::Windows if rss.is_enabled == Some(false) => Vec::new(),
@@ -264,7 +264,7 @@ impl Path {
         Self { entries, has_hash: card.has_receive_hash != Some(false) }
     }
 
-    fn of_queue(card: &Card, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
+    fn of_queue(card: &Adapter, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
         let processor = current::queue_cpu(card, queue);
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
         let steering =
@@ -272,7 +272,7 @@ impl Path {
         (processor, steering.unwrap_or_default())
     }
 
-    fn planned(card: &Card, placed: &CardLayout) -> Self {
+    fn planned(card: &Adapter, placed: &AdapterLayout) -> Self {
         let queues = u32::try_from(placed.queues.len()).unwrap_or(u32::MAX);
         let mut steering = placed.rps.clone();
         steering.sort_unstable();
@@ -288,8 +288,8 @@ impl Path {
         !self.has_hash && self.entries.iter().any(|(_, steering)| !steering.is_empty())
     }
 
-    /// The processor that does most of the work for a hash. RPS takes the adapter's hash where the adapter gives one
-    /// (`ethtool -k`: receive-hashing), scaled to the number of its processors.
+    /// The CPU that does most of the work for a hash. RPS takes the adapter's hash where the adapter gives one
+    /// (`ethtool -k`: receive-hashing), scaled to the number of its CPUs.
     fn processor(&self, hash: u32) -> Option<CpuId> {
         let entry = toeplitz::table_entry(hash, u32::try_from(self.entries.len()).ok()?)?;
         let (interrupt, steering) = self.entries.get(usize::try_from(entry).ok()?)?;
@@ -302,12 +302,12 @@ impl Path {
         steered(hash, steering)
     }
 
-    /// The share of each processor among all hashes, 0 to 1.
+    /// The share of each CPU among all hashes, 0 to 1.
     fn shares(&self) -> Vec<f64> {
         self.by_processor().into_values().collect()
     }
 
-    /// The same by processor.
+    /// The same by CPU.
     fn by_processor(&self) -> BTreeMap<Option<CpuId>, f64> {
         let mut shares: BTreeMap<Option<CpuId>, f64> = BTreeMap::new();
         for (interrupt, steering) in &self.entries {
@@ -323,13 +323,13 @@ impl Path {
     }
 }
 
-/// The share of each processor of a planned adapter among all hashes, 0 to 1.
-pub(super) fn planned_shares(card: &Card, placed: &CardLayout) -> Vec<(CpuId, f64)> {
+/// The share of each CPU of a planned adapter among all hashes, 0 to 1.
+pub(super) fn planned_shares(card: &Adapter, placed: &AdapterLayout) -> Vec<(CpuId, f64)> {
     let shares = Path::planned(card, placed).by_processor();
     shares.into_iter().filter_map(|(cpu, share)| Some((cpu?, share))).collect()
 }
 
-/// Sums by processor.
+/// Sums by CPU.
 #[derive(Default)]
 struct Sums(BTreeMap<Option<CpuId>, (u64, u64, u64)>);
 

@@ -1,4 +1,4 @@
-//! Processes of the file server: which processors and memory they may use, where they ran last, where their memory is.
+//! Processes of the file server: which CPUs and memory they may use, where they ran last, where their memory is.
 //!
 //! Owns the names of server processes, and how Linux describes one. Clients' addresses, which smbd writes into the names
 //! of its processes, are left out. Rules are in [`super::findings`], commands in [`super::commands`].
@@ -32,7 +32,7 @@ pub struct Process {
     pub name: String,
     /// Whether it is a thread of the kernel, which systemd and process affinity do not place.
     pub is_kernel: bool,
-    /// Processors that it may use, if they are known.
+    /// CPUs that it may use, if they are known.
     pub allowed: Vec<CpuId>,
     /// Linux: nodes whose memory it may use.
     pub memory_nodes: Vec<u32>,
@@ -101,7 +101,7 @@ fn process(files: &dyn Files, id: u32, name: &str, is_kernel: bool, with_memory:
     };
     let list =
         |key: &str| value(key).and_then(|list| number_list(list, CPUS_MAX)).unwrap_or_default();
-    // The name is in parentheses and may have any character; the processor is the 39th field, the state the third.
+    // The name is in parentheses and may have any character; the CPU is the 39th field, the state the third.
     let stat = text(files, &format!("proc/{id}/stat")).unwrap_or_default();
     let last = stat
         .rsplit_once(')')

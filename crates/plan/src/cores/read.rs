@@ -23,7 +23,7 @@ mod softnet;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use adapter::{Adapter, AdvancedProperty};
+pub use adapter::{AdvancedProperty, ListedAdapter};
 pub use adapter_hardware::AdapterHardware;
 pub use adapter_rss::{AdapterRss, RssProcessor};
 pub use ethtool::channels::Channels;
@@ -64,14 +64,14 @@ const PIECES_MAX: usize = 65_536;
 pub enum Piece {
     AdapterRss(AdapterRss),
     AdapterHardware(AdapterHardware),
-    Adapter(Adapter),
+    Adapter(ListedAdapter),
     AdvancedProperty(AdvancedProperty),
     MultichannelConnection(MultichannelConnection),
     /// `Get-SmbServerNetworkInterface`.
     ServerInterface(NetworkInterface),
     /// `Get-SmbClientNetworkInterface`.
     ClientInterface(NetworkInterface),
-    /// Processors of Windows with their cores, packages and nodes.
+    /// CPUs of Windows with their cores, packages and nodes.
     Processors(LogicalProcessors),
     Channels(Channels),
     Indirection(Indirection),

@@ -123,7 +123,7 @@ pub fn table_entry(hash: u32, entries: u32) -> Option<u32> {
     hash.checked_rem(entries)
 }
 
-/// The item of an indirection table (a queue, a processor) that a packet goes to.
+/// The item of an indirection table (a queue, a CPU) that a packet goes to.
 pub fn table_item<'a, T>(key: &[u8], flow: &Flow, fields: Fields, table: &'a [T]) -> Option<&'a T> {
     let entry = table_entry(flow_hash(key, flow, fields)?, u32::try_from(table.len()).ok()?)?;
     table.get(usize::try_from(entry).ok()?)

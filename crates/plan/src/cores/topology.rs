@@ -1,4 +1,4 @@
-//! Processors and network adapters of a machine, as far as a layout needs them.
+//! CPUs and network adapters of a machine, as far as a layout needs them.
 
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub enum Kind {
 
 /// A network adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Card {
+pub struct Adapter {
     pub name: String,
     pub driver: Option<String>,
     pub kind: Kind,
@@ -107,7 +107,7 @@ pub struct Rss {
     pub queues: Option<u32>,
     /// Windows: `Closest`, `ClosestStatic`, `NUMA`, `NUMAStatic`, `Conservative`.
     pub profile: Option<String>,
-    /// Windows: first and last processor (group, number), and how many are used at most.
+    /// Windows: first and last CPU (group, number), and how many are used at most.
     #[serde(serialize_with = "json::optional_cpu")]
     pub base: Option<(u32, u32)>,
     #[serde(serialize_with = "json::optional_cpu")]
@@ -119,15 +119,15 @@ pub struct Rss {
     pub queue_table: Vec<u32>,
     /// Receive rings that the driver has; they may be more than RSS can use.
     pub rings: Option<u32>,
-    /// Windows: processors that may be used, with their distance to the adapter, in order of preference.
+    /// Windows: CPUs that may be used, with their distance to the adapter, in order of preference.
     pub processors: Vec<RssProcessor>,
-    /// On Windows the processor (group, number) of each entry.
+    /// On Windows the CPU (group, number) of each entry.
     #[serde(serialize_with = "json::cpus")]
     pub processor_table: Vec<(u32, u32)>,
     /// The key of the hash.
     #[serde(serialize_with = "json::hex")]
     pub key: Vec<u8>,
-    /// Linux: number of each receive interrupt, with the processors that it may go to.
+    /// Linux: number of each receive interrupt, with the CPUs that it may go to.
     #[serde(serialize_with = "json::interrupts")]
     pub interrupts: Vec<(u32, Vec<u32>)>,
     /// Linux: how often each receive interrupt came to each CPU, as (CPU, count) where the count is above zero, in the
@@ -136,7 +136,7 @@ pub struct Rss {
     pub interrupt_counts: Vec<Vec<(u32, u64)>>,
     /// Linux: flows that RFS keeps for each receive queue (`rps_flow_cnt`).
     pub flows: Vec<u32>,
-    /// Linux: processors of XPS by transmit queue, and of RPS by receive queue, as masks in lists of numbers.
+    /// Linux: CPUs of XPS by transmit queue, and of RPS by receive queue, as masks in lists of numbers.
     #[serde(serialize_with = "json::queue_cpus")]
     pub xps: Vec<Vec<u32>>,
     #[serde(serialize_with = "json::queue_cpus")]
@@ -148,7 +148,7 @@ pub struct Rss {
 pub struct Machine {
     pub system: System,
     pub cpus: Vec<Cpu>,
-    pub cards: Vec<Card>,
+    pub cards: Vec<Adapter>,
     /// Whether the numbers of the nodes and sockets are not those of the system: what shares one is known, not which.
     pub are_nodes_assumed: bool,
     /// Linux: whether irqbalance runs, and the interrupts that it leaves alone.
@@ -165,7 +165,7 @@ pub struct Machine {
     pub governors: Vec<String>,
     /// Windows: the team of adapters that exists, if its members are not known.
     pub team: Option<String>,
-    /// What the processors did while a trace was recorded.
+    /// What the CPUs did while a trace was recorded.
     pub received: Option<Received>,
     /// Windows: paths of SMB clients, and interfaces of the SMB server.
     pub multichannel: Vec<MultichannelConnection>,

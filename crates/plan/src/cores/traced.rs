@@ -1,16 +1,16 @@
-//! A machine from the system configuration in a trace of its processors.
+//! A machine from the system configuration in a trace of its CPUs.
 //!
-//! Owns which processors and adapters such a trace describes, and what has to be assumed: a trace of Windows says which
-//! processors have hyper-threads, not which of them share a core, and no setting of receive-side scaling.
+//! Owns which CPUs and adapters such a trace describes, and what has to be assumed: a trace of Windows says which
+//! CPUs have hyper-threads, not which of them share a core, and no setting of receive-side scaling.
 //!
 //! Windows numbers the hardware threads of a core one after the other (Microsoft, "Introduction to Receive Side
-//! Scaling", figure of processors; `SystemConfig_CPU`, HyperThreadingFlag).
+//! Scaling", figure of CPUs; `SystemConfig_CPU`, HyperThreadingFlag).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assemble::{CARDS_MAX, settle};
 use super::read::CPUS_MAX;
-use super::topology::{Card, Cpu, Machine, System};
+use super::topology::{Adapter, Cpu, Machine, System};
 
 /// Hardware threads of a core of Windows' x86 machines with hyper-threading.
 const THREADS: u32 = 2;
@@ -23,7 +23,7 @@ pub struct Trace {
     pub devices: Vec<Device>,
 }
 
-/// A processor of a trace. What is not known is `None`.
+/// A CPU of a trace. What is not known is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
     /// As events count it, over all groups.
@@ -58,14 +58,14 @@ pub fn machine(trace: &Trace) -> Machine {
             System::Windows if is_team(device) => machine.team = Some(device.name.clone()),
             System::Windows if !is_hardware(device) => {}
             _ if machine.cards.len() >= CARDS_MAX => break,
-            System::Windows => machine.cards.push(Card {
+            System::Windows => machine.cards.push(Adapter {
                 name: device.name.clone(),
                 description: Some(device.name.clone()),
                 driver: device.driver.clone(),
-                ..Card::default()
+                ..Adapter::default()
             }),
             System::Linux => {
-                let mut card = Card { name: device.name.clone(), ..Card::default() };
+                let mut card = Adapter { name: device.name.clone(), ..Adapter::default() };
                 card.rss.queues = device.queues;
                 machine.cards.push(card);
             }
@@ -75,8 +75,8 @@ pub fn machine(trace: &Trace) -> Machine {
     machine.cards.sort_by(|a, b| instance_order(&a.name).cmp(&instance_order(&b.name)));
     if !machine.cards.is_empty() {
         machine.assumptions.push(match trace.system {
-            System::Windows => "The trace has adapters and processors, but no settings of receive-side scaling, no speed, node or number of queues of an adapter: give the output of Get-NetAdapterRss and Get-NetAdapterHardwareInfo in addition, or that of the script of --print-windows-script instead".to_owned(),
-            System::Linux => "The trace has adapters and processors, but no settings: give a file of --collect in addition".to_owned(),
+            System::Windows => "The trace has adapters and CPUs, but no settings of receive-side scaling, no speed, node or number of queues of an adapter: give the output of Get-NetAdapterRss and Get-NetAdapterHardwareInfo in addition, or that of the script of --print-windows-script instead".to_owned(),
+            System::Linux => "The trace has adapters and CPUs, but no settings: give a file of --collect in addition".to_owned(),
         });
     }
     machine
@@ -115,12 +115,12 @@ fn add_processors(machine: &mut Machine, processors: &[Processor]) {
     }
     if has_threads {
         machine.assumptions.push(
-            "The trace says that processors have hyper-threads, not which ones share a core: 0 and 1, 2 and 3 and so on, as Windows numbers them".to_owned(),
+            "The trace says that CPUs have hyper-threads, not which ones share a core: 0 and 1, 2 and 3 and so on, as Windows numbers them".to_owned(),
         );
     } else if !has_cores {
-        machine.assumptions.push(
-            "The trace does not say which processors share a core: each is a core".to_owned(),
-        );
+        machine
+            .assumptions
+            .push("The trace does not say which CPUs share a core: each is a core".to_owned());
     }
     if sorted.iter().any(|processor| processor.node.is_none()) {
         machine

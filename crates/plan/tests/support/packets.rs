@@ -1,8 +1,8 @@
-//! Frames of made-up connections, and what the kernel did with each: its hash and the processor that received it.
+//! Frames of made-up connections, and what the kernel did with each: its hash and the CPU that received it.
 //!
 //! A packet socket's classic filter sees both (`SKF_AD_RXHASH`, `SKF_AD_CPU`), and returns how many bytes of the frame
 //! the socket keeps. Each socket here keeps [`KEPT`] bytes plus one byte of the answer: four sockets have the hash, a
-//! fifth has the processor. The filter runs after RPS, where the stack receives the frame.
+//! fifth has the CPU. The filter runs after RPS, where the stack receives the frame.
 //!
 //! packet(7); Linux `Documentation/networking/filter.rst`, `net/core/dev.c` (`__netif_receive_skb_core`).
 
@@ -112,7 +112,7 @@ impl Tap {
 
 /// Sockets on an interface that receives.
 pub struct Taps {
-    /// Those of the hash's bytes, the highest first, then that of the processor.
+    /// Those of the hash's bytes, the highest first, then that of the CPU.
     sockets: Vec<OwnedFd>,
 }
 

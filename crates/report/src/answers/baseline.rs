@@ -86,7 +86,7 @@ fn text(plan: &BaselinePlan, options: &TextOptions) -> String {
     let mut text = String::new();
     if let Some(search) = &plan.search {
         for sentence in &search.sentences {
-            text.push_str(&format!("{}\n", format::harmless(sentence)));
+            text.push_str(&format!("{}\n", format::sanitized(sentence)));
         }
         if !search.is_done {
             text.push_str(&format!("{}\n", words::tries(search)));
@@ -100,12 +100,12 @@ fn text(plan: &BaselinePlan, options: &TextOptions) -> String {
         text.push_str("\nCOMMANDS (nothing was executed)\n");
     }
     for block in blocks {
-        text.push_str(&format!("\n  # {}\n", format::harmless(&block.does)));
+        text.push_str(&format!("\n  # {}\n", format::sanitized(&block.does)));
         for line in &block.apply {
-            text.push_str(&format!("  {}\n", format::harmless(line)));
+            text.push_str(&format!("  {}\n", format::sanitized(line)));
         }
         for line in &block.undo {
-            text.push_str(&format!("  undo: {}\n", format::harmless(line)));
+            text.push_str(&format!("  undo: {}\n", format::sanitized(line)));
         }
     }
     text

@@ -13,7 +13,7 @@ use crate::render::{
 };
 use crate::value::{
     Clock,
-    format::{bytes, count, duration, harmless, number, share, shortened, time},
+    format::{bytes, count, duration, number, sanitized, share, shortened, time},
 };
 
 /// Most rows that are listed; the other formats have all.
@@ -46,9 +46,9 @@ fn comparison_text(found: &Comparison, names: &[String; 2], options: &TextOption
     let (bold, width) = (options.bold, options.width);
     let mut text = String::new();
     for ((side, about), name) in [("A", &found.a), ("B", &found.b)].into_iter().zip(names) {
-        text.push_str(&format!("{}{side}{}  {}\n", bold.0, bold.1, harmless(name)));
+        text.push_str(&format!("{}{side}{}  {}\n", bold.0, bold.1, sanitized(name)));
         for line in about_lines(about) {
-            text.push_str(&format!("   {}\n", harmless(&line)));
+            text.push_str(&format!("   {}\n", sanitized(&line)));
         }
     }
     let warnings = comparison_warnings(found, names);
@@ -86,7 +86,7 @@ pub fn comparison_warnings(found: &Comparison, names: &[String; 2]) -> Vec<Strin
             ));
         }
     }
-    lines.iter().map(|line| harmless(line)).collect()
+    lines.iter().map(|line| sanitized(line)).collect()
 }
 
 fn sentence(warning: &Warning) -> String {
@@ -169,7 +169,7 @@ pub(crate) fn title(row: &Row) -> String {
         RowKind::Total => "all operations".to_owned(),
         RowKind::TotalAtMixOfA => "all, at A's mix".to_owned(),
         RowKind::Scenarios => "all scenarios".to_owned(),
-        _ => shortened(&harmless(name.unwrap_or("(none)")), NAME),
+        _ => shortened(&sanitized(name.unwrap_or("(none)")), NAME),
     }
 }
 

@@ -36,7 +36,7 @@ pub struct CoresPlan {
     pub commands: Commands,
     /// Of recorded connections.
     pub prediction: Option<Prediction>,
-    /// Of each processor, from a trace.
+    /// Of each CPU, from a trace.
     pub load: Option<Load>,
     /// Lines of the input that were not understood.
     pub unknown_lines: u64,
@@ -116,14 +116,14 @@ fn findings(text: &mut Lines, findings: &[Finding]) {
     }
 }
 
-/// The drawing of a plan, with how busy processors are if a trace says it.
+/// The drawing of a plan, with how busy CPUs are if a trace says it.
 fn drawn(plan: &CoresPlan) -> TopologyDrawing {
     let busy = load::busy(plan);
     let busy = busy.as_ref().map_or([None, None], |[before, after]| [Some(before), Some(after)]);
     build::topology(&plan.machine, &plan.layout, busy)
 }
 
-/// The machine with the adapters' letters on processors that receive, and each adapter's place.
+/// The machine with the adapters' letters on CPUs that receive, and each adapter's place.
 fn layout(text: &mut Lines, plan: &CoresPlan) {
     let CoresPlan { machine, layout, .. } = plan;
     text.heading("Layout");
@@ -214,14 +214,14 @@ impl Lines {
         crate::render::text::folded(
             &mut self.text,
             indent,
-            &format::harmless(words),
+            &format::sanitized(words),
             self.options.columns(),
         );
     }
 
     /// A command, never folded.
     fn code(&mut self, indent: usize, line: &str) {
-        self.text.push_str(&format!("{:indent$}{}\n", "", format::harmless(line)));
+        self.text.push_str(&format!("{:indent$}{}\n", "", format::sanitized(line)));
     }
 
     /// A line of a drawing, which has no text from outside.

@@ -1,4 +1,4 @@
-//! The report of a trace of processors: each processor's time, durations by name, devices, coverage.
+//! The report of a CPU trace: each CPU's time, durations by name, devices, coverage.
 
 mod calls;
 mod causes;
@@ -33,7 +33,7 @@ use crate::value::format;
 const IN_TEXT: usize = 12;
 const IN_PAGE: usize = 200;
 
-/// What a trace of CPUs shows.
+/// What a CPU trace shows.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuAnswer<'a> {
     pub report: &'a Report,
@@ -332,12 +332,12 @@ fn idle(power: &PowerReport) -> Section {
     }
 }
 
-/// The processors of a name.
+/// The CPUs of a name.
 fn cpus_of(group: &InterruptGroup) -> String {
     cpu_list(&group.cpus.iter().map(|one| one.cpu).collect::<Vec<_>>())
 }
 
-/// Numbers of processors as ranges: `0–3, 8`.
+/// Numbers of CPUs as ranges: `0–3, 8`.
 fn cpu_list(cpus: &[u64]) -> String {
     /// Most ranges that are written.
     const RANGES: usize = 8;

@@ -118,7 +118,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     if !diagnosis.logged.is_empty() {
         logged_lines.push_str("\nLogged by Windows itself\n");
         for row in &diagnosis.logged {
-            folded(&mut logged_lines, 2, &format::harmless(&logged(row)), options.columns());
+            folded(&mut logged_lines, 2, &format::sanitized(&logged(row)), options.columns());
         }
     }
     after.push_str(&logged_lines);
@@ -127,7 +127,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
         let most = if options.all { diagnosis.channels.len() } else { CHANNELS };
         for found in diagnosis.channels.iter().take(most) {
             let words = format!("{}: {}", found.kind.title(), found.what);
-            folded(&mut after, 2, &format::harmless(&words), options.columns());
+            folded(&mut after, 2, &format::sanitized(&words), options.columns());
             let most = if options.all { found.remedies.len() } else { 1 };
             for remedy in found.remedies.iter().take(most) {
                 folded(
@@ -142,7 +142,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     if !notes.is_empty() {
         after.push_str("\nAlso note\n");
         for note in notes {
-            folded(&mut after, 2, &format::harmless(&note.what), options.columns());
+            folded(&mut after, 2, &format::sanitized(&note.what), options.columns());
         }
     }
     let height = if options.all { usize::MAX } else { options.height.unwrap_or(HEIGHT) };
@@ -273,7 +273,7 @@ fn unexplained(unexplained: &Unexplained, has_findings: bool) -> String {
     let kinds = unexplained.kinds.iter().take(KINDS).map(|kind| {
         let detail = kind.detail.as_ref().map_or(String::new(), |detail| format!(" {detail}"));
         let path = kind.path.as_ref().map_or(String::new(), |path| format!(", most of it {path}"));
-        format::harmless(&format!(
+        format::sanitized(&format!(
             "{}{detail} {} ({}{path})",
             kind.command,
             format::duration(kind.ns),
@@ -325,7 +325,7 @@ pub(crate) fn needed(found: &Finding) -> Option<String> {
 /// The side that can change it, with names where they are known.
 pub(crate) fn owner(found: &Finding) -> String {
     let Some(owner) = &found.owner else { return String::new() };
-    let names: Vec<_> = owner.names.iter().map(|name| format::harmless(name)).collect();
+    let names: Vec<_> = owner.names.iter().map(|name| format::sanitized(name)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
     match owner.actor {
         Actor::Client => format!("client{of}"),
@@ -500,7 +500,7 @@ fn contributors(names: &[Contributor]) -> String {
     let most = names.iter().take(2).map(|one| {
         format!(
             "{} ({}, {})",
-            format::harmless(&one.name),
+            format::sanitized(&one.name),
             format::count(one.operations),
             format::duration(one.saved_ns)
         )

@@ -83,7 +83,7 @@ pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
     notices.extend(meta.recorded.as_ref().map(coverage::recorded));
     if meta.has_processors {
         notices.push(Block::Note(
-            "The inputs also have a trace of processors: `smbscope report --processors` shows it, and `smbscope explain` both."
+            "The inputs also have a CPU trace: `smbscope report --cpu` shows it, and `smbscope explain` both."
                 .to_owned(),
         ));
     }

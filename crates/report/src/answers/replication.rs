@@ -6,7 +6,7 @@ mod verdict;
 
 use serde_json::{Value, json};
 use smbscope_analysis::replication::forecast::{
-    GoalForecast, LineForecast, Percentiles, ReplicationForecast, RiskRow, WaitRow,
+    GoalForecast, LinkForecast, Percentiles, ReplicationForecast, RiskRow, WaitRow,
 };
 use smbscope_analysis::replication::load::BusySecond;
 use smbscope_plan::replication::TEST_SR_TOPOLOGY;
@@ -69,7 +69,7 @@ impl Answer for ReplicationPlan {
 }
 
 /// `5 ms, 1,000 Mbit/s`.
-fn name(line: &LineForecast) -> String {
+fn name(line: &LinkForecast) -> String {
     match line.bandwidth_bits {
         Some(bits) => format!("{}, {}", format::duration(line.rtt_ns), rate(bits)),
         None => format::duration(line.rtt_ns),
@@ -119,19 +119,19 @@ fn load(forecast: &ReplicationForecast) -> Section {
     let optional = |value: Option<f64>| value.map_or(Cell::Empty, bits);
     let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Number);
     let columns = vec![
-        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        column(of, "mean_bits", 0, |row: &LineForecast| bits(row.load.mean_bits)),
-        column(of, "p95_bits", 2, |row: &LineForecast| bits(row.load.p95_bits)),
-        column(of, "p99_bits", 1, |row: &LineForecast| bits(row.load.p99_bits)),
-        column(of, "minute_bits", 2, move |row: &LineForecast| optional(row.load.minute_bits)),
-        column(of, "max_bits", 0, |row: &LineForecast| bits(row.load.max_bits)),
-        column(of, "saturated_share", 0, |row: &LineForecast| {
+        Column::new(Heading::new("Link", false, 0), |row: &LinkForecast| Cell::Text(name(row))),
+        column(of, "mean_bits", 0, |row: &LinkForecast| bits(row.load.mean_bits)),
+        column(of, "p95_bits", 2, |row: &LinkForecast| bits(row.load.p95_bits)),
+        column(of, "p99_bits", 1, |row: &LinkForecast| bits(row.load.p99_bits)),
+        column(of, "minute_bits", 2, move |row: &LinkForecast| optional(row.load.minute_bits)),
+        column(of, "max_bits", 0, |row: &LinkForecast| bits(row.load.max_bits)),
+        column(of, "saturated_share", 0, |row: &LinkForecast| {
             row.load.saturated_share.map_or(Cell::Empty, Cell::Share)
         }),
-        column(of, "queue_s", 1, move |row: &LineForecast| number(row.load.queue_s)),
-        column(of, "queue_bytes", 2, |row: &LineForecast| Cell::bytes(row.load.queue_bytes)),
-        column(of, "times_mean", 2, move |row: &LineForecast| number(row.load.times_mean)),
-        column(of, "times_busiest", 1, move |row: &LineForecast| number(row.load.times_busiest)),
+        column(of, "queue_s", 1, move |row: &LinkForecast| number(row.load.queue_s)),
+        column(of, "queue_bytes", 2, |row: &LinkForecast| Cell::bytes(row.load.queue_bytes)),
+        column(of, "times_mean", 2, move |row: &LinkForecast| number(row.load.times_mean)),
+        column(of, "times_busiest", 1, move |row: &LinkForecast| number(row.load.times_busiest)),
     ];
     let busiest = vec![
         column("busy_second", "at_ns", 0, |row: &BusySecond| Cell::Time(row.at_ns)),
@@ -355,29 +355,29 @@ fn later(forecast: &ReplicationForecast) -> Section {
         ("p99_ns", 0, |row| Cell::Duration(row.p99_ns)),
         ("max_ns", 0, |row| Cell::Duration(row.max_ns)),
     ];
-    let mut columns = vec![Column::new(Heading::new("Link", false, 0), |row: &LineForecast| {
+    let mut columns = vec![Column::new(Heading::new("Link", false, 0), |row: &LinkForecast| {
         Cell::Text(name(row))
     })];
     columns.extend(numbers.map(|(name, rank, value)| {
-        column("at_risk", name, rank, move |row: &LineForecast| {
+        column("at_risk", name, rank, move |row: &LinkForecast| {
             row.at_risk.as_ref().map_or(Cell::Empty, value)
         })
     }));
     let snapshots = "snapshots";
-    let of = |row: &LineForecast| row.snapshots.unwrap_or_default();
+    let of = |row: &LinkForecast| row.snapshots.unwrap_or_default();
     let at_intervals = vec![
-        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        column(snapshots, "interval_ns", 0, move |row: &LineForecast| {
+        Column::new(Heading::new("Link", false, 0), |row: &LinkForecast| Cell::Text(name(row))),
+        column(snapshots, "interval_ns", 0, move |row: &LinkForecast| {
             Cell::Duration(of(row).interval_ns)
         }),
-        column(snapshots, "snapshot_bytes", 1, move |row: &LineForecast| {
+        column(snapshots, "snapshot_bytes", 1, move |row: &LinkForecast| {
             Cell::Bytes(of(row).snapshot_bytes)
         }),
-        column(snapshots, "recovery_ns", 0, move |row: &LineForecast| match of(row).recovery_ns {
+        column(snapshots, "recovery_ns", 0, move |row: &LinkForecast| match of(row).recovery_ns {
             Some(ns) => Cell::Duration(ns),
             None => Cell::Text("never".to_owned()),
         }),
-        column(snapshots, "at_risk_bytes", 0, move |row: &LineForecast| {
+        column(snapshots, "at_risk_bytes", 0, move |row: &LinkForecast| {
             Cell::Bytes(of(row).at_risk_bytes)
         }),
     ];
@@ -403,16 +403,16 @@ fn later(forecast: &ReplicationForecast) -> Section {
 
 fn log(forecast: &ReplicationForecast) -> Section {
     let of = "outage";
-    let outage = |row: &LineForecast| row.outage.unwrap_or_default();
+    let outage = |row: &LinkForecast| row.outage.unwrap_or_default();
     let columns = vec![
-        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        column(of, "outage_ns", 0, move |row: &LineForecast| Cell::Duration(outage(row).outage_ns)),
-        column(of, "log_bytes", 0, move |row: &LineForecast| Cell::Bytes(outage(row).log_bytes)),
-        column(of, "worst_at_ns", 2, move |row: &LineForecast| Cell::Time(outage(row).worst_at_ns)),
-        column(of, "log_bytes_p50", 1, move |row: &LineForecast| {
+        Column::new(Heading::new("Link", false, 0), |row: &LinkForecast| Cell::Text(name(row))),
+        column(of, "outage_ns", 0, move |row: &LinkForecast| Cell::Duration(outage(row).outage_ns)),
+        column(of, "log_bytes", 0, move |row: &LinkForecast| Cell::Bytes(outage(row).log_bytes)),
+        column(of, "worst_at_ns", 2, move |row: &LinkForecast| Cell::Time(outage(row).worst_at_ns)),
+        column(of, "log_bytes_p50", 1, move |row: &LinkForecast| {
             Cell::Bytes(outage(row).log_bytes_p50)
         }),
-        column(of, "catch_up_ns", 0, move |row: &LineForecast| {
+        column(of, "catch_up_ns", 0, move |row: &LinkForecast| {
             match (row.bandwidth_bits, outage(row).catch_up_ns) {
                 (_, Some(ns)) => Cell::Duration(ns),
                 (Some(_), None) => Cell::Text("never".to_owned()),
@@ -421,17 +421,17 @@ fn log(forecast: &ReplicationForecast) -> Section {
         }),
     ];
     let copy = "initial_copy";
-    let first = |row: &LineForecast| row.initial_copy.unwrap_or_default();
+    let first = |row: &LinkForecast| row.initial_copy.unwrap_or_default();
     let copies = vec![
-        Column::new(Heading::new("Link", false, 0), |row: &LineForecast| Cell::Text(name(row))),
-        column(copy, "data_bytes", 0, move |row: &LineForecast| Cell::Bytes(first(row).data_bytes)),
-        column(copy, "idle_ns", 0, move |row: &LineForecast| Cell::Duration(first(row).idle_ns)),
-        column(copy, "loaded_ns", 0, move |row: &LineForecast| match first(row).loaded_ns {
+        Column::new(Heading::new("Link", false, 0), |row: &LinkForecast| Cell::Text(name(row))),
+        column(copy, "data_bytes", 0, move |row: &LinkForecast| Cell::Bytes(first(row).data_bytes)),
+        column(copy, "idle_ns", 0, move |row: &LinkForecast| Cell::Duration(first(row).idle_ns)),
+        column(copy, "loaded_ns", 0, move |row: &LinkForecast| match first(row).loaded_ns {
             Some(ns) => Cell::Duration(ns),
             None => Cell::Text("never".to_owned()),
         }),
     ];
-    let of_lines = |is: fn(&LineForecast) -> bool| {
+    let of_lines = |is: fn(&LinkForecast) -> bool| {
         forecast.lines.iter().filter(|line| is(line)).cloned().collect::<Vec<_>>()
     };
     let outages = of_lines(|line| line.outage.is_some());

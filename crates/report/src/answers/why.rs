@@ -187,7 +187,7 @@ fn place(brief: &Brief) -> String {
     };
     let path = brief.path.as_deref().filter(|path| !path.is_empty());
     let path = path.map_or(String::new(), |path| {
-        format!(" {}", format::harmless(&format::shortened(path, PATH_MAX)))
+        format!(" {}", format::sanitized(&format::shortened(path, PATH_MAX)))
     });
     format!("{front}{}{path}", short_name(brief))
 }
@@ -208,13 +208,13 @@ fn heading(why: &Explanation, inputs: &str) -> String {
     words.extend(subject.start_ns.map(format::time));
     let end = |address: &Option<String>, port: Option<u16>| {
         let port = port.map_or(String::new(), |port| format!(":{port}"));
-        address.as_ref().map(|address| format!("{}{port}", format::harmless(address)))
+        address.as_ref().map(|address| format!("{}{port}", format::sanitized(address)))
     };
     let ends = [end(&brief.client, subject.client_port), end(&subject.server, subject.server_port)];
     let ends: Vec<_> = ends.into_iter().flatten().collect();
     words.push(ends.join(" to "));
     words.extend(
-        [&subject.share, &subject.user].into_iter().flatten().map(|name| format::harmless(name)),
+        [&subject.share, &subject.user].into_iter().flatten().map(|name| format::sanitized(name)),
     );
     words.retain(|word| !word.is_empty());
     format!("{inputs}: {}", words.join(", "))
@@ -312,7 +312,7 @@ fn breaks(breaks: &[Break], width: usize) -> String {
             duration(one.at_ns),
             duration(one.waited_ns),
             change.collect::<Vec<_>>().join(" to "),
-            format!("{}{port}", one.client.as_deref().map_or(String::new(), format::harmless)),
+            format!("{}{port}", one.client.as_deref().map_or(String::new(), format::sanitized)),
             answer,
             frame_list(frames),
         ]
@@ -335,7 +335,7 @@ fn holders(holders: &[Holder], width: usize) -> String {
             duration(one.from_ns),
             one.until_ns.map_or("not seen".to_owned(), duration),
             format!("{}{range}", short_name(&one.brief)),
-            one.brief.client.as_deref().map_or(String::new(), format::harmless),
+            one.brief.client.as_deref().map_or(String::new(), format::sanitized),
             frame_list([one.brief.request_frame, one.until_frame]),
         ]
     };
@@ -378,7 +378,7 @@ fn rows(briefs: &[Brief], own: Option<&Brief>, width: usize) -> String {
                 brief.at_ns.map_or(String::new(), duration),
                 took,
                 format!("{}{range}{}{mark}", short_name(brief), status(brief)),
-                format::harmless(&format::shortened(path, PATH_MAX)),
+                format::sanitized(&format::shortened(path, PATH_MAX)),
                 frames(brief),
             ]
         })

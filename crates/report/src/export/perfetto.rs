@@ -1,5 +1,5 @@
 //! A trace for Perfetto (ui.perfetto.dev): a track for each connection, a slice for each operation, and
-//! within it the slices that a probe recorded for it. For traces of processors, tracks for each processor.
+//! within it the slices that a probe recorded for it. For CPU traces, tracks for each CPU.
 
 mod packets;
 mod processors;
@@ -39,7 +39,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was written of a trace of processors, in words.
+    /// What was written of a CPU trace, in words.
     pub fn text_of_trace(&self) -> String {
         format!("interrupts and deferred work: {}", format::count(self.interrupts))
     }

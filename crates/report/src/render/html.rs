@@ -14,7 +14,7 @@ use std::fmt::Write;
 use crate::document::{Block, Chart, Document, Section};
 use crate::value::{
     Clock,
-    format::{harmless, unbroken},
+    format::{sanitized, unbroken},
 };
 
 pub(crate) use charts::{legend, open};
@@ -211,7 +211,7 @@ pub(crate) fn prose(text: &str) -> String {
 
 /// Text made harmless, and then safe in elements and quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
-    let text = harmless(text);
+    let text = sanitized(text);
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {

@@ -10,7 +10,7 @@ use std::fmt::{self, Write};
 use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions};
 use crate::value::{
     Clock,
-    format::{self, harmless, shortened},
+    format::{self, sanitized, shortened},
 };
 use cards::{write_card, write_findings};
 use charts::{write_areas, write_bars, write_curve, write_lines, write_portions, write_timeline};
@@ -120,12 +120,12 @@ fn brief_section(
 
 /// The verdict, why, and the numbers.
 fn write_head(out: &mut String, document: &Document, width: usize, notices: usize) -> fmt::Result {
-    let about = format!("{} · {}", harmless(&document.title), document.span);
+    let about = format!("{} · {}", sanitized(&document.title), document.span);
     writeln!(out, "{}\n", shortened(&about, width))?;
     let verdict = &document.verdict;
-    wrapped(out, &format!("{}.", harmless(&verdict.sentence)), width)?;
+    wrapped(out, &format!("{}.", sanitized(&verdict.sentence)), width)?;
     for reason in &verdict.reasons {
-        wrapped(out, &harmless(reason), width)?;
+        wrapped(out, &sanitized(reason), width)?;
     }
     if !document.tiles.is_empty() {
         writeln!(out)?;
@@ -133,7 +133,7 @@ fn write_head(out: &mut String, document: &Document, width: usize, notices: usiz
     let tiles = document.tiles.iter().map(|tile| {
         let note = if tile.note.is_empty() { String::new() } else { format!(" ({})", tile.note) };
         // Spaces that do not break.
-        harmless(&format!("{}: {}{note}", tile.title, tile.value)).replace(' ', "\u{a0}")
+        sanitized(&format!("{}: {}{note}", tile.title, tile.value)).replace(' ', "\u{a0}")
     });
     let tiles: Vec<_> = tiles.collect();
     if !tiles.is_empty() {
@@ -152,7 +152,7 @@ fn write_foot(out: &mut String, document: &Document, width: usize) -> fmt::Resul
         "smbscope {}, schema {}, of {}",
         document.version,
         document.schema,
-        harmless(&document.inputs.join(", "))
+        sanitized(&document.inputs.join(", "))
     )
 }
 
@@ -243,8 +243,8 @@ fn write_block(out: &mut String, block: &Block, document: &Document, width: usiz
         Block::Findings(lines) => write_findings(out, lines, width),
         // The text of such a plan has its steps.
         Block::Steps(_) => Ok(()),
-        Block::Note(note) => wrapped(out, &harmless(note), width),
-        Block::Warn(note) => wrapped(out, &format!("! {}", harmless(note)), width),
+        Block::Note(note) => wrapped(out, &sanitized(note), width),
+        Block::Warn(note) => wrapped(out, &format!("! {}", sanitized(note)), width),
         Block::Finding(_) | Block::Fold(_) => {
             write_blocks(out, std::slice::from_ref(block), document, width)
         }
@@ -295,7 +295,7 @@ pub(crate) fn indented(
     let mut lines = String::new();
     wrapped(
         &mut lines,
-        &format!("{title}{}", harmless(words)),
+        &format!("{title}{}", sanitized(words)),
         width.saturating_sub(indent).max(20),
     )?;
     lines.lines().try_for_each(|line| writeln!(out, "{:indent$}{line}", ""))
@@ -323,7 +323,7 @@ pub(crate) fn folded(text: &mut String, indent: usize, words: &str, width: usize
 }
 
 fn write_facts(out: &mut String, facts: &Facts, clock: &Clock, width: usize) -> fmt::Result {
-    let caption = harmless(&facts.caption);
+    let caption = sanitized(&facts.caption);
     writeln!(out, "{}", shortened(&caption, width))?;
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
     let title = longest(&mut facts.rows.iter().map(|fact| fact.title.chars().count()));
@@ -344,7 +344,7 @@ fn write_facts(out: &mut String, facts: &Facts, clock: &Clock, width: usize) -> 
             long(out, &shown, rest, title + 4)?;
             continue;
         }
-        let note = harmless(&fact.note);
+        let note = sanitized(&fact.note);
         let indent = title + 4 + value + 2;
         let below = shown.chars().count() > value;
         if below {

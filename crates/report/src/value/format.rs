@@ -126,7 +126,7 @@ pub fn clock(ns: i64) -> String {
 }
 
 /// Text from outside without what steers a terminal or turns the reading direction.
-pub fn harmless(text: &str) -> String {
+pub fn sanitized(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -337,8 +337,8 @@ mod tests {
 
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
-        assert_eq!(harmless("a\u{1b}[2Jb\u{202e}c\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{a}");
-        assert_eq!(harmless("Übung\\x.txt"), "Übung\\x.txt");
+        assert_eq!(sanitized("a\u{1b}[2Jb\u{202e}c\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{a}");
+        assert_eq!(sanitized("Übung\\x.txt"), "Übung\\x.txt");
         assert_eq!(shortened("abcdefghij", 7), "ab…ghij");
         assert_eq!(sparkline(&[0.0, 1.0, 8.0, f64::NAN]), "·▁█ ");
     }

@@ -57,7 +57,7 @@ fn a_trace_gives_the_load_before_and_after() {
     for line in [
         "  0                  92.0 %   30.7 %        7.0 %",
         "  The busiest receives 92 % of the time before, 31 % after.",
-        "  12 processors without receive work.",
+        "  12 CPUs without receive work.",
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\n{text}");
     }
@@ -93,7 +93,7 @@ fn machines_of_all_sizes_fit() {
         is_well_formed(&page);
         let cpus = (sockets * cores * threads).min(2048) as usize;
         assert_eq!(page.matches("class=\"cell").count(), 2 * cpus);
-        assert_eq!(page.contains("more processors are not drawn"), cpus == 2048);
+        assert_eq!(page.contains("more CPUs are not drawn"), cpus == 2048);
         let text = text(&plan);
         // Commands are not folded.
         let folded = text.split("Commands (nothing was executed)").next().unwrap();
@@ -120,7 +120,7 @@ fn names_cannot_leave_their_place() {
 fn a_machine_without_processors_or_adapters_says_so() {
     let empty = cores::planned(Default::default(), 0, &[]);
     for words in [text(&empty), html(&empty)] {
-        assert!(words.contains("There is no layout: the input does not have the processors."));
+        assert!(words.contains("There is no layout: the input does not have the CPUs."));
     }
     check_in(objects_of("cores"), &json(&empty).unwrap(), "plan", "$");
 }

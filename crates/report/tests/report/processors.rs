@@ -1,4 +1,4 @@
-//! The report of a trace of processors: a flooded server, its verdict, and names that try to escape.
+//! The report of a CPU trace: a flooded server, its verdict, and names that try to escape.
 
 use std::borrow::Cow;
 
@@ -159,7 +159,7 @@ fn a_cpu_that_is_held_for_a_part_of_the_trace_is_a_finding_with_its_time() {
         let text = smbscope_report::text(&CpuAnswer { report: &report, meta: &meta() }, &options);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            text.contains("Interrupt work holds processors (18.8 s of CPU time; measured)"),
+            text.contains("Interrupt work holds CPUs (18.8 s of CPU time; measured)"),
             "{text}"
         );
         assert!(
@@ -205,7 +205,7 @@ fn a_trace_with_samples_only_shows_what_they_say_and_what_is_not_known() {
     assert!(!text.contains("0 % of its samples"), "{text}");
     let all =
         smbscope_report::text(&CpuExplanation { report: &sampled(200), meta: &meta() }, &options);
-    assert!(all.contains("Interrupt work holds processors"), "{all}");
+    assert!(all.contains("Interrupt work holds CPUs"), "{all}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn sums_count_wherever_single_interrupts_do() {
     let text = smbscope_report::text(&CpuExplanation { report: &sums(), meta: &meta() }, &options);
     for words in [
         "CPU 0 spends 66.7 % of its time in interrupts and deferred work",
-        "Interrupt work holds processors",
+        "Interrupt work holds CPUs",
         "Deferred work or handlers run too long",
         "Most time takes ndis.sys (dpc): 41.0 s in 200,000 runs",
     ] {

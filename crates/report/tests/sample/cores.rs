@@ -8,13 +8,13 @@ use smbscope_plan::cores::load::{Received, ReceivedCpu, load};
 use smbscope_plan::cores::prediction::{Connection, predict};
 use smbscope_plan::cores::processes::Process;
 use smbscope_plan::cores::read::read;
-use smbscope_plan::cores::topology::{Card, Cpu, Kind, Machine, Rss, System};
+use smbscope_plan::cores::topology::{Adapter, Cpu, Kind, Machine, Rss, System};
 use smbscope_report::cores::CoresPlan;
 
 use super::HOSTILE;
 
 /// Two sockets of two cores with two threads each, one of them offline, and an adapter on the second one that
-/// interrupts two processors of the first.
+/// interrupts two CPUs of the first.
 const LINUX: &str = "\
 CPU NODE SOCKET CORE ONLINE
 0   0    0      0    yes
@@ -113,11 +113,11 @@ pub fn machine(system: System, sockets: u32, cores: u32, threads: u32) -> Machin
     machine
 }
 
-/// The published case: two sockets of six cores with hyper-threads, six adapters, all on the same processors.
+/// The published case: two sockets of six cores with hyper-threads, six adapters, all on the same CPUs.
 pub fn published() -> CoresPlan {
     let mut machine = machine(System::Windows, 2, 6, 2);
     for slot in 0..6 {
-        machine.cards.push(Card {
+        machine.cards.push(Adapter {
             name: format!("Slot {} Port 1", slot + 1),
             node: Some(slot / 3),
             queues_max: Some(8),
@@ -133,13 +133,13 @@ pub fn published() -> CoresPlan {
                 processor_table: [(0, 0), (0, 2), (0, 4), (0, 6)].repeat(32),
                 ..Rss::default()
             },
-            ..Card::default()
+            ..Adapter::default()
         });
     }
     planned(machine, 0, &connections(40))
 }
 
-/// The published case from a trace: four processors do all receive work of 10 s.
+/// The published case from a trace: four CPUs do all receive work of 10 s.
 pub fn flooded() -> CoresPlan {
     let mut machine = published().machine;
     machine.received = Some(Received {
@@ -178,7 +178,7 @@ pub fn confined() -> CoresPlan {
     planned(machine, 0, &[])
 }
 
-/// A large machine with two adapters on each socket; processors of the last core are offline.
+/// A large machine with two adapters on each socket; CPUs of the last core are offline.
 pub fn large(system: System, sockets: u32, cores: u32, threads: u32) -> CoresPlan {
     let mut machine = machine(system, sockets, cores, threads);
     let count = machine.cpus.len();
@@ -187,7 +187,7 @@ pub fn large(system: System, sockets: u32, cores: u32, threads: u32) -> CoresPla
     }
     for number in 0..2 * sockets {
         let interrupts = (0..16).map(|queue| (100 + number * 16 + queue, vec![queue]));
-        machine.cards.push(Card {
+        machine.cards.push(Adapter {
             name: format!("enp{number}s0f0"),
             node: Some(number / 2),
             queues_max: Some(64),
@@ -201,25 +201,25 @@ pub fn large(system: System, sockets: u32, cores: u32, threads: u32) -> CoresPla
                 xps: vec![Vec::new(); 16],
                 ..Rss::default()
             },
-            ..Card::default()
+            ..Adapter::default()
         });
     }
     planned(machine, 0, &connections(200))
 }
 
-/// A virtual machine whose processors are sockets of their own, with an adapter whose name is not to be trusted.
+/// A virtual machine whose CPUs are sockets of their own, with an adapter whose name is not to be trusted.
 pub fn virtual_machine(cpus: u32) -> CoresPlan {
     let mut machine = machine(System::Linux, cpus, 1, 1);
     for cpu in &mut machine.cpus {
         cpu.node = 0;
     }
-    machine.cards.push(Card {
+    machine.cards.push(Adapter {
         name: HOSTILE.into(),
         kind: Kind::Virtual,
         driver: Some("virtio_net".into()),
         queues_max: Some(1),
         rss: Rss { interrupts: vec![(30, vec![0, 1])], ..Rss::default() },
-        ..Card::default()
+        ..Adapter::default()
     });
     machine.failures.push(format!("ethtool: {HOSTILE}"));
     planned(machine, 0, &connections(1))

@@ -3,9 +3,9 @@
 use smbscope_analysis::durability::{Durability, DurabilityTally};
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{Baseline, Prediction, Replay};
-use smbscope_analysis::replication::Line;
+use smbscope_analysis::replication::Link;
 use smbscope_analysis::replication::forecast::{
-    GoalForecast, GoalPoint, LineForecast, Questions, ReplicationForecast,
+    GoalForecast, GoalPoint, LinkForecast, Questions, ReplicationForecast,
 };
 use smbscope_analysis::replication::load::WriteLoad;
 use smbscope_analysis::replication::search::Found;
@@ -20,10 +20,10 @@ use smbscope_tables::tables::Connection;
 use super::{HOSTILE, START};
 
 const MS: i64 = 1_000_000;
-const LINES: [Line; 3] = [
-    Line { rtt_ns: MS, bandwidth_bits: Some(1e9) },
-    Line { rtt_ns: 20 * MS, bandwidth_bits: Some(1e6) },
-    Line { rtt_ns: 20 * MS, bandwidth_bits: Some(1e9) },
+const LINES: [Link; 3] = [
+    Link { rtt_ns: MS, bandwidth_bits: Some(1e9) },
+    Link { rtt_ns: 20 * MS, bandwidth_bits: Some(1e6) },
+    Link { rtt_ns: 20 * MS, bandwidth_bits: Some(1e9) },
 ];
 
 /// Each fourth request flushes what the three before have written.
@@ -58,8 +58,8 @@ fn batch() -> arrow::array::RecordBatch {
     builder.finish().unwrap()
 }
 
-fn replay(line: Line, is_sync: bool, is_on_arrival: bool) -> Prediction {
-    let Line { rtt_ns, bandwidth_bits } = line;
+fn replay(line: Link, is_sync: bool, is_on_arrival: bool) -> Prediction {
+    let Link { rtt_ns, bandwidth_bits } = line;
     let replication = Replication { is_sync, is_on_arrival, rtt_ns, bandwidth_bits };
     let plan = Plan { replication: Some(replication), ..Plan::default() };
     let mut replay = Replay::new(plan, Baseline::default());
@@ -97,7 +97,7 @@ pub fn plan() -> ReplicationPlan {
         let [sync, received, later] =
             [(true, false), (true, true), (false, false)].map(|(a, b)| replay(line, a, b));
         forecast.stable_operations = sync.stable;
-        let line = LineForecast::new(line, &load, &questions, [&sync, &received, &later]);
+        let line = LinkForecast::new(line, &load, &questions, [&sync, &received, &later]);
         forecast.lines.push(line);
     }
     let goal = |bandwidth_bits| GoalForecast {
@@ -110,7 +110,7 @@ pub fn plan() -> ReplicationPlan {
     };
     forecast.goals =
         vec![goal(Some(1e9)).answer(Found::UpTo(7 * MS)), goal(Some(1e6)).answer(Found::Never)];
-    let facts = |line: &LineForecast| Facts {
+    let facts = |line: &LinkForecast| Facts {
         rtt_ns: line.rtt_ns,
         bandwidth_bits: line.bandwidth_bits,
         mean_bits: line.load.mean_bits,

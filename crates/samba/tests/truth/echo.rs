@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 3;
 /// Requests in flight per connection.
 const WINDOW: u64 = 64;
 const SECONDS: u64 = 3;
-/// Most requests per second and connection, so that a processor is left for the recorder.
+/// Most requests per second and connection, so that a CPU is left for the recorder.
 const RATE: u64 = 8_000;
 
 /// A connection with only what an Echo needs: this measures the server and the probe.

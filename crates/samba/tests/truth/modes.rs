@@ -57,7 +57,7 @@ fn without_sambas_functions_rows_are_the_same() {
     assert!(rows > 100, "{rows}");
 }
 
-/// Disk and time off the processor lie within the slices; cold files are read from the disk.
+/// Disk and time off the CPU lie within the slices; cold files are read from the disk.
 #[test]
 fn disk_and_time_off_the_processor_lie_within() {
     let _alone = alone();
@@ -92,7 +92,7 @@ fn disk_and_time_off_the_processor_lie_within() {
             }
         }
     }
-    eprintln!("disk {} us, off the processor {} us", sums[0] / 1_000, sums[1] / 1_000);
+    eprintln!("disk {} us, off the CPU {} us", sums[0] / 1_000, sums[1] / 1_000);
     assert!(sums[1] > 0);
     assert!(sums[0] > 0, "nothing was read from a disk");
 }

@@ -24,7 +24,7 @@ fn a_slow_file_system_is_seen_where_it_is_slow() {
     let Some(lab) = samba(|_| {}) else { return };
     let Some(slow) = mount(&lab.share()) else { return };
     let mut complaints = Vec::new();
-    // Other programs may use the processors for a while: not three times in a row.
+    // Other programs may use the CPUs for a while: not three times in a row.
     for _ in 0..3 {
         let Some(found) = compare(&lab, &slow.waits) else { return };
         complaints = found;
@@ -56,7 +56,7 @@ fn compare(lab: &Samba, waits: &Waits) -> Option<Vec<String>> {
             complaints.push(format!("{name}: {more} ms more, {expected} ms waited"));
         }
     }
-    // After a wait the processor's caches are cold.
+    // After a wait the CPU's caches are cold.
     if others >= 0.05 * all {
         complaints.push(format!("the others grew by {others} ms of {all} ms"));
     }

@@ -1,4 +1,4 @@
-//! A server that does not get the processor: requests wait in its queue, and the slices still
+//! A server that does not get the CPU: requests wait in its queue, and the slices still
 //! agree with the wire.
 
 use std::process::Command;
@@ -18,7 +18,7 @@ use crate::recorder::{Row, alone};
 use crate::wire::Joined;
 use smbscope_testing::samba::{Samba, samba};
 
-/// The processor that another thread uses.
+/// The CPU that another thread uses.
 const CPU: usize = 1;
 /// Durations of its turns: busy, then idle.
 const TAKEN: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ fn only(cpu: usize) -> CpuSet {
     cpus
 }
 
-/// A thread with precedence over all others on the processor: a server that mostly sleeps would run
+/// A thread with precedence over all others on the CPU: a server that mostly sleeps would run
 /// before busy threads of its own kind.
 struct Spinner {
     stop: Arc<AtomicBool>,
@@ -108,7 +108,7 @@ fn a_starved_server_queues() {
     if std::thread::available_parallelism().unwrap().get() <= CPU {
         return smbscope_testing::skip!("one processor only");
     }
-    // A client that got the processor only in the server's turns would never find it busy.
+    // A client that got the CPU only in the server's turns would never find it busy.
     sched_setaffinity(None, &only(CPU - 1)).unwrap();
     let Some(quiet) = run(&lab, false) else { return };
     let Some(starved) = run(&lab, true) else { return };

@@ -60,7 +60,7 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     if !args.more.is_empty() {
         return Err(Failure::usage(
-            "more than two inputs can be compared only if they are traces of processors",
+            "more than two inputs can be compared only if they are CPU traces",
         ));
     }
     args.filter.apply(&mut a, &verbosity)?;

@@ -27,7 +27,7 @@ pub fn written(out: &Path, manifest: &Manifest) -> String {
     format!("{}: {}; {} in {count} files", out.display(), tables.join(", "), format::bytes(bytes),)
 }
 
-/// Whether it has traces of processors and no operations.
+/// Whether it has CPU traces and no operations.
 fn is_trace(manifest: &Manifest) -> bool {
     rows(manifest, Table::Traces) > 0 && rows(manifest, Table::Operations) == 0
 }

@@ -21,7 +21,7 @@ use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, 
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::pipeline::diagnose::diagnose;
-use crate::pipeline::processors::beside_operations;
+use crate::pipeline::processors::cpu_report_for_operations;
 use crate::pipeline::why::why;
 use crate::trace_options::TraceOptions;
 
@@ -36,7 +36,7 @@ use crate::trace_options::TraceOptions;
 /// By default the first three findings that explain 5 % or more are shown, shortened to fit the
 /// screen. If there are none, the output says so.
 ///
-/// Of a trace of processors (`.etl`, ftrace, perf) it names what holds the CPUs: drivers with long deferred work,
+/// Of a CPU trace (`.etl`, ftrace, perf) it names what holds the CPUs: drivers with long deferred work,
 /// filters and teams in the path of received packets, receive work on too few CPUs. With a trace and
 /// operations of the same time (a capture and an `.etl` of one server) it also says which operations
 /// waited while CPUs were held.
@@ -48,7 +48,7 @@ Examples:
   smbscope explain run/ --from 'last 5m' --user alice
   smbscope explain capture.pcapng --why 8                 # frame 8: what did it wait for?
   smbscope explain run/ --why op:120
-  smbscope explain flood.etl                              # a trace of the processors
+  smbscope explain flood.etl                              # a trace of the CPUs
   smbscope explain flood.etl flood.pcapng                 # and the operations of that time
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
   smbscope explain - --fail-on measured < capture.pcap || mail -s 'share is slow' admin")]
@@ -138,7 +138,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let diagnosis = diagnose(&source, &verbosity)?;
     refuse_nothing(&source)?;
     let cpu = if source.has_traces() {
-        Some(beside_operations(&mut source, args.trace.limits(), &verbosity)?)
+        Some(cpu_report_for_operations(&mut source, args.trace.limits(), &verbosity)?)
     } else {
         None
     };

@@ -1,4 +1,4 @@
-//! `smbscope export`: operations, or interrupts of processors, for other programs to show, so far for Perfetto (ui.perfetto.dev).
+//! `smbscope export`: operations, or interrupts of CPUs, for other programs to show, so far for Perfetto (ui.perfetto.dev).
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use crate::pipeline;
 /// operation that is not the first of a compound has no times of its own; it is shown only if it has
 /// server slices. The number of omitted operations is reported at the end.
 ///
-/// Of a trace of processors, each CPU has a track of handlers of interrupts and one of deferred work.
+/// Of a CPU trace, each CPU has a track of handlers of interrupts and one of deferred work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

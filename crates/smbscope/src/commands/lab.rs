@@ -238,13 +238,13 @@ fn status_text(labs: &[lab::Status], output: &Output) -> String {
         let record = &lab.record;
         vec![
             state(lab.state).to_owned(),
-            format::harmless(&record.location()),
+            format::sanitized(&record.location()),
             record.smbd_pid().map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
-            format::harmless(&record.samba),
+            format::sanitized(&record.samba),
             record.users.to_string(),
             lab.connections.to_string(),
             line_text(lab),
-            format::harmless(&record.dir.display().to_string()),
+            format::sanitized(&record.dir.display().to_string()),
         ]
     });
     let (bold, end) = output.bold();
@@ -254,7 +254,11 @@ fn status_text(labs: &[lab::Status], output: &Output) -> String {
 fn line_text(lab: &lab::Status) -> String {
     let Some(line) = &lab.record.line else { return "-".to_owned() };
     let dead = if lab.line_runs == Some(true) { "" } else { " (dead)" };
-    format!("{}{dead}, from {}", format::harmless(&line.options), format::harmless(&line.client()))
+    format!(
+        "{}{dead}, from {}",
+        format::sanitized(&line.options),
+        format::sanitized(&line.client())
+    )
 }
 
 fn state(state: State) -> &'static str {

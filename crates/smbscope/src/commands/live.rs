@@ -33,9 +33,9 @@ const MEMORY_MIN: u64 = 64 << 20;
 #[cfg(feature = "probe")]
 const SAMBA: &str = "samba";
 
-const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: use a larger --buffer, or give smbscope more processor time (--cpus)";
+const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: use a larger --buffer, or give smbscope more CPU time (--cpus)";
 
-const PROCESSORS_DROPPED: &str = "events of processors were dropped, so their times are too low: use a larger --buffer, or give smbscope more processor time (--cpus, --priority)";
+const PROCESSORS_DROPPED: &str = "events of CPUs were dropped, so their times are too low: use a larger --buffer, or give smbscope more CPU time (--cpus, --priority)";
 
 const PACKETS_DROPPED: &str = "packets were dropped, so operations are missing or have no reply: listen on one interface only, use a larger --buffer (above net.core.rmem_max only as root) or a smaller --snaplen";
 

@@ -1,5 +1,5 @@
 //! `smbscope report`: one pass over the inputs, summed up and shown as text, JSON or HTML. Traces of
-//! processors have a report of their own.
+//! CPUs have a report of their own.
 
 mod cpu_trace;
 

@@ -6,7 +6,7 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use smbscope_report::format::{bytes, duration, harmless};
+use smbscope_report::format::{bytes, duration, sanitized};
 use smbscope_report::table::{Align, Column, Layout};
 
 use unicode_width::UnicodeWidthStr as _;
@@ -44,7 +44,7 @@ impl TableWriter {
         let units = units.collect();
         let fields = schema.fields().iter();
         let columns = fields.map(|field| Column {
-            title: harmless(field.name()),
+            title: sanitized(field.name()),
             align: if is_number(field.data_type()) { Align::Right } else { Align::Left },
         });
         let columns = columns.collect();
@@ -107,7 +107,7 @@ impl RowWriter for TableWriter {
                 let value = formatter.value(row).try_to_string()?;
                 match unit.text(&value) {
                     Some(text) => cell.push_str(&text),
-                    None => cell.push_str(&harmless(&value)),
+                    None => cell.push_str(&sanitized(&value)),
                 }
             }
             if self.listed.is_some() {

@@ -104,7 +104,7 @@ fn placed(
     Ok(prediction)
 }
 
-/// Takes processors of a trace where the settings have none. Load of another machine would be wrong on this one.
+/// Takes CPUs of a trace where the settings have none. Load of another machine would be wrong on this one.
 fn add_trace(machine: &mut Machine, trace: &traced::Trace) -> anyhow::Result<()> {
     let name = |system| match system {
         System::Linux => "Linux",
@@ -129,7 +129,7 @@ fn add_trace(machine: &mut Machine, trace: &traced::Trace) -> anyhow::Result<()>
     let others = of_trace.cpus.iter().filter(is_other).count();
     if others > 0 {
         machine.assumptions.push(format!(
-            "The trace is of the same machine, although it has processors that the settings do not list ({others} of {})",
+            "The trace is of the same machine, although it has CPUs that the settings do not list ({others} of {})",
             of_trace.cpus.len()
         ));
     }

@@ -22,7 +22,7 @@ pub fn to_perfetto<W: Write>(
     Ok(export.slices.orphans()?)
 }
 
-/// Writes the interrupts of traces of processors. Returns the number of sums, which have no times to show.
+/// Writes the interrupts of CPU traces. Returns the number of sums, which have no times to show.
 pub fn processors_to_perfetto<W: Write>(
     source: &Source,
     trace: &mut PerfettoTrace<W>,

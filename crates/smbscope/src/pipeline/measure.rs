@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 
-/// The runtime whose threads run the users, and their number; 0 asks for one per processor.
+/// The runtime whose threads run the users, and their number; 0 asks for one per CPU.
 pub fn runtime(threads: usize) -> anyhow::Result<(tokio::runtime::Runtime, usize)> {
     let threads = match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

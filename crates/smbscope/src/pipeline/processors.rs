@@ -1,4 +1,4 @@
-//! Where the time of processors goes: a pass over the tables of traces.
+//! Where the time of CPUs goes: a pass over the tables of traces.
 
 use arrow::array::RecordBatch;
 use smbscope_analysis::processors::waiting::{COLUMNS, Operations, Waiting};
@@ -77,8 +77,8 @@ impl Analysis for Context {
     }
 }
 
-/// A trace next to operations of the same time: what holds the processors, and which operations waited meanwhile.
-pub fn beside_operations(
+/// A trace next to operations of the same time: what holds the CPUs, and which operations waited meanwhile.
+pub fn cpu_report_for_operations(
     source: &mut Source,
     limits: Limits,
     monitor: &dyn Monitor,

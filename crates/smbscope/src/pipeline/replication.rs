@@ -7,9 +7,9 @@
 use arrow::array::RecordBatch;
 use smbscope_analysis::predict::plan::{Plan, Replication};
 use smbscope_analysis::predict::replay::{self, Baseline, Prediction, Replay};
-use smbscope_analysis::replication::Line;
+use smbscope_analysis::replication::Link;
 use smbscope_analysis::replication::forecast::{
-    GoalForecast, GoalPoint, LineForecast, Questions, ReplicationForecast,
+    GoalForecast, GoalPoint, LinkForecast, Questions, ReplicationForecast,
 };
 use smbscope_analysis::replication::goal::Goal;
 use smbscope_analysis::replication::load::{self, WriteLoad};
@@ -23,7 +23,7 @@ use crate::exit::Failure;
 
 /// What is to be planned.
 pub struct Request {
-    pub lines: Vec<Line>,
+    pub lines: Vec<Link>,
     pub questions: Questions,
     pub goal: Option<Goal>,
 }
@@ -53,7 +53,7 @@ pub fn plan(
             ));
         }
         forecast.stable_operations = sync.stable;
-        forecast.lines.push(LineForecast::new(*line, &load, questions, [sync, received, later]));
+        forecast.lines.push(LinkForecast::new(*line, &load, questions, [sync, received, later]));
     }
     if let Some(goal) = goal.as_ref().filter(|_| forecast.writes > 0) {
         let mut rates: Vec<Option<f64>> = Vec::new();
@@ -68,8 +68,8 @@ pub fn plan(
 }
 
 /// A second server behind a link.
-fn copy(line: Line, (is_sync, is_on_arrival): (bool, bool)) -> Plan {
-    let Line { rtt_ns, bandwidth_bits } = line;
+fn copy(line: Link, (is_sync, is_on_arrival): (bool, bool)) -> Plan {
+    let Link { rtt_ns, bandwidth_bits } = line;
     let replication = Replication { is_sync, is_on_arrival, rtt_ns, bandwidth_bits };
     Plan { replication: Some(replication), ..Plan::default() }
 }
@@ -79,7 +79,7 @@ fn search(
     source: &Source,
     context: &Context,
     goal: &Goal,
-    line: Line,
+    line: Link,
     monitor: &dyn Monitor,
 ) -> anyhow::Result<GoalForecast> {
     let (mut search, mut tried) = (Search::default(), Vec::new());
@@ -89,7 +89,7 @@ fn search(
         if round_trips.is_empty() {
             break;
         }
-        let lines = round_trips.iter().map(|&rtt_ns| Line { rtt_ns, ..line });
+        let lines = round_trips.iter().map(|&rtt_ns| Link { rtt_ns, ..line });
         let plans: Vec<_> = lines.map(|line| copy(line, (true, false))).collect();
         let predictions = replay_all(source, context, &plans, monitor)?;
         for (&rtt_ns, prediction) in round_trips.iter().zip(&predictions) {

@@ -14,7 +14,7 @@ use super::pass::{Analysis, Monitor, pass};
 
 /// Connections that are kept; more say nothing more about a hash.
 const CONNECTIONS_MAX: usize = 1 << 20;
-/// Processors and devices that are kept.
+/// CPUs and devices that are kept.
 const ROWS_MAX: usize = 1 << 16;
 
 /// What recordings say about receive work.
@@ -23,11 +23,11 @@ pub struct Recorded {
     pub connections: Vec<Connection>,
     /// Connections that were not kept.
     pub beyond_limit: u64,
-    /// Of traces of processors, if the recordings have any.
+    /// Of CPU traces, if the recordings have any.
     pub trace: Option<Traced>,
 }
 
-/// What traces of processors say.
+/// What CPU traces say.
 #[derive(Debug)]
 pub struct Traced {
     pub machine: Trace,

@@ -49,7 +49,7 @@ const EDGES: [(&str, &[&str]); 16] = [
             "smbscope-samba",
             "smbscope-store",
             "smbscope-tables",
-            // Recording processors.
+            // Recording CPUs.
             "smbscope-trace",
             "smbscope-wire",
         ],

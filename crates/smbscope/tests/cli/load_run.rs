@@ -84,7 +84,7 @@ pub(super) fn run(dir: &Path, shard: u64, change: impl FnOnce(&mut RunDescriptio
 }
 
 /// A hundred users who request a hundred scenarios per second, of one operation each, and keep two
-/// processors 50 % busy: 10 ms per scenario.
+/// CPUs 50 % busy: 10 ms per scenario.
 pub(super) fn paced(dir: &Path) -> String {
     let description = RunDescription { recording: "paced".into(), ..RunDescription::default() };
     let (path, name) = (dir.join("paced"), &description.recording);

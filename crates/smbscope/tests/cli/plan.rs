@@ -31,7 +31,7 @@ RSS hash key:
  41:          0          0     900000  PCI-MSI 1-edge  ice-eth4-TxRx-0
 ";
 
-/// The same idea on Windows: two nodes, and a table of one processor of the far one.
+/// The same idea on Windows: two nodes, and a table of one CPU of the far one.
 pub const WINDOWS: &str = "\
 Name                                            : Ethernet 4
 Enabled                                         : True
@@ -61,9 +61,9 @@ fn pasted_outputs_give_a_layout_commands_and_their_undo() {
     let change = "Set-NetAdapterRss -Name 'Ethernet 4' -Profile ClosestStatic -BaseProcessorGroup 0 -BaseProcessorNumber 8 ";
     let undo = "Set-NetAdapterRss -Name 'Ethernet 4' -Profile NUMAStatic -BaseProcessorGroup 0 -BaseProcessorNumber 0 ";
     for line in [
-        "Windows: 2 sockets, 2 NUMA nodes, 8 cores, 8 processors; 1 network adapter",
-        "Assumed: The processors are those of Get-NetAdapterRss",
-        "[high] Ethernet 4: All receive work (2 queues) is on processor 0.",
+        "Windows: 2 sockets, 2 NUMA nodes, 8 cores, 8 CPUs; 1 network adapter",
+        "Assumed: The CPUs are those of Get-NetAdapterRss",
+        "[high] Ethernet 4: All receive work (2 queues) is on CPU 0.",
         "node 0 (socket 0, 4 cores)",
         "    CPU 0, 2 to 6                             A···    ····",
         "    CPU 8, 10 to 14                           ····    AAAA",
@@ -95,8 +95,8 @@ fn a_setting_without_undo_is_left_as_it_is() {
     let machine = written(&dir, "machine.txt", MACHINE);
     let text = answer(["plan".as_ref(), "cores".as_ref(), machine.as_os_str()]);
     for line in [
-        "Linux: 2 sockets, 2 NUMA nodes, 4 cores, 8 processors; 1 network adapter",
-        "eth4: All receive work (1 queue) is on processor 2, and the adapter has 4 queues.",
+        "Linux: 2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs; 1 network adapter",
+        "eth4: All receive work (1 queue) is on CPU 2, and the adapter has 4 queues.",
         "Left as it is: eth4: where the interrupt of each queue goes is not known",
     ] {
         assert!(text.contains(line), "{line:?} is missing:\n{text}");
@@ -199,7 +199,7 @@ fn the_page_is_written_instead_of_the_text() {
     assert_eq!(answer(arguments), "");
     let page = std::fs::read_to_string(&html).unwrap();
     for words in [
-        "<h1>Ethernet 4: All receive work (2 queues) is on processor 0.</h1>",
+        "<h1>Ethernet 4: All receive work (2 queues) is on CPU 0.</h1>",
         "<h3>Today</h3>",
         "<h3>Planned</h3>",
         "CPU 8, core 4; Ethernet 4, queue 0",
@@ -263,9 +263,9 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
         |arguments: &[&str]| answer(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&["plan", "cores", trace, "--script", script.to_str().unwrap()]);
     for line in [
-        "Windows: 2 sockets, 2 NUMA nodes, 12 cores, 24 processors; 6 network adapters",
+        "Windows: 2 sockets, 2 NUMA nodes, 12 cores, 24 CPUs; 6 network adapters",
         "0 and 1, 2 and 3",
-        "[high] In 10.0 s, nearly all receive work ran on 4 of 24 processors (0, 2, 4, 6), the busiest with 92 % of its time.",
+        "[high] In 10.0 s, nearly all receive work ran on 4 of 24 CPUs (0, 2, 4, 6), the busiest with 92 % of its time.",
         "thread 0, CPU 0, 2 to 10 ······ AABBCC",
         "thread 0, busy, tenths 999933 444466",
         "thread 0, CPU 12, 14 to 22 ······ DDEEFF",
@@ -303,7 +303,7 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
     );
     assert!(text.contains("The busiest receives 92 % of the time before"), "{text}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("processors that the settings do not list (16 of 24)"), "{text}");
+    assert!(text.contains("CPUs that the settings do not list (16 of 24)"), "{text}");
 
     // Load of another machine would be wrong.
     let linux = written(&dir, "linux.txt", MACHINE);

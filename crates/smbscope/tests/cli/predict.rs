@@ -279,13 +279,11 @@ fn signing_and_encryption_reduce_the_capacity() {
             - seconds(of("operations"), &format!("before_{name}"))
     };
     assert!((more("crypto_in_seconds") - 0.0025).abs() < 1e-6);
-    // Two processors that are 75 % busy instead of 50 %, as a queue: 15 ms x 9/7 instead of 10 ms x 1/3.
+    // Two CPUs that are 75 % busy instead of 50 %, as a queue: 15 ms x 9/7 instead of 10 ms x 1/3.
     let waits = 0.015 * 9.0 / 7.0 - 0.010 / 3.0;
     assert!((more("server_seconds") / waits - 1.0).abs() < 0.5, "{}", more("server_seconds"));
     let text = answer(words.clone());
-    for part in
-        ["5.00 ms more of the server's processors", "Capacity with the changes", "at 133 users"]
-    {
+    for part in ["5.00 ms more of the server's CPUs", "Capacity with the changes", "at 133 users"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     costing(6.0);
@@ -317,7 +315,7 @@ fn a_calibration_is_measured_and_used() {
     assert!(measured["measured_at"].as_str().unwrap().ends_with('Z'), "{measured}");
     let costs = measured["costs"].as_array().unwrap();
     assert_eq!(costs.len(), 7, "{measured}");
-    // CMAC processes one block after the other, on any processor.
+    // CMAC processes one block after the other, on any CPU.
     let cmac = costs.iter().find(|one| one["protection"] == "aes-cmac").unwrap();
     for side in ["server", "client"] {
         for way in ["inbound", "outbound"] {

@@ -1,4 +1,4 @@
-//! Traces of processors: `report` and `import` take them, commands about operations say what to do.
+//! CPU traces: `report` and `import` take them, commands about operations say what to do.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -131,9 +131,9 @@ fn a_trace_beside_operations_has_a_report_of_its_own() {
         let arguments = ["report"].iter().chain(options).copied();
         answer(arguments.chain(inputs.iter().map(|input| input.as_str())))
     };
-    assert!(report(&[]).contains("`smbscope report --processors` shows it"));
+    assert!(report(&[]).contains("`smbscope report --cpu` shows it"));
     let alone = answer(["report", inputs[1], "--format", "json"]);
-    let beside = report(&["--processors", "--format", "json"]);
+    let beside = report(&["--cpu", "--format", "json"]);
     let cpus = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap()["cpus"].take();
     assert_eq!(cpus(&beside), cpus(&alone));
 }
@@ -144,11 +144,11 @@ fn commands_about_operations_say_what_a_trace_is() {
     let said = complaint(2, ["ops", &input]);
     assert!(said.contains("no SMB operations") && said.contains("report"), "{said}");
     let said = complaint(2, ["compare", &capture(), &input]);
-    assert!(said.contains("--processors compares the processors of all"), "{said}");
+    assert!(said.contains("--cpu compares the CPUs of all"), "{said}");
     let said = complaint(2, ["report", "--processors", &capture()]);
-    assert!(said.contains("the inputs have no trace of processors"), "{said}");
+    assert!(said.contains("the inputs have no CPU trace"), "{said}");
     let said = complaint(2, ["compare", &capture(), &capture(), &capture()]);
-    assert!(said.contains("only if they are traces of processors"), "{said}");
+    assert!(said.contains("only if they are CPU traces"), "{said}");
     let said = complaint(2, ["explain", &input, "--why", "8"]);
     assert!(said.contains("--why does not apply"), "{said}");
     for command in ["report", "explain"] {
@@ -225,7 +225,7 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
     assert!(text.contains("CPUs 0, 2, 4, 6 spend 92.3 %"), "{text}");
     assert!(text.contains("pktinspect.sys is between the network adapter and TCP"), "{text}");
     let said = complaint(7, ["explain", before, "--fail-on", "high"]);
-    assert!(said.contains("Interrupt work holds processors"), "{said}");
+    assert!(said.contains("Interrupt work holds CPUs"), "{said}");
 
     let text = answer(["compare", before, without_team, after]).replace('\n', " ");
     for words in [
@@ -256,7 +256,7 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
     assert!(part["period"].as_str().unwrap().starts_with("from "), "{}", part["period"]);
 }
 
-/// A trace of two processors, the first of which is held from `from` for a second, in a log that begins at `start`.
+/// A trace of two CPUs, the first of which is held from `from` for a second, in a log that begins at `start`.
 fn held(start: i64, from: i64) -> Vec<u8> {
     // Units of 100 ns since 1601.
     let start_filetime = 116_444_736_000_000_000 + start / 100;
@@ -294,7 +294,7 @@ fn operations_of_the_time_of_a_trace_are_said_to_have_waited() {
     let commands = waiting["commands"].as_array().unwrap();
     let sum = commands.iter().map(|one| one["waited_ns"].as_i64().unwrap()).sum::<i64>();
     assert_eq!(waiting["waited_ns"].as_i64(), Some(sum));
-    assert!(text.contains("Processors at the same time"), "{text}");
+    assert!(text.contains("CPUs at the same time"), "{text}");
     assert!(text.contains("operations were in flight meanwhile"), "{text}");
     // A trace of another day.
     let (beside, text) = explain(first - 86_400_000_000_000, first - 86_400_000_000_000);

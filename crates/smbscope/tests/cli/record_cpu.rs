@@ -1,4 +1,4 @@
-//! `smbscope record --cpu` and `top --cpu`: processors of this machine, alone and with operations. Needs
+//! `smbscope record --cpu` and `top --cpu`: CPUs of this machine, alone and with operations. Needs
 //! root and a kernel with BTF, and a build with the probe.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use super::users::Users;
 use super::{answer, complaint, folder, objects, smbscope};
 
-/// Runs the program; `None` where processors cannot be recorded.
+/// Runs the program; `None` where CPUs cannot be recorded.
 fn try_answer(arguments: &[&str]) -> Option<(String, String)> {
     let output = smbscope(arguments).output().unwrap();
     let [said, error] =
@@ -23,7 +23,7 @@ fn try_answer(arguments: &[&str]) -> Option<(String, String)> {
     None
 }
 
-/// Work in the kernel: samples of processors that run programs only have no stacks of it.
+/// Work in the kernel: samples of CPUs that run programs only have no stacks of it.
 struct BusyKernel(Child);
 
 impl BusyKernel {
@@ -61,10 +61,7 @@ fn processors_are_recorded_alone() {
     let kernel = BusyKernel::start();
     let Some((_, said)) = try_answer(&record) else { return };
     drop(kernel);
-    assert!(
-        said.contains("smbscope runs on ") && said.contains("recording processors to "),
-        "{said}"
-    );
+    assert!(said.contains("smbscope runs on ") && said.contains("recording CPUs to "), "{said}");
     let rows = rows(out);
     for table in ["interrupts", "samples", "stacks", "switches"] {
         assert!(rows(table) > 0, "{table}");

@@ -178,7 +178,7 @@ const LOAD: [&str; 9] = [
 /// Questions about recordings from inside a server.
 const SERVER: [&str; 2] = ["server", "slow-server"];
 
-/// Questions about traces of processors, and a trace.
+/// Questions about CPU traces, and a trace.
 const TRACE: [&str; 8] = [
     "busiest-stacks",
     "idle-states",

@@ -26,7 +26,7 @@ pub enum Input {
         /// Its format and compression.
         format: String,
     },
-    /// A trace of an operating system: of processors, of packets or of a server.
+    /// A trace of an operating system: of CPUs, of packets or of a server.
     Trace {
         /// Where it is.
         path: PathBuf,

@@ -5,7 +5,7 @@
 //! operation that refers to them, so they are held until the input ends ([`RowFilter::release`]), in
 //! bounded number. Without operations, what the rows themselves say decides. Counters, steps and
 //! scenarios of a load run are those of the period; the other conditions do not apply to them.
-//! Referrals and coverage describe the whole input and always stay. Tables of processors know the period only
+//! Referrals and coverage describe the whole input and always stay. Tables of CPUs know the period only
 //! (`traces`).
 
 use std::hash::Hash;
@@ -151,7 +151,7 @@ impl RowFilter {
         })
     }
 
-    /// What the period leaves of a table of processors.
+    /// What the period leaves of a table of CPUs.
     fn trace_rows(&self, batch: &RecordBatch, column: &str) -> Result<RecordBatch, ArrowError> {
         traces::rows(&self.filter, batch, column)
     }

@@ -1,4 +1,4 @@
-//! The period of a filter applied to tables of processors. The other conditions are about operations.
+//! The period of a filter applied to tables of CPUs. The other conditions are about operations.
 //!
 //! A run of an interrupt belongs to the period in which it began. A trace that is cut begins and ends with the period,
 //! so that shares are those of the period.

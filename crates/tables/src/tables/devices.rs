@@ -12,7 +12,7 @@ table! {
         driver: Option<String>, None, Public, "The service whose driver serves it.";
         filters: Option<String>, None, Public, "Other drivers above and below that driver, separated by commas.";
         irq: Option<i64>, None, Public, "IRQ number; negative for message-signalled interrupts.";
-        affinity: Option<u64>, None, Public, "Processors that it may interrupt, as bits; null if not known.";
+        affinity: Option<u64>, None, Public, "CPUs that it may interrupt, as bits; null if not known.";
         node: Option<u64>, None, Public, "NUMA node of its bus; null if not known.";
     }
 }

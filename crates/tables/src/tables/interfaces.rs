@@ -13,7 +13,7 @@ table! {
         server: String, None, Machine, "The server's address on that connection.";
         index: u64, None, Public, "Number of the interface: several addresses can belong to one.";
         address: String, None, Machine, "The address offered.";
-        rss_capable: bool, None, Public, "Whether it distributes connections over processors (receive side scaling).";
+        rss_capable: bool, None, Public, "Whether it distributes connections over CPUs (receive side scaling).";
         rdma_capable: bool, None, Public, "Whether it has RDMA.";
         link_bits_per_second: u64, None, Public, "Its speed, bits/s.";
         used: bool, None, Public, "Whether a channel of the session went to the address.";

@@ -1,4 +1,4 @@
-//! Table `samples`: what processors executed at regular intervals.
+//! Table `samples`: what CPUs executed at regular intervals.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::row::table;
 
 table! {
-    /// One sample of one processor.
+    /// One sample of one CPU.
     Sample, "samples" {
         recording: Arc<str>, None, Machine, "The recording that the row belongs to.";
         time: i64, Time, Public, "When it was taken, on the clock of the trace.";
-        cpu: u64, None, Public, "Number of the processor.";
+        cpu: u64, None, Public, "Number of the CPU.";
         process: Option<u64>, None, Public, "Number of the process.";
         thread: Option<u64>, None, Public, "Number of the thread; 0 is idle.";
         during: Option<Cow<'static, str>>, None, Public, "The interrupt or deferred work that it hit, a kind of the table interrupts; null for a thread.";

@@ -20,7 +20,7 @@ table! {
         failed: u64, Count, Public, "Scenarios of the window that failed.";
         users_overloaded: u64, Count, Public, "Users that fell behind their schedule (docs/method/overload.md defines this).";
         overload_percent: f64, None, Public, "Overload: the larger of the share of users that fell behind and the share of scenarios that were not completed.";
-        client_cpu_percent: Option<f64>, None, Public, "Processor time of the load generator, in percent of what it may use.";
+        client_cpu_percent: Option<f64>, None, Public, "CPU time of the load generator, in percent of what it may use.";
         client_late_ns: Option<i64>, Nanoseconds, Public, "Delay of the load generator's own timers, 99th percentile.";
         limited_by_client: bool, None, Public, "Whether the load generator, not the server, was the limit.";
         overloaded: bool, None, Public, "Whether the step counts as overloaded.";

@@ -1,4 +1,4 @@
-//! Table `traces`: what traces of processors contain, lost and do not show, one row per trace.
+//! Table `traces`: what CPU traces contain, lost and do not show, one row per trace.
 
 use crate::row::table;
 

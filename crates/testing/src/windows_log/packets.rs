@@ -29,9 +29,10 @@ pub fn netsh(frames: &[Frame], layers: Layers) -> Vec<u8> {
     let mut log = Log::new(frames.first().map_or(0, |frame| frame.time_ns), 19_045);
     for (number, frame) in frames.iter().enumerate() {
         foreign(&mut log, number, frame.time_ns);
-        let bytes = match layers.is_mobile {
-            true if frame.bytes.len() > 14 => &frame.bytes[14..],
-            _ => &frame.bytes[..],
+        let bytes = if layers.is_mobile && frame.bytes.len() > 14 {
+            &frame.bytes[14..]
+        } else {
+            &frame.bytes[..]
         };
         for filter in 0..=layers.filters {
             // The adapter has number 7; filters above it have others.

@@ -36,7 +36,7 @@ pub struct Pending {
     pub thread: Option<u32>,
 }
 
-/// A stream: the events of one processor.
+/// A stream: the events of one CPU.
 #[derive(Debug)]
 pub struct Stream {
     file: usize,

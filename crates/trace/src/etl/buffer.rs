@@ -36,7 +36,7 @@ impl BufferHeader {
     /// Reads the header at the start of `bytes`; `None` if it is cut off.
     pub fn parse(bytes: &[u8]) -> Option<BufferHeader> {
         let flags = u16_at(bytes, 52)?;
-        // Before Windows 8 the field held a byte for the processor and one for the alignment.
+        // Before Windows 8 the field held a byte for the CPU and one for the alignment.
         let cpu = match flags & FLAG_PROCESSOR_INDEX {
             0 => u32::from(u16_at(bytes, 40)? & 0xff),
             _ => u32::from(u16_at(bytes, 40)?),

@@ -1,4 +1,4 @@
-//! The clock of a log: ticks of the performance counter, of system time or of processor cycles, and
+//! The clock of a log: ticks of the performance counter, of system time or of CPU cycles, and
 //! their conversion to nanoseconds since 1970.
 
 /// What the timestamps of a log count (`ReservedFlags` of TRACE_LOGFILE_HEADER).
@@ -8,7 +8,7 @@ pub enum ClockKind {
     PerformanceCounter,
     /// System time in units of 100 ns since 1601.
     SystemTime,
-    /// Cycles of the processor.
+    /// Cycles of the CPU.
     Cycles,
 }
 

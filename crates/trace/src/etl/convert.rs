@@ -12,7 +12,7 @@ use crate::event::{Event, Frame, Image, Interrupt, Kind, Power, PowerKind, Sampl
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Processors whose threads are remembered; Windows has at most 2048.
+/// CPUs whose threads are remembered; Windows has at most 2048.
 const CPUS_MAX: usize = 4_096;
 
 type Sink<'a> = &'a mut dyn FnMut(Event);
@@ -29,9 +29,9 @@ pub struct Converter {
     waiting: Waiting,
     numbers: Numbers,
     states: Vec<Arc<str>>,
-    /// The thread of each processor after its last context switch.
+    /// The thread of each CPU after its last context switch.
     running: Vec<Option<u32>>,
-    /// Since when each processor runs its idle thread.
+    /// Since when each CPU runs its idle thread.
     idle_since: Vec<Option<i64>>,
     bounds: Bounds,
     deferred: Deferred,
@@ -55,7 +55,7 @@ impl Converter {
         }
     }
 
-    /// Yields what events refer to: processors, and images that were there before them.
+    /// Yields what events refer to: CPUs, and images that were there before them.
     pub fn before_events(&mut self, header: &LogHeader, sink: Sink<'_>) {
         for cpu in self.survey.cpus(header.cpus, header.cpu_mhz) {
             sink(Event::Cpu(cpu));
@@ -145,13 +145,13 @@ impl Converter {
         Some(())
     }
 
-    /// The frequency of a processor, if the event says one.
+    /// The frequency of a CPU, if the event says one.
     fn power(&self, record: &Record<'_>, log: &mut Log, sink: Sink<'_>) {
         if !power::is_event(record.origin, record.version) {
             return;
         }
         let Some(found) = power::parse(record) else {
-            return log.damaged(|| "an event of a processor's frequency".to_owned());
+            return log.damaged(|| "an event of a CPU's frequency".to_owned());
         };
         let cpu = self.survey.cpu(found.group, found.number);
         let mhz = self.survey.mhz.unwrap_or(self.cpu_mhz);

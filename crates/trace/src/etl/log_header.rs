@@ -60,7 +60,7 @@ impl LogHeader {
         let mode = u32_at(fields, 32)?;
         let cpu_mhz = u32_at(fields, 52)?;
         let number = u32_at(fields, after + 24)?;
-        // The major version of Windows is 5 to 10, and there is at least one processor.
+        // The major version of Windows is 5 to 10, and there is at least one CPU.
         if !(4..=20).contains(&(version & 0xff)) || !(1..=65_536).contains(&cpus) {
             return None;
         }

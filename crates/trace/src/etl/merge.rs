@@ -1,7 +1,7 @@
 //! The events of all buffers in the order of their times.
 //!
 //! A buffer is opened when the merge arrives at its first event and dropped after its last one:
-//! about one for each processor and session is open. This does not depend on the order of the
+//! about one for each CPU and session is open. This does not depend on the order of the
 //! buffers in the file, which is neither that of time nor complete in circular logs.
 
 use super::index::{self, Entry};

@@ -1,7 +1,7 @@
 //! Which stack belongs to which sample.
 //!
 //! A stack is an event of its own and comes after its sample: the kernel's part on the same
-//! processor, the program's part when the thread returns to it. Samples wait for their stacks.
+//! CPU, the program's part when the thread returns to it. Samples wait for their stacks.
 
 use super::kernel::stacks::Owner;
 use crate::event::{Sample, StackId};
@@ -12,7 +12,7 @@ use std::hash::BuildHasher as _;
 /// How long and how many samples wait.
 const WAIT_NS: i64 = 250_000_000;
 const WAITING_MAX: usize = 16_384;
-/// Samples of the same time that are compared: one for each processor.
+/// Samples of the same time that are compared: one for each CPU.
 const SAME_TIME_MAX: usize = 2_048;
 /// Frames of one stack, different stacks.
 const FRAMES_MAX: usize = 1_024;
@@ -49,7 +49,7 @@ impl Waiting {
         for (index, (_, sample, _)) in same_time.enumerate() {
             if sample.thread == Some(owner.thread) {
                 found = Some(start + index);
-                // The idle threads of all processors have the same number.
+                // The idle threads of all CPUs have the same number.
                 if sample.cpu == cpu {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! What events refer to: images, threads, stacks by key, processors. The first reading of a log
+//! What events refer to: images, threads, stacks by key, CPUs. The first reading of a log
 //! (`reading`) collects it.
 
 mod devices;
@@ -30,7 +30,7 @@ pub struct Survey {
     devices: Devices,
     pub(in crate::etl) mhz: Option<u32>,
     mhz_by_cpu: HashMap<u32, u32>,
-    /// A bit for each of the first processors.
+    /// A bit for each of the first CPUs.
     hyper_threads: Option<u32>,
     numbers: Vec<ProcessorNumber>,
     nodes: Vec<NumaNode>,
@@ -45,7 +45,7 @@ pub struct Threads {
 
 impl Threads {
     pub fn process(&self, thread: u32) -> Option<u32> {
-        // The idle threads of all processors have the number 0.
+        // The idle threads of all CPUs have the number 0.
         if thread == 0 { Some(0) } else { self.processes.get(&thread).copied() }
     }
 
@@ -72,7 +72,7 @@ impl Survey {
         self.devices.events()
     }
 
-    /// All processors.
+    /// All CPUs.
     pub fn cpus(&self, count: u32, header_mhz: u32) -> Vec<Cpu> {
         let mhz = self.mhz.or((header_mhz > 0).then_some(header_mhz));
         (0..count.min(CPUS_MAX))
@@ -94,10 +94,10 @@ impl Survey {
             .collect()
     }
 
-    /// Group of a processor, and its number in it.
+    /// Group of a CPU, and its number in it.
     fn number(&self, cpu: u32) -> Option<ProcessorNumber> {
         let known = usize::try_from(cpu).ok().and_then(|cpu| self.numbers.get(cpu)).copied();
-        // Without processor groups the number in the only group is the processor's.
+        // Without processor groups the number in the only group is the CPU's.
         let only = || match u8::try_from(cpu) {
             Ok(number) if self.numbers.is_empty() && number < 64 => {
                 Some(ProcessorNumber { group: 0, number })
@@ -107,7 +107,7 @@ impl Survey {
         known.or_else(only)
     }
 
-    /// The processor with this number in a group.
+    /// The CPU with this number in a group.
     pub fn cpu(&self, group: u16, number: u8) -> Option<u32> {
         let wanted = ProcessorNumber { group, number };
         match self.numbers.iter().position(|known| *known == wanted) {

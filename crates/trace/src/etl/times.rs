@@ -168,14 +168,14 @@ pub fn order(header: &LogHeader) -> Order {
     Order::new(header.clock.ticks(TOLERANCE_NS), i64::MAX)
 }
 
-/// What runs one after the other on each processor.
+/// What runs one after the other on each CPU.
 ///
 /// A DPC ends before the next one begins, and no handler that it interrupts is left when it ends.
 #[derive(Debug)]
 pub struct Deferred {
     tolerance: i64,
     bounds: Bounds,
-    /// End of the last DPC of each processor.
+    /// End of the last DPC of each CPU.
     ended: Vec<i64>,
 }
 
@@ -185,7 +185,7 @@ impl Deferred {
         Deferred { tolerance, bounds, ended: vec![i64::MIN; cpus] }
     }
 
-    /// Whether a handler or a DPC of a processor can have run from `start` to `end`. `is_threaded` DPCs can be
+    /// Whether a handler or a DPC of a CPU can have run from `start` to `end`. `is_threaded` DPCs can be
     /// interrupted by others; `is_dpc` says whether it is another DPC.
     pub fn check(
         &mut self,

@@ -1,4 +1,4 @@
-//! One line of a text trace: task, processor, time, event and its fields.
+//! One line of a text trace: task, CPU, time, event and its fields.
 //!
 //! `trace` and `trace_pipe` (Documentation/trace/ftrace.rst) and `trace-cmd report` print
 //! `COMM-PID (TGID) [CPU] FLAGS SECONDS: EVENT: FIELDS`, TGID and FLAGS being optional; `perf script`

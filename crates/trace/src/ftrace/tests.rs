@@ -133,7 +133,7 @@ a b-12 [003] 5.000000001: sched_switch: prev_comm=a b prev_pid=12 prev_prio=120 
     assert_eq!(second.new_name.as_deref(), Some("kworker/3:1"));
     assert_eq!((coverage.format.as_str(), coverage.damaged), ("trace-cmd report", 0));
     assert_eq!(coverage.events_lost, Some(0));
-    // The thread of a virtual machine's processor.
+    // The thread of a virtual machine's CPU.
     let text = "       CPU 0/KVM-812 [001] 5.0: local_timer_entry: vector=236\n";
     assert_eq!(read(text).1.events, 1);
 }

@@ -20,12 +20,12 @@ const VECTORS: [(&str, Kind); 11] = [
     ("deferred_error_apic", Kind::Irq),
 ];
 
-/// What runs on the processor instead of its thread.
+/// What runs on the CPU instead of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     Softirq,
     Irq,
-    /// Interrupt from another processor, on other systems than x86.
+    /// Interrupt from another CPU, on other systems than x86.
     Ipi,
     /// Interrupt of the local APIC, by its name.
     Vector(Kind, &'static str),
@@ -52,9 +52,9 @@ pub enum Action {
     /// A NAPI poll has ended.
     Poll,
     Switch,
-    /// A processor enters or leaves an idle state.
+    /// A CPU enters or leaves an idle state.
     Idle,
-    /// A processor changes its frequency.
+    /// A CPU changes its frequency.
     Frequency,
 }
 

@@ -1,4 +1,4 @@
-//! Beginnings and ends of interrupts on each processor.
+//! Beginnings and ends of interrupts on each CPU.
 //!
 //! Interrupts nest: an irq can interrupt a softirq. An end belongs to the innermost beginning of the
 //! same handler; beginnings within that have lost their ends.
@@ -9,11 +9,11 @@ use foldhash::HashMap;
 
 use crate::event::{Interrupt, Kind};
 
-/// Most processors of a trace (Linux: `CONFIG_NR_CPUS` is at most 8192).
+/// Most CPUs of a trace (Linux: `CONFIG_NR_CPUS` is at most 8192).
 const CPUS_MAX: usize = 8192;
-/// Most nested interrupts of one processor; Linux does not nest as many.
+/// Most nested interrupts of one CPU; Linux does not nest as many.
 const DEPTH_MAX: usize = 16;
-/// The handler of the processor's timer (x86).
+/// The handler of the CPU's timer (x86).
 const TIMER: &str = "local_timer";
 /// Softirqs that can be pending (`NR_SOFTIRQS` is 10).
 const SOFTIRQS: usize = 16;
@@ -37,13 +37,13 @@ struct Cpu {
     raised_ns: [Option<i64>; SOFTIRQS],
 }
 
-/// What has begun on each processor, and counts of what does not match.
+/// What has begun on each CPU, and counts of what does not match.
 #[derive(Debug, Default)]
 pub struct Pairing {
     cpus: HashMap<u32, Cpu>,
     pub starts_unmatched: u64,
     pub ends_unmatched: u64,
-    /// Events of too many processors or too deeply nested.
+    /// Events of too many CPUs or too deeply nested.
     pub limited: u64,
 }
 
@@ -56,7 +56,7 @@ impl Pairing {
         Some(self.cpus.entry(cpu).or_default())
     }
 
-    /// A softirq is requested on a processor.
+    /// A softirq is requested on a CPU.
     pub fn raise(&mut self, cpu: u32, vector: u32, time_ns: i64) {
         let Some(cpu) = self.cpu(cpu) else { return };
         if let Some(raised) = cpu.raised_ns.get_mut(vector as usize) {
@@ -75,7 +75,7 @@ impl Pairing {
         }
         let (mut raised, mut lost) = (None, 0);
         if begin.kind == Kind::Softirq {
-            // Softirqs of a processor do not interrupt each other: the end of the one before is missing.
+            // Softirqs of a CPU do not interrupt each other: the end of the one before is missing.
             let before = state.open.iter().position(|(open, _)| open.kind == Kind::Softirq);
             if let Some(place) = before {
                 lost = (state.open.len() - place) as u64;
@@ -129,7 +129,7 @@ impl Pairing {
         })
     }
 
-    /// What a sample hits on a processor: the innermost handler, without the timer's own that takes
+    /// What a sample hits on a CPU: the innermost handler, without the timer's own that takes
     /// the sample.
     pub fn sampled(&self, cpu: u32) -> Option<Kind> {
         let mut open = self.cpus.get(&cpu)?.open.iter().rev().map(|(begin, _)| begin);
@@ -141,7 +141,7 @@ impl Pairing {
         Some(hit.kind)
     }
 
-    /// Events of a processor are missing here: what was open has no known end.
+    /// Events of a CPU are missing here: what was open has no known end.
     pub fn lost(&mut self, cpu: u32) {
         if let Some(state) = self.cpus.remove(&cpu) {
             self.starts_unmatched += state.open.len() as u64;
@@ -179,7 +179,7 @@ mod tests {
         pairing.raise(0, 3, 8);
         pairing.begin(0, begin(Kind::Softirq, 3, 10));
         pairing.begin(0, begin(Kind::Irq, 24, 12));
-        // Another processor has its own state.
+        // Another CPU has its own state.
         assert_eq!(pairing.end(1, Kind::Irq, Some(24), 13), None);
         assert_eq!(pairing.sampled(0), Some(Kind::Irq));
         pairing.begin(0, Begin { name: Some(TIMER.into()), ..begin(Kind::Irq, 236, 13) });

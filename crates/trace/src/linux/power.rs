@@ -1,21 +1,21 @@
-//! Idle states and frequencies of processors: events `cpu_idle` and `cpu_frequency`
+//! Idle states and frequencies of CPUs: events `cpu_idle` and `cpu_frequency`
 //! (include/trace/events/power.h).
 //!
-//! A processor enters an idle state by `cpu_idle` with its number, and leaves it by the same event
+//! A CPU enters an idle state by `cpu_idle` with its number, and leaves it by the same event
 //! with the number -1 (PWR_EVENT_EXIT).
 
 use std::collections::HashMap;
 
 use crate::event::{Power, PowerKind};
 
-/// The idle states in which processors are: since when, and which.
+/// The idle states in which CPUs are: since when, and which.
 #[derive(Debug, Default)]
 pub struct Idle {
     open: HashMap<u32, (i64, u64)>,
 }
 
 impl Idle {
-    /// A processor enters or leaves an idle state; returns its stay in the one before. It has no end
+    /// A CPU enters or leaves an idle state; returns its stay in the one before. It has no end
     /// if that is not in the trace.
     pub fn change(&mut self, cpu: u32, time_ns: i64, state: u64) -> Option<Power> {
         // The field has 32 bits; some formats extend its sign.
@@ -27,7 +27,7 @@ impl Idle {
         Some(Power { time_ns: since_ns, cpu, kind: PowerKind::CState, value, duration_ns })
     }
 
-    /// Events of a processor, or of all, were lost.
+    /// Events of a CPU, or of all, were lost.
     pub fn lost(&mut self, cpu: Option<u32>) {
         match cpu {
             Some(cpu) => drop(self.open.remove(&cpu)),

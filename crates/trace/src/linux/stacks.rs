@@ -1,4 +1,4 @@
-//! Stacks by number, and what a stack says about the processor.
+//! Stacks by number, and what a stack says about the CPU.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -38,7 +38,7 @@ impl Stacks {
     }
 }
 
-/// What the innermost of these functions says about the processor: a softirq, an irq, or a thread.
+/// What the innermost of these functions says about the CPU: a softirq, an irq, or a thread.
 pub fn during(frames: &[Frame]) -> Option<Kind> {
     frames.iter().find_map(|frame| during_function(frame.function.as_deref()?))
 }

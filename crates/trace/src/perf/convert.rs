@@ -214,7 +214,7 @@ impl Converter {
     fn sample(&mut self, attribute: Attribute, one: Sample<'_>, sink: &mut dyn FnMut(Event)) {
         let time_ns = one.time.and_then(|time| i64::try_from(time).ok());
         let (Some(time_ns), Some(cpu)) = (time_ns, one.cpu) else {
-            let what = "samples without time or processor (perf record -a has both)";
+            let what = "samples without time or CPU (perf record -a has both)";
             return self.linux.damaged(|| what.to_owned());
         };
         if !self.linux.count(cpu, time_ns, || None, sink) {

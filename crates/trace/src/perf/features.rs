@@ -1,4 +1,4 @@
-//! Feature sections of `perf.data`: where processors are in the machine, and build ids.
+//! Feature sections of `perf.data`: where CPUs are in the machine, and build ids.
 //!
 //! `tools/perf/util/header.c` (`process_cpu_topology`, `process_numa_topology`,
 //! `process_build_id`).
@@ -17,7 +17,7 @@ const SAMPLE_TIME: u64 = 21;
 /// The sections that are read.
 pub const USED: [u64; 6] = [TRACING_DATA, BUILD_ID, CPUS, CPU_TOPOLOGY, NUMA_TOPOLOGY, SAMPLE_TIME];
 
-/// Most processors and nodes of a machine.
+/// Most CPUs and nodes of a machine.
 const CPUS_MAX: u32 = 8192;
 const NODES_MAX: u32 = 1024;
 const BUILD_IDS_MAX: usize = 65_536;
@@ -66,7 +66,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Numbers in a list such as `0-3,8`, as many as there can be processors.
+/// Numbers in a list such as `0-3,8`, as many as there can be CPUs.
 fn list(text: &str) -> impl Iterator<Item = u32> {
     let numbers = text.split(',').flat_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -84,7 +84,7 @@ pub fn sample_times(features: &BTreeMap<u64, Vec<u8>>, order: Order) -> Option<(
     (0 < first && first <= last).then_some((first, last))
 }
 
-/// Where the processors are, as far as the sections say.
+/// Where the CPUs are, as far as the sections say.
 pub fn cpus(features: &BTreeMap<u64, Vec<u8>>, order: Order) -> Vec<Cpu> {
     let section = |feature| {
         let bytes = features.get(&feature).map_or(&[][..], Vec::as_slice);
@@ -99,7 +99,7 @@ pub fn cpus(features: &BTreeMap<u64, Vec<u8>>, order: Order) -> Vec<Cpu> {
         let threads: HashMap<u32, u32> = of_core.collect();
         for cpu in 0..count {
             let (Some(core), Some(socket)) = (words.u32(), words.u32()) else { break };
-            // Processors that are not there have the number -1.
+            // CPUs that are not there have the number -1.
             if core != u32::MAX {
                 let thread = threads.get(&cpu).copied();
                 let (core, socket) = (Some(core), Some(socket));

@@ -20,7 +20,7 @@ const PIPE_HEADER_BYTES: u64 = 16;
 const FEATURES_AT: usize = 72;
 /// Largest feature section that is read.
 pub const FEATURE_BYTES_MAX: u64 = 64 << 20;
-/// Most attributes and most of their numbers: an event has one for each processor.
+/// Most attributes and most of their numbers: an event has one for each CPU.
 const ATTRIBUTES_MAX: u64 = 4096;
 const IDS_MAX: usize = 1 << 20;
 

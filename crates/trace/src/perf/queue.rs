@@ -1,6 +1,6 @@
 //! Records in the order of their times.
 //!
-//! `perf record` empties the buffers of all processors in rounds. What is in a round is not older
+//! `perf record` empties the buffers of all CPUs in rounds. What is in a round is not older
 //! than everything of the round before the previous one (`tools/perf/util/ordered-events.c`).
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::order::{JUMP_MAX_NS, Order, TOLERANCE_NS};
 const BYTES_MAX: usize = 48 << 20;
 /// Most buffers whose records are checked.
 const LANES_MAX: usize = 1 << 16;
-/// Records of different threads can be in the buffers in another order than in that of a processor's time.
+/// Records of different threads can be in the buffers in another order than in that of a CPU's time.
 const THREADS_TOLERANCE_NS: i64 = 10_000_000_000;
 /// How far a sample may be outside of the times of the first and last one.
 const BOUNDS_TOLERANCE_NS: u64 = 1_000_000_000;

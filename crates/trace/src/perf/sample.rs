@@ -33,7 +33,7 @@ const CONTEXT_MIN: u64 = -4095_i64 as u64;
 pub struct Layout {
     pub contents: u64,
     pub read_format: u64,
-    /// Other records end with time, thread and processor.
+    /// Other records end with time, thread and CPU.
     pub has_trailer: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Samples without eBPF: a clock of each processor that writes them into a ring of its own, `perf_event_open(2)`.
+//! Samples without eBPF: a clock of each CPU that writes them into a ring of its own, `perf_event_open(2)`.
 //!
-//! As with eBPF the clock ticks in idle processors, too, and stacks are those of the kernel only.
+//! As with eBPF the clock ticks in idle CPUs, too, and stacks are those of the kernel only.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -15,7 +15,7 @@ use crate::linux::State;
 use crate::perf::sample::{Layout, addresses};
 use crate::symbols::KernelFunctions;
 
-/// Bytes of the ring of one processor: more than a second of the longest stacks.
+/// Bytes of the ring of one CPU: more than a second of the longest stacks.
 const RING_BYTES: usize = 128 << 10;
 /// Most frames of a stack, as of the programs of eBPF.
 const FRAMES_MAX: usize = 127;
@@ -26,10 +26,10 @@ const SAMPLE: u32 = 9;
 const CONTENTS: SampleFlag =
     SampleFlag::IP.union(SampleFlag::TID).union(SampleFlag::TIME).union(SampleFlag::CALLCHAIN);
 
-/// The clocks of the processors.
+/// The clocks of the CPUs.
 pub struct Clocks {
     samplers: Vec<(u32, Sampler)>,
-    /// What was read and not yet taken, by processor.
+    /// What was read and not yet taken, by CPU.
     taken: HashMap<u32, VecDeque<Taken>>,
     lost: HashMap<u32, u64>,
     functions: KernelFunctions,
@@ -88,7 +88,7 @@ impl Clocks {
         (self.samplers.len() * RING_BYTES) as u64
     }
 
-    /// Samples that did not fit into the ring of a processor.
+    /// Samples that did not fit into the ring of a CPU.
     pub fn lost(&self, cpu: u32) -> u64 {
         self.lost.get(&cpu).copied().unwrap_or(0)
     }
@@ -112,7 +112,7 @@ impl Clocks {
         }
     }
 
-    /// Gives the samples of a processor, or of all, up to a time to the sink.
+    /// Gives the samples of a CPU, or of all, up to a time to the sink.
     pub fn until(
         &mut self,
         cpu: Option<u32>,
@@ -167,7 +167,7 @@ impl Clocks {
     }
 }
 
-/// The clock of a processor, which runs.
+/// The clock of a CPU, which runs.
 fn sampler(cpu: u32, period_ns: u64) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
     builder

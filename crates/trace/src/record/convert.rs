@@ -83,7 +83,7 @@ impl Convert {
     pub fn learn(&mut self, name: &Name) {
         let handler = match name.kind {
             Kind::NapiPoll => {
-                // The backlog of a processor has no device.
+                // The backlog of a CPU has no device.
                 let device = Some(&*name.text).filter(|text| !text.is_empty());
                 let shown = self.names.intern(device.unwrap_or("backlog"));
                 Handler {

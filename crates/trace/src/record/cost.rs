@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Share of one processor above which the recorder samples less.
+/// Share of one CPU above which the recorder samples less.
 pub const SHARE_MAX: f64 = 0.03;
 /// Shorter times are not judged.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,9 +25,9 @@ pub struct Cost {
 pub struct Spent {
     /// On the clock.
     pub now: u64,
-    /// This process on processors.
+    /// This process on CPUs.
     pub own: u64,
-    /// BPF programs on processors.
+    /// BPF programs on CPUs.
     pub kernel: u64,
 }
 
@@ -77,7 +77,7 @@ impl Cost {
         None
     }
 
-    /// Share of one processor since the beginning.
+    /// Share of one CPU since the beginning.
     pub fn share(&self, spent: Spent) -> f64 {
         share(self.first, spent)
     }

@@ -55,7 +55,7 @@ impl Ebpf {
         sink: &mut dyn FnMut(Event),
     ) -> Result<(u64, bool), LoadError> {
         let more = self.programs.read(&mut self.pending)?;
-        // Almost in order: each processor's are.
+        // Almost in order: each CPU's are.
         self.pending.sort_by_key(RingEvent::time);
         let ready = self.pending.partition_point(|event| event.time() <= until);
         let mut events = 0;
@@ -71,7 +71,7 @@ impl Ebpf {
         &self.programs.missing
     }
 
-    /// Bytes of the ring of one processor.
+    /// Bytes of the ring of one CPU.
     pub fn ring_bytes(&self) -> u64 {
         u64::from(self.programs.ring_bytes)
     }
@@ -91,12 +91,12 @@ impl Ebpf {
         self.programs.detach();
     }
 
-    /// Counters of a processor.
+    /// Counters of a CPU.
     pub fn counters(&self, cpu: u32) -> CpuCounters {
         self.programs.counters(cpu)
     }
 
-    /// What could not be paired or named, and events of processors that there is no memory for.
+    /// What could not be paired or named, and events of CPUs that there is no memory for.
     pub fn coverage(&self, cpus: &[Cpu]) -> Coverage {
         let sum = |of: fn(&CpuCounters) -> u64| {
             cpus.iter().map(|cpu| of(&self.programs.counters(cpu.cpu))).sum()

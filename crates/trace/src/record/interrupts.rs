@@ -5,13 +5,13 @@
 pub struct Line<'a> {
     /// Number of an irq, or a name such as `LOC` and `NET_RX`.
     pub label: &'a str,
-    /// How often, for each processor of the heading.
+    /// How often, for each CPU of the heading.
     pub counts: Vec<u64>,
     /// Controller, trigger and handlers.
     pub rest: &'a str,
 }
 
-/// The processors of the heading, and the lines.
+/// The CPUs of the heading, and the lines.
 pub fn read(text: &str) -> (Vec<u32>, Vec<Line<'_>>) {
     let mut lines = text.lines();
     let heading = lines.next().unwrap_or_default().split_ascii_whitespace();
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Ticks of a processor in interrupts and softirqs since the machine started, for each processor of
+/// Ticks of a CPU in interrupts and softirqs since the machine started, for each CPU of
 /// /proc/stat: fields 6 and 7 of `cpuN`.
 pub fn ticks(stat: &str) -> Vec<(u32, u64)> {
     let of = |line: &str| -> Option<(u32, u64)> {

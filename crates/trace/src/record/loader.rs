@@ -39,17 +39,17 @@ const AT_FUNCTION: (&str, &str) = ("poll_begin", "__napi_poll");
 /// The program that needs no tracepoint.
 const SAMPLE: &str = "sample";
 
-/// Why processors cannot be recorded.
+/// Why CPUs cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel does not describe its types.
     #[error(
-        "{TYPES}: {0}: processors are recorded on kernels with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it) from Linux 5.12 on; with others, record with trace-cmd or perf (docs/guide/processors.md)"
+        "{TYPES}: {0}: CPUs are recorded on kernels with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it) from Linux 5.12 on; with others, record with trace-cmd or perf (docs/guide/processors.md)"
     )]
     NoTypes(std::io::Error),
     /// This user may not.
     #[error(
-        "processors are recorded by root only, or with CAP_BPF, CAP_PERFMON and CAP_SYSLOG (sudo smbscope record --cpu ...; in a container --privileged): {0}"
+        "CPUs are recorded by root only, or with CAP_BPF, CAP_PERFMON and CAP_SYSLOG (sudo smbscope record --cpu ...; in a container --privileged): {0}"
     )]
     Denied(libbpf_rs::Error),
     /// The kernel has no softirq tracepoints.
@@ -67,7 +67,7 @@ pub enum LoadError {
     },
 }
 
-/// Counters of one processor.
+/// Counters of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuCounters {
     /// Events that did not fit into the ring.
@@ -88,7 +88,7 @@ pub struct Programs {
     _rings: Vec<MapHandle>,
     /// Tracepoints and clocks that this kernel does not have.
     pub missing: Vec<String>,
-    /// Bytes of the ring of one processor.
+    /// Bytes of the ring of one CPU.
     pub ring_bytes: u32,
 }
 
@@ -97,14 +97,14 @@ pub struct Programs {
 pub struct What {
     /// Bytes of all rings together.
     pub buffer_bytes: u64,
-    /// Samples each second on each processor; 0 for none.
+    /// Samples each second on each CPU; 0 for none.
     pub hz: u32,
     /// Whether context switches are recorded.
     pub switches: bool,
 }
 
 impl Programs {
-    /// Loads and attaches everything for these processors, and starts. Kernels can forbid programs at
+    /// Loads and attaches everything for these CPUs, and starts. Kernels can forbid programs at
     /// functions, which only give the beginning of polls.
     pub fn attach(cpus: &[u32], what: What) -> Result<Programs, LoadError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
@@ -225,7 +225,7 @@ impl Programs {
     /// Removes all programs; the events until then can still be read.
     pub fn detach(&mut self) {
         self.set(|variables| variables.started = false);
-        // Each waits until no processor runs its program: these waits run in parallel.
+        // Each waits until no CPU runs its program: these waits run in parallel.
         std::thread::scope(|scope| {
             for link in self.links.drain(..) {
                 // If no thread can be started, it is done here.
@@ -244,7 +244,7 @@ impl Programs {
         Ok(read as usize >= EVENTS_AT_ONCE)
     }
 
-    /// Counters of a processor.
+    /// Counters of a CPU.
     pub fn counters(&self, cpu: u32) -> CpuCounters {
         let variables = self.skel.maps.bss_data.as_deref();
         let found = variables.and_then(|variables| variables.cpus.get(cpu as usize));
@@ -257,7 +257,7 @@ impl Programs {
         }
     }
 
-    /// Events of processors that there is no memory for.
+    /// Events of CPUs that there is no memory for.
     pub fn beyond(&self) -> u64 {
         self.skel.maps.bss_data.as_deref().map_or(0, |variables| variables.beyond)
     }
@@ -278,7 +278,7 @@ fn name(program: &OsStr) -> String {
     name.strip_prefix(OWN).unwrap_or(&name).to_owned()
 }
 
-/// Bytes of the ring of each of `cpus` processors: the largest power of two that fits into `all`.
+/// Bytes of the ring of each of `cpus` CPUs: the largest power of two that fits into `all`.
 fn ring_bytes(all: u64, cpus: usize) -> u32 {
     let each = (all / (cpus.max(1) as u64)).clamp(RING_BYTES.0, RING_BYTES.1);
     let bytes = 1_u64 << each.ilog2();

@@ -1,4 +1,4 @@
-//! Processors that devices leave alone: where a recorder runs although others are locked.
+//! CPUs that devices leave alone: where a recorder runs although others are locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,14 +8,14 @@ use super::interrupts;
 
 /// How long counters are observed.
 const LOOK: Duration = Duration::from_millis(200);
-/// Ticks in interrupts within that time (of some 20) with which a processor is loaded.
+/// Ticks in interrupts within that time (of some 20) with which a CPU is loaded.
 const TICKS_LOADED: u64 = 2;
-/// Interrupts and softirqs of devices each second that load no processor.
+/// Interrupts and softirqs of devices each second that load no CPU.
 const RATE_HARMLESS: u64 = 1000;
-/// Softirqs that threads and timers cause on their own processor.
+/// Softirqs that threads and timers cause on their own CPU.
 const OF_THREADS: [&str; 4] = ["TIMER", "SCHED", "HRTIMER", "RCU"];
 
-/// Processors to run on, and why.
+/// CPUs to run on, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Empty if all will do.
@@ -23,11 +23,11 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Counters of each processor at one time.
+/// Counters of each CPU at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts(BTreeMap<u32, (u64, u64)>);
 
-/// Observes this machine and chooses from `allowed` processors.
+/// Observes this machine and chooses from `allowed` CPUs.
 pub fn choose(allowed: &BTreeSet<u32>) -> Choice {
     let before = Counts::now();
     std::thread::sleep(LOOK);

@@ -200,7 +200,7 @@ fn text(bytes: &[u8]) -> String {
 pub mod tests {
     use super::*;
 
-    /// An event: what, kind, processor and thread, and the rest as words of 64 bits.
+    /// An event: what, kind, CPU and thread, and the rest as words of 64 bits.
     pub fn event(what: u8, kind: u8, cpu: u16, thread: u32, rest: &[u64]) -> Vec<u8> {
         let mut bytes = vec![what, kind];
         bytes.extend(cpu.to_ne_bytes());

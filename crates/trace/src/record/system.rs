@@ -12,7 +12,7 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// `PERF_EVENT_IOC_PERIOD`.
 const PERIOD: libc::Ioctl = 0x4008_2404u32 as libc::Ioctl;
 
-/// A clock of one processor that ticks `hz` times a second, also while it is idle.
+/// A clock of one CPU that ticks `hz` times a second, also while it is idle.
 #[allow(unsafe_code)]
 pub fn clock(cpu: u32, hz: u32) -> io::Result<OwnedFd> {
     let mut attributes = perf_event_attr {

@@ -1,4 +1,4 @@
-//! The processors of this machine: /sys/devices/system/cpu (Documentation/ABI/stable/sysfs-devices-system-cpu).
+//! The CPUs of this machine: /sys/devices/system/cpu (Documentation/ABI/stable/sysfs-devices-system-cpu).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::event::Cpu;
 
-/// The processors that are online below `root` (`/sys/devices/system/cpu`). `cpuinfo` is the text of
+/// The CPUs that are online below `root` (`/sys/devices/system/cpu`). `cpuinfo` is the text of
 /// /proc/cpuinfo, which has frequencies where the folder has none.
 pub fn read(root: &Path, cpuinfo: &str) -> Vec<Cpu> {
     let online = fs::read_to_string(root.join("online")).unwrap_or_default();
@@ -15,7 +15,7 @@ pub fn read(root: &Path, cpuinfo: &str) -> Vec<Cpu> {
 
 /// Numbers of a list such as `0-3,8`.
 pub fn list(text: &str) -> BTreeSet<u32> {
-    /// Most numbers; Linux has at most 8192 processors.
+    /// Most numbers; Linux has at most 8192 CPUs.
     const MAX: u32 = 8192;
     let mut all = BTreeSet::new();
     for range in text.trim().split(',') {
@@ -50,7 +50,7 @@ fn one(root: &Path, cpu: u32, cpuinfo: &str) -> Cpu {
     }
 }
 
-/// `cpu MHz : 2600.002` of the processor, x86 only.
+/// `cpu MHz : 2600.002` of the CPU, x86 only.
 fn mhz_of(cpuinfo: &str, cpu: u32) -> Option<u32> {
     let mut current = None;
     for line in cpuinfo.lines() {

@@ -37,7 +37,7 @@ const EVENTS: [&str; 6] = [
     "napi/napi_poll",
 ];
 const NEEDED: usize = 2;
-/// Interrupts of the local APIC (x86) and between processors (others): each has an entry and an exit.
+/// Interrupts of the local APIC (x86) and between CPUs (others): each has an entry and an exit.
 const VECTORS: [&str; 8] = [
     "irq_vectors/local_timer",
     "irq_vectors/reschedule",
@@ -49,7 +49,7 @@ const VECTORS: [&str; 8] = [
     "ipi/ipi",
 ];
 const SWITCH: &str = "sched/sched_switch";
-/// Least and most KiB of the buffer of one processor.
+/// Least and most KiB of the buffer of one CPU.
 const BUFFER_KIB: (u64, u64) = (64, 64 << 10);
 /// Pages that are read in one batch, and the largest page.
 const PAGES_AT_ONCE: usize = 1024;
@@ -74,7 +74,7 @@ pub enum TracefsError {
 /// An instance of tracing.
 pub struct Tracefs {
     instance: PathBuf,
-    /// Processors and their pages.
+    /// CPUs and their pages.
     pipes: Vec<(u32, File)>,
     layout: Layout,
     page_bytes: usize,
@@ -87,7 +87,7 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Starts tracing on these processors. `offset_ns` is the time of day when `CLOCK_MONOTONIC` was 0.
+    /// Starts tracing on these CPUs. `offset_ns` is the time of day when `CLOCK_MONOTONIC` was 0.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl Tracefs {
             return self.linux.damaged(|| format!("a page of CPU {cpu}"));
         };
         if page.lost.is_some() {
-            // How many is in the statistics of the processor.
+            // How many is in the statistics of the CPU.
             self.linux.lost(Some(cpu), 0);
         }
         for (time, record) in page.by_ref() {
@@ -230,7 +230,7 @@ impl Tracefs {
     fn record(&mut self, cpu: u32, time: u64, bytes: &[u8], sink: &mut dyn FnMut(Event)) {
         self.clocks.until(Some(cpu), time, self.offset_ns, &mut self.linux, sink);
         let time_ns = super::time_of_day(time, self.offset_ns);
-        // Where the processors are is known: the recorder lists them.
+        // Where the CPUs are is known: the recorder lists them.
         self.linux.count_live(time_ns);
         let id = self.layout.order.u16(bytes, 0);
         let Some(known) = id.and_then(|id| self.events.get(&id)) else { return self.linux.other() };
@@ -252,14 +252,14 @@ impl Tracefs {
         self.buffer_bytes + self.clocks.ring_bytes()
     }
 
-    /// Events that did not fit into the buffers of a processor.
+    /// Events that did not fit into the buffers of a CPU.
     pub fn lost(&self, cpu: u32) -> u64 {
         let path = self.instance.join(format!("per_cpu/cpu{cpu}/stats"));
         let events = fs::read_to_string(path).map_or(0, |text| lost(&text));
         events.saturating_add(self.clocks.lost(cpu))
     }
 
-    /// Samples each second on each processor; 0 if this kernel gives none.
+    /// Samples each second on each CPU; 0 if this kernel gives none.
     pub fn hz(&self) -> u32 {
         self.clocks.hz()
     }

@@ -1,6 +1,6 @@
 //! The exclusive duration of an interrupt: its duration without what interrupted it.
 //!
-//! Interrupts of one processor arrive in the order of their ends, and they nest. So what ran within
+//! Interrupts of one CPU arrive in the order of their ends, and they nest. So what ran within
 //! one has arrived before it, and began later than it did.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Most ended interrupts that are kept; the two oldest become one when there are more.
 const ENDED_MAX: usize = 4096;
 
-/// Ended interrupts of one processor that are not within another one, as beginning and duration.
+/// Ended interrupts of one CPU that are not within another one, as beginning and duration.
 #[derive(Debug, Default)]
 pub struct Exclusive {
     ended: VecDeque<(i64, i64)>,

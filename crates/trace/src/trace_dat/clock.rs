@@ -34,7 +34,7 @@ impl Clock {
         self.offset_ns = self.offset_ns.saturating_add(offset.unwrap_or(0));
     }
 
-    /// Takes the scale of the processor's time stamp counter.
+    /// Takes the scale of the CPU's time stamp counter.
     pub fn scale(&mut self, value: &[u8], order: Order) {
         let numbers = (order.u32(value, 0), order.u32(value, 4), order.u64(value, 8));
         if let (Some(multiplier), Some(shift @ 0..64), Some(offset)) = numbers {

@@ -1,4 +1,4 @@
-//! Pages of one processor, one after the other, plain or in compressed chunks.
+//! Pages of one CPU, one after the other, plain or in compressed chunks.
 
 use std::io::{self, Read, Seek};
 
@@ -9,7 +9,7 @@ use crate::bytes::{Order, read_block, read_number, seek_to};
 pub const PAGE_BYTES_MAX: u32 = 1 << 20;
 const CHUNK_BYTES_MAX: u64 = 1 << 20;
 
-/// Where the pages of a processor are.
+/// Where the pages of a CPU are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub cpu: u32,
@@ -17,7 +17,7 @@ pub struct Place {
     pub length: u64,
 }
 
-/// Pages of a processor that are not read yet.
+/// Pages of a CPU that are not read yet.
 #[derive(Debug)]
 pub struct Pages {
     pub cpu: u32,

@@ -1,5 +1,5 @@
 //! Events that the Windows SMB server and client write on their own: to their event logs (`.evtx`), and to a log of
-//! theirs (`.etl`); and an event about processors in the log `System`.
+//! theirs (`.etl`); and an event about CPUs in the log `System`.
 //!
 //! Owns which events are read, their fields, and what a row of `server_events` says of them. Fields of `.etl` are
 //! those of the manifests of builds 10240 to 18990 and of the list of build 28000; an event log names its fields

@@ -236,7 +236,7 @@ impl Counts {
 }
 
 /// Where a packet of the packet monitor is remembered. Numbers that follow each other have places that do, so that
-/// the processor's cache has the next one.
+/// the CPU's cache has the next one.
 fn place(group: u64, number: u16) -> usize {
     let rest = (group >> SEEN_BITS ^ u64::from(number) << 48).wrapping_mul(ODD);
     ((group ^ rest >> (u64::BITS - SEEN_BITS)) & ((1 << SEEN_BITS) - 1)) as usize

@@ -1,4 +1,4 @@
-//! Providers of Windows whose events say something about SMB or processors, and GUIDs as logs have them.
+//! Providers of Windows whose events say something about SMB or CPUs, and GUIDs as logs have them.
 //!
 //! The GUIDs are those of the providers' manifests.
 

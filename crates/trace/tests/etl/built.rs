@@ -113,7 +113,7 @@ fn names_stacks_and_switches_are_resolved() {
         let mut builder = Builder { pointer_bytes, ..Builder::default() };
         let (events, log) = read(&everything(&mut builder, 1)).unwrap();
         let k = |offset| kernel(pointer_bytes, offset);
-        // Kernel first, then the program, whichever processor wrote it.
+        // Kernel first, then the program, whichever CPU wrote it.
         let stacks: Vec<Vec<u64>> = events
             .iter()
             .filter_map(|event| match event {
@@ -332,7 +332,7 @@ fn fields_behind_a_header_with_counters_are_found() {
     let mut builder = Builder::default();
     let mut buffer = builder.buffer(0);
     let fields = [&[0xaa; 24][..], &(T + 1).to_le_bytes(), &5_u64.to_le_bytes()].concat();
-    // Two counters of the processor and one item more.
+    // Two counters of the CPU and one item more.
     buffer.perfinfo_of_version(15, 68, 0x8202, T + 3, &fields);
     builder.add(buffer);
     let (events, _) = read(&builder.build()).unwrap();
@@ -349,9 +349,9 @@ fn the_configuration_of_the_system_is_read() {
     let line = [&[0; 12][..], &(-6_i32).to_le_bytes(), &[8, 0, 0, 0], &wide(r"PCI\VEN_1")].concat();
     buffer.system(11, 21, 3, T, &line);
     buffer.system(11, 10, 3, T, &3_494_u32.to_le_bytes());
-    // The last processor is slower.
+    // The last CPU is slower.
     buffer.system(11, 35, 2, T, &[3_u32, 0, 2_600].map(u32::to_le_bytes).concat());
-    // Two groups with two processors each, and a node for each.
+    // Two groups with two CPUs each, and a node for each.
     let numbers = [[4, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [1, 0, 1, 0]].concat();
     buffer.perfinfo(11, 27, T, &numbers);
     let node = |group: u8| [&3_u64.to_le_bytes()[..], &[group, 0, 0, 0, 0, 0, 0, 0]].concat();

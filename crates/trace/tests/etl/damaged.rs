@@ -27,7 +27,7 @@ fn log(compression: Compression) -> Vec<u8> {
 /// What holds for every input.
 fn check(bytes: &[u8]) -> Option<(Vec<Event>, Log)> {
     let (events, log) = read(bytes).ok()?;
-    // Every event is in the file: nothing comes from a length alone, except processors.
+    // Every event is in the file: nothing comes from a length alone, except CPUs.
     let others = events.iter().filter(|event| !matches!(event, Event::Cpu(_))).count();
     assert!(others <= 2 * bytes.len().max(1));
     assert!(log.coverage.read_bytes <= bytes.len() as u64);
@@ -120,7 +120,7 @@ fn what_is_not_a_log_is_refused() {
 
 #[test]
 fn lengths_of_a_forged_file_allocate_nothing() {
-    // Many processors, each with a buffer that claims 16 MiB and decompresses to nothing.
+    // Many CPUs, each with a buffer that claims 16 MiB and decompresses to nothing.
     let mut bytes = log(Compression::Xpress);
     let mut buffer = bytes[1_024..1_024 + 72].to_vec();
     buffer[0..4].copy_from_slice(&80_u32.to_le_bytes());

@@ -142,7 +142,7 @@ fn counts_equal_those_of_trace_event() {
     let pdb = log.counts.get(&Origin::Classic { guid: control, opcode: 36 }).copied();
     assert_eq!(pdb, Some(baseline("KernelTraceControl/ImageID/DbgID_RSDS")));
 
-    // It leaves out samples of idle processors.
+    // It leaves out samples of idle CPUs.
     let all: Vec<_> = samples(&events).collect();
     assert_eq!(all.len(), 79_528);
     let busy = all.iter().filter(|it| it.thread != Some(0) || it.during.is_some());
@@ -179,7 +179,7 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
     rest.split([';', ' ']).next().unwrap()
 }
 
-/// Windows 11 with 20 processors and one node: what its records of the configuration say.
+/// Windows 11 with 20 CPUs and one node: what its records of the configuration say.
 #[test]
 fn the_configuration_of_a_real_machine_is_read() {
     let Some(bytes) = unpacked("TraceLoggingTester.7z", "") else { return };

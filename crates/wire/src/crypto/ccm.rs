@@ -2,7 +2,7 @@
 //! are only authenticated (MS-SMB2 section 2.2.41, NIST SP 800-38C, RFC 3610).
 //!
 //! Owns only the mode; the block cipher is the library's. The chain of the tag leaves most of the
-//! processor's AES unit idle, so the key stream is computed in that time, in one visit of the
+//! CPU's AES unit idle, so the key stream is computed in that time, in one visit of the
 //! backend. This is three times as fast as the `ccm` crate, and aws-lc-rs has no CCM
 //! (docs/measurements/crypto.md). The tests compare it with that crate.
 

@@ -52,7 +52,7 @@ pub(crate) fn from_outside(attribution: Attribution, is_compared: bool) -> Candi
         ) };
     Candidate::new(
         FindingKind::Protection,
-        "The server signs and verifies slowly, as one processor core without fast cryptography does: its time \
+        "The server signs and verifies slowly, as one CPU core without fast cryptography does: its time \
          grows with each byte of signed reads and writes",
         attribution,
         confidence,

@@ -14,7 +14,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("server-queueing", "requests que
     .with_remedies(&[
     (
         "server",
-        "check the load of its processors and disks; add or upgrade them, or move users to another server",
+        "check the load of its CPUs and disks; add or upgrade them, or move users to another server",
     ),
     (
         "Samba",

@@ -17,7 +17,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("slow-client", "slow client")
     .with_remedies(&[
     (
         "client",
-        "check its processor, its disk and its virus scanner; the server is idle in the meantime",
+        "check its CPU, its disk and its virus scanner; the server is idle in the meantime",
     ),
     (
         "application",
@@ -114,7 +114,7 @@ impl Detector for SlowClient {
             transfers,
             Confidence::Likely,
             "pauses of less than a second with nothing in flight, between requests that read or write file data; the \
-             cause is the application, its disk or its processor",
+             cause is the application, its disk or its CPU",
         );
         let candidate = candidate.with_figures([
             ("pauses", number as f64, "", "pauses: {}"),

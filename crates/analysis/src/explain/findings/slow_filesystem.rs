@@ -45,7 +45,7 @@ pub(crate) fn from_outside(attribution: Attribution) -> Candidate {
         "The server is slow, most likely its file system",
         attribution,
         Confidence::Likely,
-        "the server's time does not grow with the number of requests in flight; from outside, a slow processor \
+        "the server's time does not grow with the number of requests in flight; from outside, a slow CPU \
          looks the same",
     )
     .with_changes(CHANGES)
@@ -55,7 +55,7 @@ pub(crate) fn from_outside(attribution: Attribution) -> Candidate {
 pub(crate) fn undecided(attribution: Attribution) -> Candidate {
     Candidate::new(
         FindingKind::SlowFilesystem,
-        "The server is slow: its file system, its processor, or other requests that come first",
+        "The server is slow: its file system, its CPU, or other requests that come first",
         attribution,
         Confidence::Possible,
         "the recording has too few requests both alone and in parallel to distinguish waiting from working: record \

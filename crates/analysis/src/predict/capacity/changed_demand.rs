@@ -1,4 +1,4 @@
-//! How many users a server carries when a scenario needs more or less of its processors.
+//! How many users a server carries when a scenario needs more or less of its CPUs.
 
 use super::{Capacity, PROCESSORS, Use};
 
@@ -8,12 +8,12 @@ const CALIBRATION_ERROR: f64 = 0.1;
 /// A scenario is assumed to need at least this share of what it needs today.
 const DEMAND_MIN: f64 = 0.05;
 
-/// How changes alter what a scenario needs of the processors.
+/// How changes alter what a scenario needs of the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DemandChange {
-    /// Share of today's processor time that is left of everything.
+    /// Share of today's CPU time that is left of everything.
     pub left: f64,
-    /// Processor time that is added to a scenario at the server and at the client, s; negative where it is saved.
+    /// CPU time that is added to a scenario at the server and at the client, s; negative where it is saved.
     pub more_s: (f64, f64),
 }
 
@@ -34,7 +34,7 @@ impl DemandChange {
 }
 
 impl Capacity {
-    /// The capacity with this demand. The client's processor time counts where it runs on the server's machine.
+    /// The capacity with this demand. The client's CPU time counts where it runs on the server's machine.
     pub fn with_demand(&self, change: DemandChange) -> Capacity {
         let more_s = change.more_s.0 + if self.clients_beside { change.more_s.1 } else { 0.0 };
         let throughput = self.users_recorded * self.rate;

@@ -45,7 +45,7 @@ fn one_server_with_random_arrivals_meets_the_closed_form() {
     assert!((1.0 + waiting(2, 0.8) - 1.0 / (1.0 - 0.64)).abs() < 1e-12);
 }
 
-/// Of users, each of whom asks for a scenario in ten seconds, and how busy the processors were, in percent.
+/// Of users, each of whom asks for a scenario in ten seconds, and how busy the CPUs were, in percent.
 fn capacity(steps: &[(u64, f64)]) -> Capacity {
     let mut demand = Demand::default();
     for (number, &(users, percent)) in (1..).zip(steps) {
@@ -61,7 +61,7 @@ fn half_busy_with_a_hundred_users_is_full_with_two_hundred() {
     let limit = capacity.limit().unwrap();
     assert!((limit.users - 200.0).abs() < 1e-9, "{limit:?}");
     assert_eq!((limit.servers, limit.used.idle), (2, None));
-    // Half of two processors for ten scenarios a second.
+    // Half of two CPUs for ten scenarios a second.
     assert!((limit.demand_s - 0.1).abs() < 1e-12);
     // M/M/2 waits rho^2 / (1 - rho^2) of 0.1 s; three quarters busy, 9/7 of a third.
     let wait = of_one(&capacity, 150.0).unwrap();
@@ -97,7 +97,7 @@ fn what_processes_need_is_not_there_without_load() {
                     time: (number as i64 * 100 + 10) * SECOND,
                     source: source.into(),
                     name: "process_cpu_percent".into(),
-                    // Of two processors.
+                    // Of two CPUs.
                     value: 2.0 * percent * share,
                     ..Counter::default()
                 }]);
@@ -154,7 +154,7 @@ fn of_one(capacity: &Capacity, users: f64) -> Option<Wait> {
     Some(loads[0].wait(1.0, 1.0))
 }
 
-/// A hundred users that keep two processors half busy, with the given number of waiting tasks.
+/// A hundred users that keep two CPUs half busy, with the given number of waiting tasks.
 fn waited(server: f64, client: f64) -> Capacity {
     let mut demand = Demand::default();
     demand.steps(&[step(1, 100, 10.0)]);
@@ -179,7 +179,7 @@ fn what_was_waited_tells_what_will_be() {
         let wait = of_one(capacity, users).unwrap();
         (wait.share * wait.mean_s, wait.share)
     };
-    // Ten scenarios a second of 0.1 s: a queue for each processor has one task waiting on average.
+    // Ten scenarios a second of 0.1 s: a queue for each CPU has one task waiting on average.
     let (mean_s, share) = rise(&waited(0.7, 0.3), 150.0);
     assert!((mean_s - 0.1 * (3.0 - 1.0)).abs() < 1e-9 && (share - 9.0 / 14.0).abs() < 1e-9);
     // More have another cause.
@@ -223,7 +223,7 @@ fn more_users_never_make_a_server_faster() {
     }
 }
 
-/// One of several machines: its own users, each with one request per second, and the same processors as all of them.
+/// One of several machines: its own users, each with one request per second, and the same CPUs as all of them.
 fn shard(demand: &mut Demand, number: u64, users_here: u64, percent: f64) {
     let recording = format!("run-{number}");
     // Not to the nanosecond at once.
@@ -280,7 +280,7 @@ fn one_shard_alone_stands_for_the_others_and_says_so() {
     let capacity = demand.finish().unwrap();
     let limit = capacity.limit().unwrap();
     assert!((limit.users - 50.0).abs() < 1e-9, "{limit:?}");
-    // Of two processors 30 % for 15 scenarios a second.
+    // Of two CPUs 30 % for 15 scenarios a second.
     assert!((limit.demand_s - 0.04).abs() < 1e-9, "{limit:?}");
     assert!((capacity.users_recorded - 15.0).abs() < 1e-9);
     assert!(capacity.notes[0].contains("5 of the 15 users"), "{:?}", capacity.notes);
@@ -328,7 +328,7 @@ fn a_server_that_nothing_was_seen_of_has_no_capacity() {
     assert_eq!(demand.finish(), Err(NoCapacity::NoCounters));
 }
 
-/// Busy processors, softirq, in percent; the server's processes and the client's, in percent of one processor.
+/// Busy CPUs, softirq, in percent; the server's processes and the client's, in percent of one CPU.
 fn shared(demand: &mut Demand, number: u64, users: u64, percent: [f64; 4]) {
     let [all, softirq, server, client] = percent;
     demand.steps(&[step(number, users, users as f64)]);
@@ -363,14 +363,14 @@ fn what_else_runs_there_is_no_demand_of_the_users() {
     assert_eq!((limit.used.idle, &quiet.notes), (None, &vec![one_load(0.01609)]));
     let hogged = of([52.065, 0.100, 0.900, 1.300]);
     let other = hogged.limit().unwrap();
-    // Half of the processors are left.
+    // Half of the CPUs are left.
     assert!((other.users / limit.users - 0.5).abs() < 0.1, "{other:?}");
     assert!(other.users_error > 0.3 * other.users, "{other:?}");
     assert!((other.used.idle.unwrap() - 0.506).abs() < 0.002, "{other:?}");
     assert!((other.utilization - 0.52065).abs() < 1e-9);
     assert!(hogged.loads(&hogged, 60.0).is_some());
     let [note] = &hogged.notes[..] else { panic!("{:?}", hogged.notes) };
-    assert!(note.contains("took 50.6 %") && note.contains("Most of the processor time"), "{note}");
+    assert!(note.contains("took 50.6 %") && note.contains("Most of the CPU time"), "{note}");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn what_ran_in_one_of_two_steps_is_not_the_users() {
     assert!((alone - 1000.0).abs() < 1e-6, "{alone}");
     let before = of([40.0, 0.0]);
     assert!((before / alone - 1.0).abs() < 0.1, "{before}");
-    // Takes two fifths of the processors.
+    // Takes two fifths of the CPUs.
     for more in [[0.0, 40.0], [40.0, 40.0], [20.0, 40.0]] {
         let users = of(more);
         assert!((users / alone - 0.6).abs() < 0.06, "{more:?}: {users}");
@@ -440,7 +440,7 @@ fn what_ran_in_one_of_two_steps_is_not_the_users() {
 
 #[test]
 fn what_a_scenario_needs_more_is_room_for_fewer_users() {
-    // A hundred users ask ten times a second and keep two processors busy by half.
+    // A hundred users ask ten times a second and keep two CPUs busy by half.
     let today = capacity(&[(100, 50.0)]);
     let [limit] = &today.resources[..] else { panic!("{today:?}") };
     assert!((limit.demand_s - 0.1).abs() < 1e-9 && (limit.users - 200.0).abs() < 1e-6);
@@ -473,7 +473,7 @@ fn what_a_scenario_needs_more_is_room_for_fewer_users() {
     assert_eq!(load.wait_s.0, today.loads(&today, 100.0).unwrap()[0].wait_s.0);
     let waiting = |demand_s: f64, busy: f64| demand_s * busy * busy / (1.0 - busy * busy);
     assert!((load.wait_s.1 - waiting(0.15, 0.75)).abs() < 1e-9, "{load:?}");
-    // What was waited for slower processors is in the slices that they shorten.
+    // What was waited for slower CPUs is in the slices that they shorten.
     let faster = &today.loads(&with(0.5, 0.0), 100.0).unwrap()[0];
     let wait = faster.wait(1.0, 0.5);
     let more_s = waiting(0.05, 0.25) - 0.5 * waiting(0.1, 0.5);

@@ -12,7 +12,7 @@ use smbscope_tables::run::{Counter, Step};
 use super::super::Z_95;
 use super::PROCESSORS;
 
-/// Most resources, processors and steps that are kept.
+/// Most resources, CPUs and steps that are kept.
 const KEPT_MAX: usize = 4096;
 
 /// Values of a counter.
@@ -44,11 +44,11 @@ impl Samples {
 /// The counters of a step.
 #[derive(Clone, Debug, Default)]
 struct StepCounters {
-    /// Tasks that waited for a processor: of the machine, of the server's processes, of the client's.
+    /// Tasks that waited for a CPU: of the machine, of the server's processes, of the client's.
     waiting: [Samples; 3],
-    /// Processors that the server's processes and the client's kept busy.
+    /// CPUs that the server's processes and the client's kept busy.
     used: [Samples; 2],
-    /// Share of the processors' time in interrupts, hard and soft.
+    /// Share of the CPUs' time in interrupts, hard and soft.
     interrupts: [Samples; 2],
     /// Busy share of a resource, by its name.
     busy: BTreeMap<String, Samples>,
@@ -94,17 +94,17 @@ pub(super) struct Window {
     pub(super) is_overloaded: bool,
     /// Busy share of a resource, by its name.
     pub(super) busy: BTreeMap<String, Samples>,
-    /// Tasks that waited for a processor of the server's machine.
+    /// Tasks that waited for a CPU of the server's machine.
     waiting: Samples,
     /// Likewise for the processes of server and clients on that machine; none where the server's are not known.
     processes_waiting: Option<f64>,
-    /// Processors that these kept busy: the server's and each client's; empty where the server's are not known.
+    /// CPUs that these kept busy: the server's and each client's; empty where the server's are not known.
     used: Vec<Samples>,
-    /// Share of the processors' time in interrupts, hard and soft.
+    /// Share of the CPUs' time in interrupts, hard and soft.
     interrupts: [Samples; 2],
 }
 
-/// What kept the processors busy, as shares of all of them.
+/// What kept the CPUs busy, as shares of all of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
     /// The processes of server and clients, and half of the 95 % interval.
@@ -197,7 +197,7 @@ impl StepParts {
         self.parts.get_mut(place?).map(|one| &mut one.counters)
     }
 
-    /// Number of processors.
+    /// Number of CPUs.
     pub(super) fn processors(&self) -> u64 {
         self.processors.len().max(1) as u64
     }
@@ -288,13 +288,13 @@ impl Window {
         self.used.iter().skip(1).any(|client| client.n > 0.0)
     }
 
-    /// Mean number of tasks that waited for a processor of the server; where other programs ran there, only the load's.
+    /// Mean number of tasks that waited for a CPU of the server; where other programs ran there, only the load's.
     pub(super) fn waiting(&self, among_others: bool) -> Option<f64> {
         let (machine, processes) = (self.waiting.mean(), self.processes_waiting);
         if among_others { processes.or(machine) } else { machine.or(processes) }
     }
 
-    /// What kept the processors busy; none where the server's processes are not known, or did nothing because another
+    /// What kept the CPUs busy; none where the server's processes are not known, or did nothing because another
     /// program serves.
     pub(super) fn split(&self, servers: u64) -> Option<Split> {
         let busy = self.busy.get(PROCESSORS)?.mean()?;

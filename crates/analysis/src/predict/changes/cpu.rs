@@ -1,4 +1,4 @@
-//! Faster or slower processors of the server.
+//! Faster or slower CPUs of the server.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use smbscope_tables::slice::Kind;
 use super::{Definition, Spec, shared};
 use crate::predict::plan::Plan;
 
-/// Slices that faster processors shorten.
+/// Slices that faster CPUs shorten.
 const COMPUTED: &[Kind] = &[
     Kind::CryptoIn,
     Kind::Parse,
@@ -32,7 +32,7 @@ impl Definition for Cpu {
     const SPEC: Spec = Spec {
         name: "cpu",
         example: "cpu=2x",
-        meaning: "the server's processors are this many times as fast, and carry that many more users",
+        meaning: "the server's CPUs are this many times as fast, and carry that many more users",
         needs: "the slice processing of the server (smbscope record)",
     };
 
@@ -45,7 +45,7 @@ impl Definition for Cpu {
     }
 
     fn sentence(factor: f64) -> String {
-        format!("the server's processors are {} times as fast", readable::decimal(factor))
+        format!("the server's CPUs are {} times as fast", readable::decimal(factor))
     }
 
     fn assumption(_: f64) -> &'static str {

@@ -108,7 +108,7 @@ pub(super) const PROTECTION_NEEDS: &str = "the costs of the new and of the curre
 
 pub(super) const PROTECTION_ASSUMPTION: &str = "Server and client spend on each message and on its bytes the time that was \
                                                 measured on the calibrated machine, one after the other. Longer waits for \
-                                                the server's processors are predicted for load runs with counters only.";
+                                                the server's CPUs are predicted for load runs with counters only.";
 
 /// A change of the size of reads, of writes, or of both.
 pub(super) trait BlockChange {

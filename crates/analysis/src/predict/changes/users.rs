@@ -18,7 +18,7 @@ impl Definition for Users {
         example: "users=2300",
         meaning: "this many users do the same work as the recorded ones, each as often",
         needs: "a load run with counters of the server (from its own machine, or --metrics), which show how long its \
-                processors and disks are busy for a scenario",
+                CPUs and disks are busy for a scenario",
     };
 
     fn parse(text: &str) -> Result<f64, String> {
@@ -37,7 +37,7 @@ impl Definition for Users {
     }
 
     fn assumption(_: f64) -> &'static str {
-        "All users do the same on average. Requests wait for the server's busiest resource and for its processors as in \
+        "All users do the same on average. Requests wait for the server's busiest resource and for its CPUs as in \
          queues with random arrivals, in the same proportion as observed in the recording. No lock and no single thread \
          is the limit."
     }

@@ -53,7 +53,7 @@ pub struct ProtectionEffect {
     pub changed: u64,
     /// How many of those stay unchanged because a cost is not known.
     pub unknown: u64,
-    /// Additional time of those in executions of scenarios, ns: of the server's processors, of the client's. Negative where
+    /// Additional time of those in executions of scenarios, ns: of the server's CPUs, of the client's. Negative where
     /// it is saved.
     pub more_ns: (i64, i64),
 }
@@ -132,7 +132,7 @@ impl ProtectionChange {
             counts.unknown += 1;
             return 0;
         };
-        // Faster processors are faster for this, too.
+        // Faster CPUs are faster for this, too.
         let [share_in, share_out] = SLICES.map(|kind| plan.slices[kind as usize]);
         let then = [ns(after.0 * share_in), ns(after.1 * share_out)];
         if is_measured(request) || self.today == Protection::None {

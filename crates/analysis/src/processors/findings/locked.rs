@@ -1,4 +1,4 @@
-//! Interrupt work that holds processors: all the time, for a part of the trace, or by samples.
+//! Interrupt work that holds CPUs: all the time, for a part of the trace, or by samples.
 
 use smbscope_findings::{Confidence, KindInfo};
 
@@ -10,7 +10,7 @@ use crate::processors::work::{self, Work};
 
 pub(super) const KIND: KindInfo = KindInfo::new(
     "locked-processors",
-    "Interrupt work holds processors",
+    "Interrupt work holds CPUs",
 ).with_remedies(&[
         ("Windows", "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings"),
         ("Windows", "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ..."),
@@ -18,11 +18,11 @@ pub(super) const KIND: KindInfo = KindInfo::new(
         ("Linux", "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope"),
 ]);
 
-/// Processors are held at the same time if periods begin and end within this part of the trace.
+/// CPUs are held at the same time if periods begin and end within this part of the trace.
 const SAME_SHARE: f64 = 0.02;
-/// Fewest samples of a processor that say that it is held.
+/// Fewest samples of a CPU that say that it is held.
 const LOCKED_SAMPLES: u64 = 50;
-/// Processors that are held at the same time.
+/// CPUs that are held at the same time.
 struct Held {
     since_ns: Option<i64>,
     until_ns: Option<i64>,
@@ -34,7 +34,7 @@ struct Held {
     periods: usize,
 }
 
-/// What holds processors all the time, and those that are held for a part of the trace.
+/// What holds CPUs all the time, and those that are held for a part of the trace.
 pub(super) fn locked(report: &Report) -> Vec<Finding> {
     let found = held(report);
     let found = found.iter().map(|held| locked_by(report, held));

@@ -1,7 +1,7 @@
-//! How many times as long operations took that began while a processor was held, and how certain that is.
+//! How many times as long operations took that began while a CPU was held, and how certain that is.
 //!
 //! Neighbouring operations are alike for many reasons: the same files, the same program, the same load. So they are not
-//! independent samples, and neither are the periods in which a processor was held. How much the ratio varies by chance is
+//! independent samples, and neither are the periods in which a CPU was held. How much the ratio varies by chance is
 //! seen when the held periods are moved along the operations (circular shifts: a randomisation test that keeps the
 //! dependence within both; E. S. Edgington, P. Onghena, "Randomization Tests", 4th edition, 2007). The ratio itself is
 //! removed before, so that a real effect is not taken for variation.

@@ -135,15 +135,15 @@ pub struct StepName {
 pub enum Bottleneck {
     /// The load generator itself.
     LoadGenerator,
-    /// All processors of the server.
+    /// All CPUs of the server.
     Processors,
-    /// All processors of the server, mostly used by other processes than those that serve.
+    /// All CPUs of the server, mostly used by other processes than those that serve.
     OtherProcesses,
     /// One disk of the server.
     Disk,
-    /// One processor of the server, while others are idle.
+    /// One CPU of the server, while others are idle.
     OneProcessor,
-    /// The step was overloaded, but neither processors nor disks of the server were busy.
+    /// The step was overloaded, but neither CPUs nor disks of the server were busy.
     None,
 }
 
@@ -188,11 +188,11 @@ pub struct StepRow {
     pub operations_per_second: Option<f64>,
     pub bytes_per_second: Option<f64>,
     pub operation_mean_ns: Option<i64>,
-    /// Of all processors of the server, and of its busiest disk.
+    /// Of all CPUs of the server, and of its busiest disk.
     pub server_cpu_share: Option<f64>,
     pub server_disk_share: Option<f64>,
     pub bottleneck: Option<Bottleneck>,
-    /// Which disk or processor it is.
+    /// Which disk or CPU it is.
     pub bottleneck_instance: Option<String>,
     pub server_gone: bool,
     pub client_cpu_share: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a step used of the server: processors and disks, from the counters of its measured window.
+//! What a step used of the server: CPUs and disks, from the counters of its measured window.
 //!
 //! Owns which counters say so and from when on a resource is the bottleneck. A server's counters
 //! come from `/proc` of this machine (source `server`) or from a metrics endpoint.
@@ -13,13 +13,13 @@ use crate::summary::rounded;
 /// From this utilization on a resource is called the bottleneck: requests to a resource that is busy 90 %
 /// of the time take ten times as long as to an idle one (M/M/1).
 const BOTTLENECK_PERCENT: f64 = 90.0;
-/// Processors or disks of a server that are counted separately.
+/// CPUs or disks of a server that are counted separately.
 const INSTANCES_MAX: usize = 4096;
 /// The source of counters of the load generator.
 const CLIENT: &str = "client";
 const PROCESSORS: &str = "cpu_percent";
 const DISK: &str = "disk_busy_percent";
-/// Of the server's processes, in percent of one processor.
+/// Of the server's processes, in percent of one CPU.
 const PROCESSES: &str = "process_cpu_percent";
 
 /// A mean.
@@ -59,7 +59,7 @@ impl Resources {
         mean.sum += row.value.max(0.0);
     }
 
-    /// The highest mean of a counter, with its instance; of all processors together or of single ones.
+    /// The highest mean of a counter, with its instance; of all CPUs together or of single ones.
     fn most(&self, name: &str, single: bool) -> Option<(Option<&str>, f64)> {
         let of = self
             .means
@@ -69,7 +69,7 @@ impl Resources {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// How many processors the server has.
+    /// How many CPUs the server has.
     fn processors(&self) -> usize {
         let one = |(_, name, instance): &&(String, &str, Option<String>)| {
             *name == PROCESSORS && instance.is_some()
@@ -95,7 +95,7 @@ impl Resources {
             }
             _ => false,
         };
-        // A processor that another program keeps busy is not the server's.
+        // A CPU that another program keeps busy is not the server's.
         let idle_server = self.most(PROCESSES, true).is_some_and(|(_, percent)| percent < 50.0);
         let (bottleneck, instance) = if row.limited_by_client {
             (Some(Bottleneck::LoadGenerator), None)

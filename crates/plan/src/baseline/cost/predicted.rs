@@ -1,4 +1,4 @@
-//! Numbers of a prediction with their intervals: time of each command, processor time for each GB, users carried.
+//! Numbers of a prediction with their intervals: time of each command, CPU time for each GB, users carried.
 //!
 //! Owns the error that a calibration adds: those of one machine differ by a tenth (docs/measurements), which the scatter of
 //! a recording does not show.
@@ -88,7 +88,7 @@ pub struct Predicted {
     pub scenarios: Option<CommandCost>,
     /// Added to Reads and Writes for each MiB that they move, ns; none without any.
     pub ns_per_mib: Option<Estimate>,
-    /// Added processor time of the server for each GB, s.
+    /// Added CPU time of the server for each GB, s.
     pub cpu_s_per_gb: Option<Estimate>,
     pub users: Option<UsersCost>,
     pub notes: Vec<String>,

@@ -8,7 +8,7 @@ use super::super::catalogue::{self, CostKey};
 use super::super::difference::{Change, Difference, Shown};
 use super::super::hardened::{Demands, matches};
 use super::super::protection::View;
-use super::super::terms::TermKey;
+use super::super::terms::SettingKey;
 use super::predicted::Predicted;
 use super::{Answer, Cost, CostOutcome, Facts, Question, reasons};
 
@@ -23,7 +23,7 @@ const LARGE: u64 = 1_048_576;
 pub enum Pending {
     /// The number of the question, and the experiment if it has no answer.
     Asked {
-        settings: Vec<TermKey>,
+        settings: Vec<SettingKey>,
         what: String,
         question: usize,
         experiment: String,
@@ -87,11 +87,11 @@ impl Inquiry {
         }
     }
 
-    fn known(&mut self, settings: Vec<TermKey>, what: String, outcome: CostOutcome) {
+    fn known(&mut self, settings: Vec<SettingKey>, what: String, outcome: CostOutcome) {
         self.pending.push(Pending::Known(Cost { settings, what, outcome }));
     }
 
-    fn nothing(&mut self, settings: Vec<TermKey>, what: String, because: impl Into<String>) {
+    fn nothing(&mut self, settings: Vec<SettingKey>, what: String, because: impl Into<String>) {
         self.known(settings, what, CostOutcome::Nothing { because: because.into() });
     }
 }
@@ -120,7 +120,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn keys(&self, cost: CostKey) -> Vec<TermKey> {
+    fn keys(&self, cost: CostKey) -> Vec<SettingKey> {
         let of = self.difference.changes.iter().filter(|change| change.cost == cost);
         of.filter(|change| change.key.of.is_none()).map(|change| change.key.clone()).collect()
     }
@@ -161,7 +161,12 @@ impl Asking<'_> {
         has_dialects
     }
 
-    fn signing_of(&self, settings: Vec<TermKey>, algorithm: &'static str, inquiry: &mut Inquiry) {
+    fn signing_of(
+        &self,
+        settings: Vec<SettingKey>,
+        algorithm: &'static str,
+        inquiry: &mut Inquiry,
+    ) {
         let target = match self.after.signs() {
             Some(true) => algorithm,
             Some(false) => "off",

@@ -58,7 +58,7 @@ pub fn unknown(row: &Row) -> (String, String) {
             "smbscope net listen and send measure the network before and after, without SMB",
         ),
         CostKey::Rss => (
-            "it is about processors, not about messages",
+            "it is about CPUs, not about messages",
             "smbscope plan cores predicts where packets are received",
         ),
         CostKey::Smb1 => ("a recording of SMB 2 does not show SMB 1, and back", LOAD),

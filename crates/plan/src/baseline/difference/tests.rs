@@ -36,7 +36,7 @@ fn compare(before: &[Setting], after: &[Setting], unset: Unset) -> Vec<(String, 
 
 fn rows(difference: Difference) -> Vec<(String, String, String)> {
     let text = |shown: &Option<Shown>| shown.as_ref().map_or("?".into(), |one| one.value.clone());
-    let of = |key: &TermKey| match &key.of {
+    let of = |key: &SettingKey| match &key.of {
         Some(of) => format!("{}[{of}]", key.id),
         None => key.id.clone(),
     };

@@ -12,13 +12,13 @@ use super::super::cost::{Answer, Facts, Question};
 use super::super::difference::{Change, Difference};
 use super::super::protection::View;
 use super::super::setting::{Origin, Place, Setting, Value};
-use super::super::terms::TermKey;
+use super::super::terms::SettingKey;
 
 /// A cheaper way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
     /// The settings that it replaces.
-    pub instead_of: Vec<TermKey>,
+    pub instead_of: Vec<SettingKey>,
     pub what: String,
     /// What it protects, compared with them.
     pub protection: String,
@@ -109,7 +109,7 @@ pub(super) fn alternatives(
     found
 }
 
-fn keys(difference: &Difference, is_of: impl Fn(&Change) -> bool) -> Vec<TermKey> {
+fn keys(difference: &Difference, is_of: impl Fn(&Change) -> bool) -> Vec<SettingKey> {
     let of = difference.changes.iter().filter(|change| is_of(change));
     of.map(|change| change.key.clone()).collect()
 }
@@ -134,7 +134,7 @@ fn setting(difference: &Difference, id: &str, value: &str, share: Option<&str>) 
     Some(Setting { place, value, origin: Origin::default() })
 }
 
-fn new(instead_of: Vec<TermKey>, what: impl Into<String>) -> Alternative {
+fn new(instead_of: Vec<SettingKey>, what: impl Into<String>) -> Alternative {
     Alternative {
         instead_of,
         what: what.into(),

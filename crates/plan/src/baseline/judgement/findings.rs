@@ -9,7 +9,7 @@ use super::super::cost::{Cost, Facts};
 use super::super::difference::{Difference, Security};
 use super::super::hardened::{Demands, matches};
 use super::super::setting::{Origin, Place};
-use super::super::terms::{Term, TermKey, Terms, place_title};
+use super::super::terms::{SettingKey, Term, Terms, place_title};
 
 const COSTLY: KindInfo = KindInfo::new("costly", "It costs time").with_severity(Severity::High);
 const WEAKER: KindInfo =
@@ -43,7 +43,7 @@ pub type Finding = smbscope_findings::Finding<FindingKind, Details>;
 /// What these findings have besides their sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    pub key: TermKey,
+    pub key: SettingKey,
     /// As it is called where it is set: the value's name, the parameter, the pattern.
     pub name: String,
     /// What would be lost in security without the setting, or is lost with it; none where that is nothing.

@@ -2,7 +2,7 @@
 //!
 //! Owns limits that follow from driver and table. Sources are with each limit.
 
-use super::super::topology::Card;
+use super::super::topology::Adapter;
 
 /// The most queues that an indirection table can name, where that is known.
 ///
@@ -11,7 +11,7 @@ use super::super::topology::Card;
 /// for its flow director (`IXGBE_MAX_FDIR_INDICES`). Other drivers: `ethtool -X` refuses a queue that is not below the number
 /// of rings of `ethtool -x` (`ethtool_copy_validate_indir` in `net/ethtool/ioctl.c`); where it is smaller than the number of
 /// queues in use, it is the limit.
-pub(super) fn queue_limit(card: &Card) -> Option<u32> {
+pub(super) fn queue_limit(card: &Adapter) -> Option<u32> {
     let by_driver = match (card.driver.as_deref(), card.rss.queue_table.len()) {
         (Some("ixgbe"), 1..=128) => Some(16),
         (Some("ixgbe"), 512) => Some(64),

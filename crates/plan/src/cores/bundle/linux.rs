@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::assemble::{self, CARDS_MAX, belongs, settle};
 use super::super::processes::{PROCESSES_MAX, Processes};
 use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
-use super::super::topology::{Card, Cpu, Kind, Machine, System};
+use super::super::topology::{Adapter, Cpu, Kind, Machine, System};
 use super::{Bundle, BundleError, Files};
 
 /// Command line of irqbalance.
@@ -141,7 +141,7 @@ fn cpus(files: &dyn Files) -> Result<Vec<Cpu>, BundleError> {
 }
 
 /// An adapter with a device; bridges, bonds and tunnels have none.
-fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Option<Card> {
+fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Option<Adapter> {
     let folder = format!("{ADAPTERS}/{name}");
     let file = |name: &str| format!("{folder}/{name}");
     let uevent = word_file(files, &file("device/uevent"))?;
@@ -150,7 +150,7 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
     };
     let state = word_file(files, &file("operstate"));
     let master = word_file(files, &file("master/uevent"));
-    let mut card = Card {
+    let mut card = Adapter {
         name: name.to_owned(),
         driver: value("DRIVER"),
         bus: value("PCI_SLOT_NAME"),
@@ -165,7 +165,7 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
         }),
         received: word_file(files, &file("statistics/rx_packets"))
             .and_then(|count| count.parse().ok()),
-        ..Card::default()
+        ..Adapter::default()
     };
     if !files.list(&file("device/physfn")).is_empty() {
         card.kind = Kind::VirtualFunction;
@@ -185,7 +185,7 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
 }
 
 /// The interrupts of an adapter, with the CPUs that they may go to: those of its device, or by their names.
-fn add_interrupts(files: &dyn Files, card: &mut Card, interrupts: &Interrupts) {
+fn add_interrupts(files: &dyn Files, card: &mut Adapter, interrupts: &Interrupts) {
     let device = format!("{ADAPTERS}/{}/device", card.name);
     let of_device: BTreeSet<u32> = files
         .list(&format!("{device}/msi_irqs"))

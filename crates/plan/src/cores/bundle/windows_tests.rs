@@ -90,7 +90,8 @@ fn what_the_script_collects_is_used() {
         let json =
             serde_json::json!({"Name": "A", "RegistryKeyword": keyword, "RegistryValue": ["1"]});
         let machine = read_bytes(json.to_string().as_bytes()).unwrap().machine;
-        let nothing = super::super::topology::Card { name: "A".to_owned(), ..Default::default() };
+        let nothing =
+            super::super::topology::Adapter { name: "A".to_owned(), ..Default::default() };
         assert_ne!(machine.cards, [nothing], "{keyword}");
     }
 }

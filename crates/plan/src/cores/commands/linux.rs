@@ -1,14 +1,14 @@
 //! Commands for Linux, in sh.
 //!
-//! Owns the queues, the indirection table, and the processors of interrupts, XPS, RPS and RFS with their undo, and the
+//! Owns the queues, the indirection table, and the CPUs of interrupts, XPS, RPS and RFS with their undo, and the
 //! ban list of irqbalance. Does not own the layout.
 //!
 //! ethtool(8) (`-L`, `-X`), `Documentation/core-api/irq/irq-affinity.rst`, `Documentation/networking/scaling.rst`,
 //! irqbalance(1) (`--banirq`), systemd.unit(5) (drop-in files).
 
-use super::super::layout::CardLayout;
+use super::super::layout::AdapterLayout;
 use super::super::toeplitz::{default_table, weight_table};
-use super::super::topology::{Card, Machine};
+use super::super::topology::{Adapter, Machine};
 use super::{Commands, Details, Interruption, Kind, Reason, Refusal, Request, Step};
 use crate::script::{Check, names, quote};
 
@@ -100,7 +100,7 @@ place_process() {
 
 pub(super) fn commands(
     machine: &Machine,
-    cards: &[(&CardLayout, &Card)],
+    cards: &[(&AdapterLayout, &Adapter)],
     request: &Request,
     commands: &mut Commands,
 ) {
@@ -190,8 +190,8 @@ fn irqbalance_ban(machine: &Machine, cards: &[&String]) -> Step {
 /// Makes the steps of one adapter.
 struct Writer<'a> {
     machine: &'a Machine,
-    layout: &'a CardLayout,
-    card: &'a Card,
+    layout: &'a AdapterLayout,
+    card: &'a Adapter,
     steps: Vec<Step>,
     refused: Vec<Reason>,
 }
@@ -305,7 +305,7 @@ impl Writer<'_> {
         Queues { found, planned, serving: if table.is_empty() { planned } else { serving } }
     }
 
-    /// Each queue's interrupt on its processor; queues without entries of the table share them.
+    /// Each queue's interrupt on its CPU; queues without entries of the table share them.
     fn interrupts(&mut self, queues: Queues) {
         let name = quote::sh(&self.card.name);
         let set = |queue: usize, cpus: &str| match self.card.rss.interrupts.get(queue) {
@@ -398,7 +398,7 @@ impl Writer<'_> {
             "Switch receive packet steering (RPS) off: there are enough queues".into()
         } else {
             format!(
-                "Steer received packets to the processors {} (RPS): there are few queues",
+                "Steer received packets to the CPUs {} (RPS): there are few queues",
                 list(&cpus)
             )
         };
@@ -406,7 +406,7 @@ impl Writer<'_> {
         self.step(Kind::Steering, does, (apply, undo), vec![check]);
     }
 
-    /// RFS with RPS: a packet goes to the processor where its socket is read.
+    /// RFS with RPS: a packet goes to the CPU where its socket is read.
     fn flows(&mut self, queues: Queues, request: &Request) {
         let counts = request.flow_counts.get(&self.card.name);
         let (Some(entries), Some(counts)) = (request.flow_entries, counts) else { return };
@@ -427,7 +427,7 @@ impl Writer<'_> {
             self.queue_file("rx", queue, "rps_flow_cnt", &count.to_string())
         }));
         if apply != undo {
-            let does = "Steer packets to the processor where their socket is read (RFS)".into();
+            let does = "Steer packets to the CPU where their socket is read (RFS)".into();
             let check = self.queue_check("rx", "rps_flow_cnt", &each);
             self.step(Kind::FlowSteering, does, (apply, undo), vec![check]);
         }
@@ -446,7 +446,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The threads of a processor's core that are online.
+    /// The threads of a CPU's core that are online.
     fn threads(&self, cpu: (u32, u32)) -> Vec<u32> {
         let cpus = &self.machine.cpus;
         let core = cpus.iter().find(|other| (other.group, other.number) == cpu).map(|cpu| cpu.core);

@@ -12,7 +12,7 @@ use crate::script::{names, quote};
 
 mod simulator;
 
-use simulator::{Adapter, Settings};
+use simulator::{Settings, Simulated};
 
 /// Settings for a machine's adapters, by a seed each, and the machine as a reader would show it.
 fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
@@ -26,7 +26,7 @@ fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
     settings.has_irqbalance = seeds.first().is_some_and(|seed| seed % 2 == 0);
     for (index, card) in machine.cards.iter_mut().enumerate() {
         let mut adapter =
-            Adapter::new(seeds[index % seeds.len()], machine.system, &online, card.queues_max);
+            Simulated::new(seeds[index % seeds.len()], machine.system, &online, card.queues_max);
         adapter.first_irq = 100 * index as u32;
         card.rss = adapter.rss(machine.system);
         card.rss_queue_limit = adapter.table_max;
@@ -39,7 +39,7 @@ fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
     (machine, settings)
 }
 
-/// Processes of smbd, each allowed on some of the processors.
+/// Processes of smbd, each allowed on some of the CPUs.
 fn add_processes(machine: &mut Machine, settings: &mut Settings, online: &[CpuId], seeds: &[u64]) {
     for (id, seed) in (100..).zip(seeds.iter().take(4)) {
         let allowed: Vec<CpuId> = (0..)
@@ -75,8 +75,8 @@ fn request(settings: &Settings) -> Request {
 
 /// What the layout wants of an adapter is there.
 fn check_applied(
-    placed: &layout::CardLayout,
-    adapter: &Adapter,
+    placed: &layout::AdapterLayout,
+    adapter: &Simulated,
     refused: bool,
 ) -> Result<(), TestCaseError> {
     if let Some(range) = placed.range {
@@ -411,7 +411,7 @@ fn a_process_is_placed_by_the_script_and_taken_back() {
         online.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
     let first: String = found.chars().take_while(char::is_ascii_digit).collect();
     if first == found || std::process::Command::new("taskset").arg("-V").output().is_err() {
-        return smbscope_testing::skip!("placing a process: one processor only, or no taskset");
+        return smbscope_testing::skip!("placing a process: one CPU only, or no taskset");
     }
     let mut sleeper = std::process::Command::new("sleep").arg("30").spawn().unwrap();
     let id = sleeper.id();

@@ -7,8 +7,8 @@
 //!
 //! Microsoft: "Set-NetAdapterRss", "Enable-NetAdapterRss" (module NetAdapter), "Standardized INF keywords for RSS".
 
-use super::super::layout::{CardLayout, CpuId, Range};
-use super::super::topology::Card;
+use super::super::layout::{AdapterLayout, CpuId, Range};
+use super::super::topology::Adapter;
 use super::{Commands, Details, Interruption, Kind, Reason, Refusal, Selector, Step};
 use crate::script::{Check, names, quote};
 
@@ -22,7 +22,7 @@ const FOUND: &str = "rss-found.xml";
 const SAVED: &str = "'Enabled', 'BaseProcessorGroup', 'BaseProcessorNumber', 'MaxProcessorGroup', \
                      'MaxProcessorNumber', 'MaxProcessors'";
 
-pub(super) fn commands(cards: &[(&CardLayout, &Card)], commands: &mut Commands) {
+pub(super) fn commands(cards: &[(&AdapterLayout, &Adapter)], commands: &mut Commands) {
     if cards.iter().any(|(_, card)| is_from_trace(card)) {
         commands.names_are = Selector::Description;
         commands.steps.push(save());
@@ -76,7 +76,7 @@ pub(super) fn wait(card: &str, selector: Selector) -> String {
 }
 
 /// Whether the name is a description and the settings found are not known: a trace has it so.
-fn is_from_trace(card: &Card) -> bool {
+fn is_from_trace(card: &Adapter) -> bool {
     card.description.as_ref() == Some(&card.name)
         && card.rss.base.is_none()
         && card.rss.is_enabled.is_none()
@@ -103,7 +103,7 @@ fn save() -> Step {
     }
 }
 
-fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
+fn saved_steps(layout: &AdapterLayout, card: &Adapter) -> Result<Vec<Step>, Reason> {
     if !names::is_alias(&card.name) {
         return Err(Reason::Name);
     }
@@ -138,7 +138,7 @@ fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
                  BaseProcessorNumber, MaxProcessorGroup, MaxProcessorNumber, MaxProcessors, IndirectionTable"
             ),
             expected: format!(
-                "the values set; IndirectionTable has processors {} only",
+                "the values set; IndirectionTable has CPUs {} only",
                 list(&layout.queues)
             ),
         }],
@@ -150,7 +150,7 @@ fn saved_steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
     }])
 }
 
-fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
+fn steps(layout: &AdapterLayout, card: &Adapter) -> Result<Vec<Step>, Reason> {
     if !names::is_alias(&card.name) {
         return Err(Reason::Name);
     }
@@ -201,7 +201,7 @@ fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
                     "Get-NetAdapterRss -Name {name} | Format-List Profile, BaseProcessorGroup, BaseProcessorNumber, \
                      MaxProcessorGroup, MaxProcessorNumber, MaxProcessors, NumberOfReceiveQueues, IndirectionTable"
                 ),
-                expected: format!("the values set; IndirectionTable has processors {} only", list(&layout.queues)),
+                expected: format!("the values set; IndirectionTable has CPUs {} only", list(&layout.queues)),
             }],
             details: Details { card: Some(card.name.clone()), kind: Kind::Processors, interrupts: Interruption::AdapterRestart, },
         });
@@ -212,8 +212,8 @@ fn steps(layout: &CardLayout, card: &Card) -> Result<Vec<Step>, Reason> {
 /// The parameters to set and those found, without the profile: the same ones, and only those that are known.
 fn parameters(
     range: &Range,
-    layout: &CardLayout,
-    card: &Card,
+    layout: &AdapterLayout,
+    card: &Adapter,
     base: CpuId,
     last: CpuId,
 ) -> (String, String) {
@@ -231,7 +231,7 @@ fn parameters(
         put("MaxProcessors", &range.processors_max.to_string(), &found.to_string());
     }
     let queues = u32::try_from(layout.queues.len()).unwrap_or(u32::MAX);
-    // More queues than processors do no harm; drivers accept powers of two best.
+    // More queues than CPUs do no harm; drivers accept powers of two best.
     if let Some(found) = rss.queues.filter(|&found| found < queues) {
         let wanted =
             queues.next_power_of_two().min(card.queues_max.unwrap_or(u32::MAX)).max(queues);
@@ -260,7 +260,7 @@ fn profile(name: &str) -> Option<&'static str> {
 fn does(range: &Range, queues: usize) -> String {
     let (base, last) = (range.base, range.last);
     format!(
-        "Receive on {queues} processors from {}:{} to {}:{}, profile {}",
+        "Receive on {queues} CPUs from {}:{} to {}:{}, profile {}",
         base.0,
         base.1,
         last.0,

@@ -1,4 +1,4 @@
-//! Rules about processors: where an adapter's queues are, and whose neighbours they are.
+//! Rules about CPUs: where an adapter's queues are, and whose neighbours they are.
 //!
 //! Where they are is in [`current`](super::super::current).
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use smbscope_findings::KindInfo;
 
 use super::super::current::{Placement, placement};
-use super::super::topology::{Card, Cpu, Machine, System};
+use super::super::topology::{Adapter, Cpu, Machine, System};
 use super::{FindingKind, Findings, Processor, Severity, cards, count, cpu, length, name};
 
 pub(super) const ONE_PROCESSOR: KindInfo =
@@ -38,7 +38,7 @@ const PAIRS_MAX: usize = 1000;
 pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     let cpus: BTreeMap<Processor, &Cpu> =
         machine.cpus.iter().map(|cpu| ((cpu.group, cpu.number), cpu)).collect();
-    let placements: Vec<(&Card, Placement)> =
+    let placements: Vec<(&Adapter, Placement)> =
         cards(machine).map(|card| (card, placement(machine, card))).collect();
     for (card, placement) in &placements {
         one_processor(machine, card, placement, findings);
@@ -52,7 +52,12 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     shared_cores(&cpus, &placements, findings);
 }
 
-fn one_processor(machine: &Machine, card: &Card, placement: &Placement, findings: &mut Findings) {
+fn one_processor(
+    machine: &Machine,
+    card: &Adapter,
+    placement: &Placement,
+    findings: &mut Findings,
+) {
     let online = machine.cpus.iter().filter(|cpu| cpu.is_online).count();
     if let ([processor], true, true) =
         (&placement.processors[..], placement.is_complete, online != 1)
@@ -73,7 +78,7 @@ fn one_processor(machine: &Machine, card: &Card, placement: &Placement, findings
             _ => String::new(),
         };
         let sentence = format!(
-            "All receive work ({}) is on processor {}{rest}.",
+            "All receive work ({}) is on CPU {}{rest}.",
             count(queues, "queue"),
             name(*processor)
         );
@@ -86,10 +91,10 @@ fn one_processor(machine: &Machine, card: &Card, placement: &Placement, findings
     }
 }
 
-fn few_queues(machine: &Machine, card: &Card, placement: &Placement, findings: &mut Findings) {
+fn few_queues(machine: &Machine, card: &Adapter, placement: &Placement, findings: &mut Findings) {
     let used = length(placement.shares.len());
     let entries: u32 = placement.shares.values().sum();
-    // On Windows each processor of the table has a queue, as far as there are queues.
+    // On Windows each CPU of the table has a queue, as far as there are queues.
     let queues = match machine.system {
         System::Windows => card.rss.queues,
         System::Linux => card.rss.queues.into_iter().chain(card.rss.rings).max(),
@@ -104,7 +109,7 @@ fn few_queues(machine: &Machine, card: &Card, placement: &Placement, findings: &
 
 fn siblings(
     cpus: &BTreeMap<Processor, &Cpu>,
-    card: &Card,
+    card: &Adapter,
     placement: &Placement,
     findings: &mut Findings,
 ) {
@@ -114,7 +119,7 @@ fn siblings(
     if cores.len() < known.len() {
         let (processors, cores) = (known.len(), length(cores.len()));
         let sentence = format!(
-            "Queues are on {processors} processors, which are hardware threads of only {}.",
+            "Queues are on {processors} CPUs, which are hardware threads of only {}.",
             count(cores, "core")
         );
         let evidence = json!({ "processors": processors, "cores": cores });
@@ -124,7 +129,7 @@ fn siblings(
 
 fn foreign_node(
     cpus: &BTreeMap<Processor, &Cpu>,
-    card: &Card,
+    card: &Adapter,
     placement: &Placement,
     findings: &mut Findings,
 ) {
@@ -163,7 +168,7 @@ fn foreign_node(
     }
 }
 
-fn uneven(card: &Card, placement: &Placement, findings: &mut Findings) {
+fn uneven(card: &Adapter, placement: &Placement, findings: &mut Findings) {
     let (Some(least), Some(most)) =
         (placement.shares.values().min(), placement.shares.values().max())
     else {
@@ -185,7 +190,7 @@ fn uneven(card: &Card, placement: &Placement, findings: &mut Findings) {
 
 fn more_processors_than_queues(
     machine: &Machine,
-    card: &Card,
+    card: &Adapter,
     placement: &Placement,
     findings: &mut Findings,
 ) {
@@ -194,7 +199,7 @@ fn more_processors_than_queues(
         card.rss.queues.filter(|queues| machine.system == System::Windows && processors > *queues);
     if let Some(queues) = queues {
         let sentence = format!(
-            "The indirection table names {processors} processors, and the adapter has {}: the driver uses a part of them.",
+            "The indirection table names {processors} CPUs, and the adapter has {}: the driver uses a part of them.",
             count(queues, "queue")
         );
         let evidence = json!({ "processors": processors, "queues": queues });
@@ -205,15 +210,15 @@ fn more_processors_than_queues(
 
 fn first_processor(
     cpus: &BTreeMap<Processor, &Cpu>,
-    placements: &[(&Card, Placement)],
+    placements: &[(&Adapter, Placement)],
     findings: &mut Findings,
 ) {
-    let on_first: Vec<&Card> = placements
+    let on_first: Vec<&Adapter> = placements
         .iter()
         .filter(|(_, placement)| placement.processors.contains(&(0, 0)))
         .map(|(card, _)| *card)
         .collect();
-    // On a machine with one processor there is no other.
+    // On a machine with one CPU there is no other.
     if on_first.is_empty() || cpus.len() == 1 {
         return;
     }
@@ -223,23 +228,22 @@ fn first_processor(
     } else {
         (None, Severity::Medium, format!("{cards} adapters receive"))
     };
-    let sentence =
-        format!("{who} on processor 0, which the operating system uses for other work first.");
+    let sentence = format!("{who} on CPU 0, which the operating system uses for other work first.");
     let evidence = json!({ "cards": cards });
     findings.add(card, FindingKind::FirstProcessor, severity, sentence, evidence);
 }
 
 fn shared_cores(
     cpus: &BTreeMap<Processor, &Cpu>,
-    placements: &[(&Card, Placement)],
+    placements: &[(&Adapter, Placement)],
     findings: &mut Findings,
 ) {
-    // Two processors are on one core if the machine says so; a processor that it does not know is a core of its own.
+    // Two CPUs are on one core if the machine says so; a CPU that it does not know is a core of its own.
     let core = |processor: &Processor| match cpus.get(processor) {
         Some(cpu) => (0, cpu.socket, cpu.core),
         None => (1, processor.0, processor.1),
     };
-    let cores: Vec<(&Card, BTreeSet<_>)> = placements
+    let cores: Vec<(&Adapter, BTreeSet<_>)> = placements
         .iter()
         .map(|(card, placement)| (*card, placement.processors.iter().map(core).collect()))
         .collect();
@@ -266,7 +270,7 @@ fn shared_cores(
     }
 }
 
-/// A team and its members have the same processors.
-fn is_one_adapter(one: &Card, other: &Card) -> bool {
+/// A team and its members have the same CPUs.
+fn is_one_adapter(one: &Adapter, other: &Adapter) -> bool {
     one.master.as_ref() == Some(&other.name) || other.master.as_ref() == Some(&one.name)
 }

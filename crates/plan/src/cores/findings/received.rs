@@ -1,4 +1,4 @@
-//! Rules about what a trace of the processors shows: where the receive work really ran.
+//! Rules about what a trace of the CPUs shows: where the receive work really ran.
 
 use serde_json::json;
 use smbscope_findings::KindInfo;
@@ -9,12 +9,12 @@ use super::{FindingKind, Findings, Severity, cpu, length, name};
 pub(super) const RECEIVED_ON_FEW: KindInfo =
     KindInfo::new("received-on-few", "A trace shows receive work on few CPUs");
 
-/// Processors that have this part of the receive work have nearly all.
+/// CPUs that have this part of the receive work have nearly all.
 const NEARLY_ALL: f64 = 0.95;
 /// At most one of this number of cores is few.
 const FEW_PART: usize = 2;
-/// A processor with this part of its time in receive work limits; with the other one it will at a higher load. If one
-/// processor has all of it, a smaller part is worth knowing.
+/// A CPU with this part of its time in receive work limits; with the other one it will at a higher load. If one
+/// CPU has all of it, a smaller part is worth knowing.
 const HIGH_PERCENT: f64 = 50.0;
 const MEDIUM_PERCENT: f64 = 20.0;
 const LOW_PERCENT: f64 = 1.0;
@@ -50,7 +50,7 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     let seconds = received.length_ns as f64 / 1e9;
     let names: Vec<_> = processors.iter().map(|one| name(*one)).collect();
     let sentence = format!(
-        "In {seconds:.1} s, nearly all receive work ran on {} of {online} processors ({}), {} {busiest_percent:.0} % of its time.",
+        "In {seconds:.1} s, nearly all receive work ran on {} of {online} CPUs ({}), {} {busiest_percent:.0} % of its time.",
         processors.len(),
         names.join(", "),
         if processors.len() == 1 { "which spent" } else { "the busiest with" }

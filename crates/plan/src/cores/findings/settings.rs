@@ -3,7 +3,7 @@
 use serde_json::json;
 use smbscope_findings::KindInfo;
 
-use super::super::topology::{Card, Kind, Machine, System};
+use super::super::topology::{Adapter, Kind, Machine, System};
 use super::{FindingKind, Findings, Severity, cards, count, length};
 
 pub(super) const RSS_OFF: KindInfo = KindInfo::new("rss-off", "Receive-side scaling is off");
@@ -64,14 +64,14 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
         .find(|governor| matches!(governor.as_str(), "powersave" | "conservative"));
     if let Some(governor) = governor {
         let sentence = format!(
-            "Processors use the frequency governor {governor}, which lowers the frequency between bursts."
+            "CPUs use the frequency governor {governor}, which lowers the frequency between bursts."
         );
         let evidence = json!({ "governor": governor });
         findings.add(None, FindingKind::PowerSaving, Severity::Low, sentence, evidence);
     }
 }
 
-fn rss_off(card: &Card, findings: &mut Findings) {
+fn rss_off(card: &Adapter, findings: &mut Findings) {
     let has_one_queue =
         card.rss.queues == Some(1) && card.queues_max.is_some_and(|queues| queues > 1);
     if card.rss.is_enabled == Some(false) || has_one_queue {
@@ -79,14 +79,13 @@ fn rss_off(card: &Card, findings: &mut Findings) {
         let rest = card.queues_max.map_or(String::new(), |queues| {
             format!(", and the adapter has {}", count(queues, "queue"))
         });
-        let sentence =
-            format!("Receive-side scaling is off: one processor does all receive work{rest}.");
+        let sentence = format!("Receive-side scaling is off: one CPU does all receive work{rest}.");
         let evidence = json!({ "queues_max": card.queues_max });
         findings.add(Some(card), FindingKind::RssOff, severity, sentence, evidence);
     }
 }
 
-fn beyond_table(card: &Card, findings: &mut Findings) {
+fn beyond_table(card: &Adapter, findings: &mut Findings) {
     let queues = card.rss.queues.into_iter().chain(card.rss.rings).max();
     let Some((queues, limit)) = queues.zip(card.rss_queue_limit) else { return };
     if queues > limit {
@@ -100,7 +99,7 @@ fn beyond_table(card: &Card, findings: &mut Findings) {
 
 /// "Standardized INF Keywords for RSS": the NUMA profiles ignore `*NumaNodeId`; with the balanced one, base, maximum and node
 /// cannot be set.
-fn profile(card: &Card, findings: &mut Findings) {
+fn profile(card: &Adapter, findings: &mut Findings) {
     let rss = &card.rss;
     let Some(profile) = &rss.profile else { return };
     let has_base = rss.base.is_some_and(|base| base != (0, 0));
@@ -108,7 +107,7 @@ fn profile(card: &Card, findings: &mut Findings) {
         "NUMA" | "NUMAStatic" => rss.node.map(|_| "NumaNode").into_iter().collect(),
         "Balanced" => {
             let base = has_base.then_some("BaseProcessorNumber");
-            // A last processor is always reported; it is a setting where a base is one too.
+            // A last CPU is always reported; it is a setting where a base is one too.
             let last = rss.last.filter(|_| has_base).map(|_| "MaxProcessorNumber");
             base.into_iter().chain(last).chain(rss.node.map(|_| "NumaNode")).collect()
         }
@@ -122,7 +121,7 @@ fn profile(card: &Card, findings: &mut Findings) {
     }
 }
 
-fn interrupts(machine: &Machine, card: &Card, findings: &mut Findings) {
+fn interrupts(machine: &Machine, card: &Adapter, findings: &mut Findings) {
     let all = &card.rss.interrupts;
     match machine.irqbalance {
         Some(true) => {
@@ -137,7 +136,7 @@ fn interrupts(machine: &Machine, card: &Card, findings: &mut Findings) {
                     (Severity::Low, format!("irqbalance runs and may move its {interrupts}."))
                 } else {
                     let sentence = format!(
-                        "irqbalance runs and may move {pinned} of its {interrupts} that are pinned to a processor."
+                        "irqbalance runs and may move {pinned} of its {interrupts} that are pinned to a CPU."
                     );
                     (Severity::Medium, sentence)
                 };
@@ -150,7 +149,7 @@ fn interrupts(machine: &Machine, card: &Card, findings: &mut Findings) {
             let floating = all.iter().filter(|(_, cpus)| cpus.len() > 1).count();
             if floating > 0 {
                 let sentence = format!(
-                    "{} may go to several processors, and irqbalance does not run: the interrupt controller chooses.",
+                    "{} may go to several CPUs, and irqbalance does not run: the interrupt controller chooses.",
                     count(length(floating), "interrupt")
                 );
                 let evidence = json!({ "interrupts": floating });
@@ -162,18 +161,18 @@ fn interrupts(machine: &Machine, card: &Card, findings: &mut Findings) {
     }
 }
 
-fn software_steering(machine: &Machine, card: &Card, findings: &mut Findings) {
+fn software_steering(machine: &Machine, card: &Adapter, findings: &mut Findings) {
     let rss = &card.rss;
     let rps: std::collections::BTreeSet<u32> = rss.rps.iter().flatten().copied().collect();
     let queues =
         rss.queues.or_else(|| Some(length(rss.interrupts.len())).filter(|queues| *queues > 0));
     if let Some(queues) = queues.filter(|queues| *queues > 1 && !rps.is_empty()) {
         let online = length(machine.cpus.iter().filter(|cpu| cpu.is_online).count());
-        // With a queue for each processor it is redundant; with fewer it may help.
+        // With a queue for each CPU it is redundant; with fewer it may help.
         let severity =
             if online > 0 && queues >= online { Severity::Medium } else { Severity::Low };
         let sentence = format!(
-            "RPS sends frames to {} although RSS spreads over {}: each frame costs an interrupt between processors.",
+            "RPS sends frames to {} although RSS spreads over {}: each frame costs an interrupt between CPUs.",
             count(length(rps.len()), "processor"),
             count(queues, "queue")
         );
@@ -182,7 +181,7 @@ fn software_steering(machine: &Machine, card: &Card, findings: &mut Findings) {
     }
     if rss.xps.len() > 1 && rss.xps.iter().all(Vec::is_empty) {
         let sentence = format!(
-            "XPS is not set for {}: processors share transmit queues and their locks.",
+            "XPS is not set for {}: CPUs share transmit queues and their locks.",
             count(length(rss.xps.len()), "transmit queue")
         );
         let evidence = json!({ "queues": rss.xps.len() });
@@ -193,7 +192,7 @@ fn software_steering(machine: &Machine, card: &Card, findings: &mut Findings) {
         (
             card.has_flow_director,
             false,
-            "The flow director (ATR) is on: it moves flows to the queue of the processor that sends, not to RSS's.",
+            "The flow director (ATR) is on: it moves flows to the queue of the CPU that sends, not to RSS's.",
         ),
     ];
     for (is_on, is_ntuple, sentence) in filters {
@@ -205,7 +204,7 @@ fn software_steering(machine: &Machine, card: &Card, findings: &mut Findings) {
     }
 }
 
-fn moderation(card: &Card, findings: &mut Findings) {
+fn moderation(card: &Adapter, findings: &mut Findings) {
     let moderation = card.moderation;
     let each_frame =
         moderation.delay_usecs == Some(0) && moderation.frames.is_none_or(|frames| frames <= 1);
@@ -227,7 +226,7 @@ fn moderation(card: &Card, findings: &mut Findings) {
 }
 
 /// Drivers count a lost frame under several names: the largest counter is reported, not their sum.
-fn losses(card: &Card, findings: &mut Findings) {
+fn losses(card: &Adapter, findings: &mut Findings) {
     let Some((counter, frames)) =
         card.losses.iter().max_by_key(|(_, frames)| *frames).filter(|(_, frames)| *frames > 0)
     else {
@@ -255,7 +254,7 @@ fn losses(card: &Card, findings: &mut Findings) {
     findings.add(Some(card), FindingKind::RingLosses, severity, sentence, evidence);
 }
 
-fn path(card: &Card, findings: &mut Findings) {
+fn path(card: &Adapter, findings: &mut Findings) {
     if let Some(master) = &card.master {
         teamed(Some(card), master, findings);
     }
@@ -267,13 +266,13 @@ fn path(card: &Card, findings: &mut Findings) {
         ),
         Kind::Virtual => (
             FindingKind::VirtualAdapter,
-            "It is a virtual adapter: the host's processors receive first, and their layout counts too.",
+            "It is a virtual adapter: the host's CPUs receive first, and their layout counts too.",
         ),
     };
     findings.add(Some(card), kind, Severity::Low, sentence.to_owned(), json!({}));
 }
 
-fn teamed(card: Option<&Card>, master: &str, findings: &mut Findings) {
+fn teamed(card: Option<&Adapter>, master: &str, findings: &mut Findings) {
     let sentence = format!(
         "{master} is a team, bond or bridge: SMB Multichannel sees one interface, and its hash decides which adapter receives."
     );

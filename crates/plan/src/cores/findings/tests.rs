@@ -23,10 +23,14 @@ fn machine(system: System) -> Machine {
 }
 
 /// An adapter of Linux on node 0 with its queues on these CPUs and a table of 128 entries.
-fn linux(name: &str, cpus: &[u32]) -> Card {
+fn linux(name: &str, cpus: &[u32]) -> Adapter {
     let queues = u32::try_from(cpus.len()).unwrap();
-    let mut card =
-        Card { name: name.to_owned(), node: Some(0), queues_max: Some(16), ..Card::default() };
+    let mut card = Adapter {
+        name: name.to_owned(),
+        node: Some(0),
+        queues_max: Some(16),
+        ..Adapter::default()
+    };
     card.rss.queues = Some(queues);
     card.rss.queue_table = (0..128).map(|entry| entry % queues).collect();
     card.rss.interrupts = (40..).zip(cpus.iter().map(|cpu| vec![*cpu])).collect();
@@ -34,19 +38,19 @@ fn linux(name: &str, cpus: &[u32]) -> Card {
 }
 
 /// An adapter of Windows with this table.
-fn windows(name: &str, queues: u32, table: &[u32]) -> Card {
-    let mut card = Card { name: name.to_owned(), ..Card::default() };
+fn windows(name: &str, queues: u32, table: &[u32]) -> Adapter {
+    let mut card = Adapter { name: name.to_owned(), ..Adapter::default() };
     card.rss.is_enabled = Some(true);
     card.rss.queues = Some(queues);
     card.rss.processor_table = table.iter().map(|number| (0, *number)).collect();
     card
 }
 
-fn on_linux(cards: &[Card]) -> Machine {
+fn on_linux(cards: &[Adapter]) -> Machine {
     Machine { cards: cards.to_vec(), ..machine(System::Linux) }
 }
 
-fn on_windows(cards: &[Card]) -> Machine {
+fn on_windows(cards: &[Adapter]) -> Machine {
     Machine { cards: cards.to_vec(), ..machine(System::Windows) }
 }
 
@@ -73,7 +77,7 @@ fn nothing(machine: &Machine) {
     assert_eq!(troubles(machine), []);
 }
 
-fn changed(card: &Card, change: impl Fn(&mut Card)) -> Machine {
+fn changed(card: &Adapter, change: impl Fn(&mut Adapter)) -> Machine {
     let mut card = card.clone();
     change(&mut card);
     on_linux(&[card])
@@ -105,7 +109,7 @@ fn one_processor_by_counts() {
     nothing(&on_linux(&[card]));
 }
 
-/// The fault of a real host: 16 queues, and a table of two processors.
+/// The fault of a real host: 16 queues, and a table of two CPUs.
 #[test]
 fn a_table_of_two_processors_for_16_queues() {
     let trouble = (FindingKind::FewQueuesInTable, json!({ "used": 2, "queues": 16, "entries": 4 }));
@@ -203,7 +207,7 @@ fn rss_off() {
 /// Linux has no switch: one queue of many is off.
 #[test]
 fn one_queue_of_many_is_rss_off() {
-    let mut card = Card { name: "eth0".to_owned(), queues_max: Some(16), ..Card::default() };
+    let mut card = Adapter { name: "eth0".to_owned(), queues_max: Some(16), ..Adapter::default() };
     card.rss.queues = Some(1);
     only(
         &on_linux(std::slice::from_ref(&card)),
@@ -285,7 +289,7 @@ fn interrupts_float() {
 
 #[test]
 fn rps_on_rss() {
-    let rps = |card: &mut Card| card.rss.rps = vec![vec![6, 7], vec![]];
+    let rps = |card: &mut Adapter| card.rss.rps = vec![vec![6, 7], vec![]];
     only(
         &changed(&linux("eth0", &[2, 4]), rps),
         Severity::Low,
@@ -319,8 +323,8 @@ fn teamed() {
     nothing(&on_linux(std::slice::from_ref(&card)));
     let mut team = card.clone();
     team.name = "bond0".to_owned();
-    // A team and its member have the same processors, which is not a finding.
-    let member = Card { master: Some("bond0".to_owned()), ..card };
+    // A team and its member have the same CPUs, which is not a finding.
+    let member = Adapter { master: Some("bond0".to_owned()), ..card };
     only(&on_linux(&[member, team]), Severity::Medium, trouble);
 }
 
@@ -440,7 +444,7 @@ fn a_finding_as_json_has_its_evidence_and_its_sentence() {
     assert_eq!(json, expected);
 }
 
-/// As a trace shows it: the processors that really received.
+/// As a trace shows it: the CPUs that really received.
 #[test]
 fn receive_work_on_few_processors_is_found_by_its_time() {
     let of = |flooded: &[u32], percent: u64| {
@@ -463,7 +467,7 @@ fn receive_work_on_few_processors_is_found_by_its_time() {
     assert_eq!(found.severity(), Some(Severity::High));
     assert_eq!(
         found.what,
-        "In 1.0 s, nearly all receive work ran on 2 of 16 processors (0, 2), the busiest with 92 % of its time."
+        "In 1.0 s, nearly all receive work ran on 2 of 16 CPUs (0, 2), the busiest with 92 % of its time."
     );
     assert_eq!(of(&[0, 2], 10), None);
     assert_eq!(of(&[3], 18).unwrap().severity(), Some(Severity::Low));

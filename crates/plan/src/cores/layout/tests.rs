@@ -40,13 +40,13 @@ pub(crate) fn machine(
     Machine { system, cpus, ..Machine::default() }
 }
 
-pub(crate) fn card(name: &str, node: Option<u32>, queues_max: Option<u32>) -> Card {
-    Card {
+pub(crate) fn card(name: &str, node: Option<u32>, queues_max: Option<u32>) -> Adapter {
+    Adapter {
         name: name.into(),
         node,
         queues_max,
         bits_per_second: Some(10_000_000_000),
-        ..Card::default()
+        ..Adapter::default()
     }
 }
 
@@ -159,13 +159,13 @@ pub(crate) fn machines() -> impl Strategy<Value = Machine> {
             machine.cards = cards
                 .into_iter()
                 .enumerate()
-                .map(|(index, (node, queues_max, gigabits, entries))| Card {
+                .map(|(index, (node, queues_max, gigabits, entries))| Adapter {
                     name: format!("eth{index}"),
                     node,
                     queues_max,
                     bits_per_second: gigabits.map(|gigabits| gigabits * 1_000_000_000),
                     rss: Rss { queue_table: vec![0; entries], ..Rss::default() },
-                    ..Card::default()
+                    ..Adapter::default()
                 })
                 .collect();
             machine
@@ -187,7 +187,7 @@ fn check(machine: &Machine) -> Result<(), TestCaseError> {
     for (position, placed) in layout.cards.iter().enumerate() {
         let card = &machine.cards[placed.card];
         prop_assert_eq!(placed.card, position);
-        // Each processor exists, is online, is the first online thread of its core, and occurs once.
+        // Each CPU exists, is online, is the first online thread of its core, and occurs once.
         let distinct: BTreeSet<CpuId> = placed.queues.iter().chain(&placed.rps).copied().collect();
         prop_assert_eq!(distinct.len(), placed.queues.len() + placed.rps.len());
         for cpu in &distinct {
@@ -202,7 +202,7 @@ fn check(machine: &Machine) -> Result<(), TestCaseError> {
             prop_assert!(is_first);
             prop_assert_eq!(found.node, placed.node);
         }
-        // It is on its node where that has processors.
+        // It is on its node where that has CPUs.
         let has_cores = all.iter().any(|core| Some(core.node) == card.node);
         prop_assert!(!has_cores || card.node == Some(placed.node));
         // The hardware has the queues.
@@ -233,7 +233,11 @@ fn is_rounded(note: &Note) -> bool {
 }
 
 /// A range of Windows has exactly the adapter's cores, in one group.
-fn check_range(machine: &Machine, placed: &CardLayout, all: &[Core]) -> Result<(), TestCaseError> {
+fn check_range(
+    machine: &Machine,
+    placed: &AdapterLayout,
+    all: &[Core],
+) -> Result<(), TestCaseError> {
     prop_assert_eq!(placed.range.is_some(), machine.system == System::Windows);
     if let Some(range) = placed.range {
         prop_assert_eq!(range.base.0, range.last.0);

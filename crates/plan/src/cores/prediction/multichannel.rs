@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
-use super::super::layout::CardLayout;
-use super::super::topology::{Card, Machine};
+use super::super::layout::AdapterLayout;
+use super::super::topology::{Adapter, Machine};
 use super::{Connection, chance, more_connections};
 
 /// Connections for each pair of RSS-capable interfaces.
@@ -46,8 +46,8 @@ pub enum Source {
 /// What multichannel would bring to this connection on an adapter as planned.
 pub(super) fn multichannel(
     machine: &Machine,
-    card: &Card,
-    placed: &CardLayout,
+    card: &Adapter,
+    placed: &AdapterLayout,
     connection: &Connection,
 ) -> Multichannel {
     let (pairs, connections, source) = expected(machine, connection);

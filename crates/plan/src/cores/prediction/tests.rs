@@ -62,7 +62,7 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     let prediction = predict(&machine, &layout, one);
     assert_eq!(prediction.cards[0].verdict, Verdict::OneConnection);
     assert_eq!(prediction.cards[0].after.busiest_percent, 100.0);
-    let more = |card: &Card| {
+    let more = |card: &Adapter| {
         more_connections(
             card,
             &layout.cards[0],
@@ -154,7 +154,7 @@ fn a_planned_rps_scales_the_adapters_hash_or_is_unknown() {
         |loads: &[CoreLoad]| loads.iter().map(|core| (core.cpu, core.packets)).collect::<Vec<_>>();
     assert_eq!(cpus(&prediction.after), [(Some((0, 3)), 30), (Some((0, 6)), 10)]);
     assert!(!prediction.cards[0].is_steering_hash_unknown);
-    // Without receive-hashing the kernel's own hash decides: an interval over six processors.
+    // Without receive-hashing the kernel's own hash decides: an interval over six CPUs.
     machine.cards[0].has_receive_hash = Some(false);
     let prediction = predict(&machine, &layout, &connections());
     assert_eq!(cpus(&prediction.after), [(None, 40)]);

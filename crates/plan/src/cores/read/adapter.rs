@@ -9,7 +9,7 @@ use crate::input::powershell::{Object, text};
 
 /// An adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adapter {
+pub struct ListedAdapter {
     pub name: String,
     pub description: Option<String>,
     pub index: Option<u32>,
@@ -21,13 +21,13 @@ pub struct Adapter {
     pub driver: Option<String>,
 }
 
-pub(super) fn read(object: &Object) -> Option<Adapter> {
+pub(super) fn read(object: &Object) -> Option<ListedAdapter> {
     let is_adapter =
         object.has("linkspeed") && (object.has("macaddress") || object.has("interfacedescription"));
     if !is_adapter {
         return None;
     }
-    Some(Adapter {
+    Some(ListedAdapter {
         name: object.text(&["name", "interfacealias", "ifalias"])?,
         description: object.text(&["interfacedescription"]),
         index: object.number(&["ifindex", "interfaceindex"]),

@@ -106,7 +106,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("percent", "Of the time", Object("estimate"), Always, "Change of that time, per cent."),
         ("scenarios", "Scenarios", Object("baseline_command"), Nullable, "Response times of a load run, with the client's work."),
         ("added_per_mib", "For each MiB", Object("estimate"), Nullable, "Added to Reads and Writes for each MiB that they move, ns."),
-        ("cpu_s_per_gb", "CPU s per GB", Object("estimate"), Nullable, "Added processor time of the server for each GB, s."),
+        ("cpu_s_per_gb", "CPU s per GB", Object("estimate"), Nullable, "Added CPU time of the server for each GB, s."),
         ("users", "Users", Object("baseline_users"), Nullable, "Users that the server carries."),
         ("notes", "Notes", Texts, Always, "Further effects, a sentence each."),
         ("warnings", "Warnings", Texts, Always, "Where the prediction leaves what was measured."),

@@ -9,7 +9,7 @@ use smbscope_plan::baseline::judgement::SideCounts;
 use smbscope_plan::baseline::judgement::alternatives::Alternative;
 use smbscope_plan::baseline::judgement::findings::Finding;
 use smbscope_plan::baseline::setting::Setting;
-use smbscope_plan::baseline::terms::{TermKey, place_title};
+use smbscope_plan::baseline::terms::{SettingKey, place_title};
 use smbscope_plan::script::Step;
 
 use super::{BaselinePlan, SearchPlan, verdict, words};
@@ -51,7 +51,7 @@ fn side(side: &SideCounts) -> Value {
     })
 }
 
-fn keys(keys: &[TermKey]) -> Vec<String> {
+fn keys(keys: &[SettingKey]) -> Vec<String> {
     keys.iter().map(words::key).collect()
 }
 

@@ -5,7 +5,7 @@ use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::replay::{Part, Row};
 use smbscope_plan::baseline::cost::{CommandNumbers, Numbers};
 
-/// The parts that are the server's processor time for signing and encryption.
+/// The parts that are the server's CPU time for signing and encryption.
 const CRYPTO: [Part; 3] = [Part::CryptoIn, Part::CryptoOut, Part::Server];
 
 /// Numbers of a prediction. `moved_bytes` are those that the recorded operations read and wrote.
@@ -38,7 +38,7 @@ fn numbers(row: &Row) -> Option<CommandNumbers> {
     })
 }
 
-/// Processor time that is added to all operations of a command, ns.
+/// CPU time that is added to all operations of a command, ns.
 fn cpu_ns(row: &Row) -> f64 {
     let is_crypto = |name: &str| CRYPTO.iter().any(|part| part.name() == name);
     let parts = row.parts.iter().filter(|part| is_crypto(part.part));

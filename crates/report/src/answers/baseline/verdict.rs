@@ -104,7 +104,7 @@ pub(super) fn tiles(judgement: &Judgement) -> Vec<Tile> {
         }
         if let Some(cpu) = one.cpu_s_per_gb {
             tiles.push(Tile::new(
-                "Processor time for each GB",
+                "CPU time for each GB",
                 format!("+{} s", format::number(cpu.value)),
                 words::interval(cpu, format::number),
             ));

@@ -7,7 +7,7 @@ use smbscope_plan::baseline::difference::{Change, OtherChange, Security, Shown};
 use smbscope_plan::baseline::judgement::Judgement;
 use smbscope_plan::baseline::judgement::findings::{Finding, FindingKind};
 use smbscope_plan::baseline::setting;
-use smbscope_plan::baseline::terms::{TermKey, place_title};
+use smbscope_plan::baseline::terms::{SettingKey, place_title};
 
 use super::{BaselinePlan, SearchPlan};
 use crate::value::format;
@@ -17,13 +17,13 @@ pub(super) fn span(plan: &BaselinePlan) -> String {
     let after = &plan.judgement.after;
     let mut text = format!("{} settings", format::count(after.settings));
     if let Some(recording) = &plan.recording {
-        text.push_str(&format!(", on {}", format::harmless(recording)));
+        text.push_str(&format!(", on {}", format::sanitized(recording)));
     }
     text
 }
 
 /// `server-signing`, `hardened-path of \\*\sysvol`.
-pub(super) fn key(key: &TermKey) -> String {
+pub(super) fn key(key: &SettingKey) -> String {
     match &key.of {
         Some(of) => format!("{} of {of}", key.id),
         None => key.id.clone(),

@@ -12,7 +12,7 @@ use crate::document::{
 };
 use crate::value::{
     Clock,
-    format::{self, count, harmless},
+    format::{self, count, sanitized},
 };
 
 /// Groups in the chart; the table has all.
@@ -287,7 +287,7 @@ fn numbers(found: &Comparison) -> Section {
             Block::Table(table),
             Block::fold(
                 "How to read it",
-                vec![Block::Note(harmless(&legend(found).replace('\n', " ")))],
+                vec![Block::Note(sanitized(&legend(found).replace('\n', " ")))],
             ),
         ],
     }

@@ -1,4 +1,4 @@
-//! The load of each processor before and after a plan, from a trace: what text and page say about it.
+//! The load of each CPU before and after a plan, from a trace: what text and page say about it.
 
 use smbscope_plan::cores::load::{Basis, CpuLoad, Load};
 
@@ -9,11 +9,11 @@ use super::{CoresPlan, Lines};
 use crate::document::{Block, Section};
 use crate::value::format;
 
-/// Processors with their load that are listed, and the share of the time from which on one is.
+/// CPUs with their load that are listed, and the share of the time from which on one is.
 const LISTED: usize = 64;
 const SHOWN_PERCENT: f64 = 0.05;
 
-/// How busy processors are today and as planned, where a trace says it.
+/// How busy CPUs are today and as planned, where a trace says it.
 pub(super) fn busy(plan: &CoresPlan) -> Option<[Busy; 2]> {
     let load = plan.load.as_ref()?;
     let of = |receive: fn(&CpuLoad) -> f64| {
@@ -24,10 +24,10 @@ pub(super) fn busy(plan: &CoresPlan) -> Option<[Busy; 2]> {
 }
 
 fn heading(load: &Load) -> String {
-    format!("Load of each processor, from {:.1} s of the trace", load.length_ns as f64 / 1e9)
+    format!("Load of each CPU, from {:.1} s of the trace", load.length_ns as f64 / 1e9)
 }
 
-/// Processors that have receive work, today or as planned, and the number of the others.
+/// CPUs that have receive work, today or as planned, and the number of the others.
 fn listed(load: &Load) -> (Vec<&CpuLoad>, usize) {
     let has_work = |one: &&CpuLoad| {
         one.receive_before_percent >= SHOWN_PERCENT || one.receive_after_percent >= SHOWN_PERCENT
@@ -103,7 +103,7 @@ pub(super) fn section(load: &Load) -> Section {
     };
     let mut blocks = vec![Block::drawing(BeforeAfter {
         caption: heading(load),
-        help: "Time in receive work, of the processor's time.".to_owned(),
+        help: "Time in receive work, of the CPU's time.".to_owned(),
         rows: listed.iter().map(row).collect(),
     })];
     if left_out > 0 {
@@ -119,7 +119,7 @@ pub(super) fn section(load: &Load) -> Section {
     Section {
         id: "load",
         title: "Load before and after",
-        help: "From a trace of the processors: where the receive work ran, and where it runs as planned.",
+        help: "From a trace of the CPUs: where the receive work ran, and where it runs as planned.",
         blocks,
     }
 }

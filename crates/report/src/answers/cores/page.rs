@@ -61,7 +61,7 @@ fn machine(plan: &CoresPlan) -> Section {
     Section {
         id: "machine",
         title: "Processors and adapters",
-        help: "Which processors receive for which network adapter, today and as planned. Each box is a core, with a cell for each hardware thread; point at a cell for its queues.",
+        help: "Which CPUs receive for which network adapter, today and as planned. Each box is a core, with a cell for each hardware thread; point at a cell for its queues.",
         blocks,
     }
 }
@@ -104,7 +104,7 @@ fn findings(plan: &CoresPlan) -> Section {
     Section {
         id: "findings",
         title: "What is wrong",
-        help: "High: receive work is limited by it. Medium: it costs processor time, or limits at higher load. Low: worth knowing.",
+        help: "High: receive work is limited by it. Medium: it costs CPU time, or limits at higher load. Low: worth knowing.",
         blocks,
     }
 }

@@ -9,23 +9,23 @@ use smbscope_plan::cores::layout::CpuId;
 
 use crate::document::Drawing;
 
-/// A machine's processors and adapters, before and after a change.
+/// A machine's CPUs and adapters, before and after a change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TopologyDrawing {
-    pub(crate) cards: Vec<Adapter>,
+    pub(crate) cards: Vec<AdapterBox>,
     pub(crate) sockets: Vec<Socket>,
-    /// Processors that there was no room for.
+    /// CPUs that there was no room for.
     pub(crate) undrawn: usize,
-    /// Whether it is known how busy the processors are, today and as planned.
+    /// Whether it is known how busy the CPUs are, today and as planned.
     pub(crate) has_busy: [bool; 2],
 }
 
 /// A network adapter.
 #[derive(Clone, Debug)]
-pub(crate) struct Adapter {
+pub(crate) struct AdapterBox {
     /// Its place in the machine's list.
     pub(crate) index: usize,
-    /// Its mark on the processors.
+    /// Its mark on the CPUs.
     pub(crate) letter: char,
     pub(crate) name: String,
     /// Link speed and driver, as far as they are known.
@@ -71,7 +71,7 @@ pub(crate) struct Thread {
     pub(crate) work: [Work; 2],
 }
 
-/// What a processor does.
+/// What a CPU does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) cards: Vec<Served>,
@@ -79,7 +79,7 @@ pub(crate) struct Work {
     pub(crate) busy: Option<f64>,
 }
 
-/// An adapter that a processor receives for.
+/// An adapter that a CPU receives for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     /// Index in [`TopologyDrawing::cards`].

@@ -41,7 +41,7 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
         }
         None if plan.layout.cards.is_empty() => (
             Tone::Unknown,
-            "The input does not show which processors receive for which adapter".to_owned(),
+            "The input does not show which CPUs receive for which adapter".to_owned(),
         ),
         None => (Tone::Good, "The input shows nothing wrong with the receive work".to_owned()),
     };

@@ -1,9 +1,9 @@
 //! Sentences that text and page of a plan of cores share.
 
 use smbscope_plan::cores::commands::{Interruption, Reason};
-use smbscope_plan::cores::layout::{CardLayout, CpuId, Layout, Note};
+use smbscope_plan::cores::layout::{AdapterLayout, CpuId, Layout, Note};
 use smbscope_plan::cores::prediction::multichannel::{Multichannel, Source};
-use smbscope_plan::cores::prediction::{CardPrediction, Spread, Verdict};
+use smbscope_plan::cores::prediction::{AdapterPrediction, Spread, Verdict};
 use smbscope_plan::cores::toeplitz::KeySource;
 use smbscope_plan::cores::topology::{Cpu, Machine, System};
 
@@ -12,12 +12,12 @@ use crate::value::format;
 /// Shares of cores that are listed.
 const CORES_LISTED: usize = 8;
 
-/// A processor as people write it: with its group if that is not the first.
+/// A CPU as people write it: with its group if that is not the first.
 pub(super) fn cpu((group, number): CpuId) -> String {
     if group == 0 { number.to_string() } else { format!("{group}:{number}") }
 }
 
-/// Different values of the processors: sockets, nodes or cores.
+/// Different values of the CPUs: sockets, nodes or cores.
 pub(super) fn different(machine: &Machine, value: fn(&Cpu) -> u32) -> usize {
     let mut values: Vec<_> = machine.cpus.iter().map(value).collect();
     values.sort_unstable();
@@ -54,10 +54,10 @@ pub(super) fn machine(machine: &Machine) -> String {
 pub(super) fn no_layout(machine: &Machine) -> String {
     let missing = match (machine.cpus.is_empty(), machine.cards.is_empty(), machine.system) {
         (true, _, System::Linux) => {
-            "the input does not have the processors. Add the output of lscpu -e=CPU,NODE,SOCKET,CORE,ONLINE, or use a file of --collect"
+            "the input does not have the CPUs. Add the output of lscpu -e=CPU,NODE,SOCKET,CORE,ONLINE, or use a file of --collect"
         }
         (true, _, System::Windows) => {
-            "the input does not have the processors. Add the output of Get-NetAdapterRss, or use the script of --print-windows-script"
+            "the input does not have the CPUs. Add the output of Get-NetAdapterRss, or use the script of --print-windows-script"
         }
         (false, true, System::Linux) => {
             "the input does not have a network adapter. Add ethtool -i, -l and -x, or a file of --collect"
@@ -65,14 +65,14 @@ pub(super) fn no_layout(machine: &Machine) -> String {
         (false, true, System::Windows) => {
             "the input does not have a network adapter. Add Get-NetAdapterRss and Get-NetAdapterHardwareInfo"
         }
-        (false, false, _) => "no processor is online",
+        (false, false, _) => "no CPU is online",
     };
     format!("There is no layout: {missing}.")
 }
 
-/// What is planned for an adapter in addition to its queues: their cores, where several processors share one, RPS and the
+/// What is planned for an adapter in addition to its queues: their cores, where several CPUs share one, RPS and the
 /// range.
-pub(super) fn besides(machine: &Machine, card: &CardLayout) -> String {
+pub(super) fn besides(machine: &Machine, card: &AdapterLayout) -> String {
     let mut words = String::new();
     if machine.cpus.iter().any(|cpu| cpu.thread > 0) {
         let core = |id: &CpuId| machine.cpus.iter().find(|cpu| (cpu.group, cpu.number) == *id);
@@ -85,7 +85,7 @@ pub(super) fn besides(machine: &Machine, card: &CardLayout) -> String {
     }
     if let Some(range) = &card.range {
         words.push_str(&format!(
-            "; base {}, last {}, at most {} processors, profile {}",
+            "; base {}, last {}, at most {} CPUs, profile {}",
             cpu(range.base),
             cpu(range.last),
             range.processors_max,
@@ -101,7 +101,7 @@ pub(super) fn note(note: &Note) -> String {
             "Its NUMA node is not known: the node with the most room was chosen.".to_owned()
         }
         Note::NodeWithoutCores { node } => {
-            format!("Its node {node} has no processor online: another node serves it.")
+            format!("Its node {node} has no CPU online: another node serves it.")
         }
         Note::QueuesUnknown => {
             "How many queues it has is not known: the cores alone decided.".to_owned()
@@ -125,13 +125,13 @@ pub(super) fn note(note: &Note) -> String {
             format!("There are more adapters than cores: {cards} adapters have its core.")
         }
         Note::Cpu0 => "CPU 0 serves it too, because all cores of the node are needed.".to_owned(),
-        Note::WindowsLimit => "Windows allows no more processors for an adapter.".to_owned(),
+        Note::WindowsLimit => "Windows allows no more CPUs for an adapter.".to_owned(),
         Note::Virtual => "It is virtual: the host decides, too.".to_owned(),
     }
 }
 
 /// What to say first about an adapter's connections.
-pub(super) fn connections(card: &CardPrediction) -> String {
+pub(super) fn connections(card: &AdapterPrediction) -> String {
     let connections = format::count(card.connections);
     match card.verdict {
         Verdict::OneConnection => {
@@ -148,10 +148,10 @@ pub(super) fn connections(card: &CardPrediction) -> String {
 }
 
 /// What else one must know about an adapter's connections.
-pub(super) fn about(card: &CardPrediction) -> Vec<String> {
+pub(super) fn about(card: &AdapterPrediction) -> Vec<String> {
     let mut lines: Vec<_> = card.multichannel.iter().map(multichannel).collect();
     if card.is_steering_hash_unknown {
-        lines.push("The driver does not pass on the adapter's hash (ethtool -k: receive-hashing is off): RPS uses a hash of the kernel with a secret key, so its processors are a matter of chance.".to_owned());
+        lines.push("The driver does not pass on the adapter's hash (ethtool -k: receive-hashing is off): RPS uses a hash of the kernel with a secret key, so its CPUs are a matter of chance.".to_owned());
     }
     lines.extend(key(card.key));
     lines
@@ -276,7 +276,7 @@ pub(super) fn refused(reason: Reason) -> &'static str {
     match reason {
         Reason::Name => "its name has characters that a command must not contain.",
         Reason::RangeUnknown => {
-            "its range of processors is not known, so there is no undo. Add the output of Get-NetAdapterRss."
+            "its range of CPUs is not known, so there is no undo. Add the output of Get-NetAdapterRss."
         }
         Reason::QueuesUnknown => {
             "how many queues it uses is not known, so there is no undo. Add the output of ethtool -l or Get-NetAdapterRss."

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::document::{Drawing, TextOptions};
 use crate::render::html::{escape, open};
-use crate::value::format::{self, harmless, shortened};
+use crate::value::format::{self, sanitized, shortened};
 
 /// From which share of samples on a call is a line, and the deepest.
 const CALL_SHARE: f64 = 0.02;
@@ -146,7 +146,7 @@ fn write_call(out: &mut String, node: &Call, all: u64, depth: usize, width: usiz
         "  {:>7}  {}{}{role}{own}",
         format::share(share),
         "  ".repeat(depth),
-        harmless(&node.name)
+        sanitized(&node.name)
     );
     writeln!(out, "{}", shortened(&line, width))?;
     node.calls.iter().try_for_each(|call| write_call(out, call, all, depth + 1, width))

@@ -1,4 +1,4 @@
-//! What is wrong with the processors, with evidence and remedies.
+//! What is wrong with the CPUs, with evidence and remedies.
 
 use smbscope_analysis::processors::{Finding, Report};
 
@@ -11,7 +11,7 @@ pub(super) fn section(report: &Report) -> Section {
     let causes = report.findings.iter().enumerate();
     Section {
         id: "findings",
-        title: "What holds the processors",
+        title: "What holds the CPUs",
         help: "Causes with their evidence, the most costly first. They can overlap.",
         blocks: causes
             .map(|(place, found)| Block::Finding(cause(found, report, place == 0)))

@@ -1,4 +1,4 @@
-//! Traces of processors side by side, as text and as a page.
+//! CPU traces side by side, as text and as a page.
 
 use serde_json::{Value, json};
 use smbscope_analysis::processors::compare::{
@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 /// Smaller changes are not worth a sentence, CPU seconds per second.
 const NAMED_MIN: f64 = 0.005;
 
-/// Traces of CPUs side by side.
+/// CPU traces side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuComparison<'a> {
     pub found: &'a Comparison,
@@ -83,7 +83,7 @@ fn notices(found: &Comparison, reports: &[Report]) -> Vec<Block> {
         if kinds.is_empty() {
             return None;
         }
-        let kinds = kinds.iter().map(|kind| format::harmless(kind)).collect::<Vec<_>>().join(", ");
+        let kinds = kinds.iter().map(|kind| format::sanitized(kind)).collect::<Vec<_>>().join(", ");
         Some(Block::Warn(if report.recorded.any() { format!(
                 "{letter} has no event of these kinds: {kinds}. They were not recorded there, or did not occur, so they are not compared."
             ) } else { format!(
@@ -219,7 +219,7 @@ fn verdict(found: &Comparison) -> Verdict {
             });
             format!(
                 "{}: {} ({}){runs}{means}.{}",
-                format::harmless(&title(group)),
+                format::sanitized(&title(group)),
                 signed(more),
                 percent_words(group, change, place),
                 if change.significant { "" } else { " Whether that is chance is not known." },
@@ -229,9 +229,9 @@ fn verdict(found: &Comparison) -> Verdict {
     reasons.extend(found.moved.iter().map(|moved| {
         format!(
             "Time moved from {} (−{}) to {} (+{}).",
-            format::harmless(&moved.from),
+            format::sanitized(&moved.from),
             load(moved.lost),
-            format::harmless(&moved.to),
+            format::sanitized(&moved.to),
             load(moved.gained)
         )
     }));

@@ -1,4 +1,4 @@
-//! What a trace of processors contains, lost and does not show.
+//! What a CPU trace contains, lost and does not show.
 
 use smbscope_analysis::processors::{Report, SampledShares};
 use smbscope_tables::tables::Trace;
@@ -33,7 +33,7 @@ pub(super) fn notices(report: &Report) -> Vec<Block> {
     lost.into_iter().chain(strangers).chain(sums).chain(symbols::notice(report)).collect()
 }
 
-/// Traces that do not continue each other, although their processors are added up: they overlap, or days lie between them.
+/// Traces that do not continue each other, although their CPUs are added up: they overlap, or days lie between them.
 fn strangers(traces: &[Trace]) -> Option<String> {
     /// Pieces of one recording follow each other, and their ends are not exact.
     const OVERLAP_NS: i64 = -100_000_000;
@@ -55,7 +55,7 @@ fn strangers(traces: &[Trace]) -> Option<String> {
             }
         };
         return Some(format!(
-            "{} and {} do not continue each other: {why}. Their processors are added up as if they were the same ones; \
+            "{} and {} do not continue each other: {why}. Their CPUs are added up as if they were the same ones; \
              `smbscope compare` shows them side by side.",
             last.recording, trace.recording
         ));
@@ -117,9 +117,9 @@ fn facts(trace: &Trace) -> Facts {
     ];
     for (name, count) in counters.into_iter().filter(|(_, count)| *count > 0) {
         let note = match name {
-            "damaged" => trace.first_damaged.as_deref().map(format::harmless),
+            "damaged" => trace.first_damaged.as_deref().map(format::sanitized),
             "symbol_files_damaged" => {
-                trace.first_symbol_file_damaged.as_deref().map(format::harmless)
+                trace.first_symbol_file_damaged.as_deref().map(format::sanitized)
             }
             _ => None,
         };
@@ -131,7 +131,7 @@ fn facts(trace: &Trace) -> Facts {
     Facts { caption: trace.recording.clone(), rows }
 }
 
-/// Which processors are not sampled all the time: what shares by samples are parts of.
+/// Which CPUs are not sampled all the time: what shares by samples are parts of.
 pub(super) fn sampled(report: &Report) -> Option<String> {
     let is_part = |shares: SampledShares| !shares.of_time;
     let of_samples = report.processors.iter().filter(|one| one.sampled.is_some_and(is_part));

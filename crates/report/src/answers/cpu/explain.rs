@@ -1,4 +1,4 @@
-//! The causes alone, as `smbscope explain` shows them for a trace of processors.
+//! The causes alone, as `smbscope explain` shows them for a CPU trace.
 
 use serde_json::{Value, json};
 use smbscope_analysis::processors::Report;

@@ -1,4 +1,4 @@
-//! The fields of the report of a trace of processors, as `smbscope report TRACE --format json` prints it.
+//! The fields of the report of a CPU trace, as `smbscope report TRACE --format json` prints it.
 
 use smbscope_analysis::processors::ProcessorFindingKind;
 use smbscope_tables::Table;
@@ -10,7 +10,7 @@ use crate::value::Format::*;
 use crate::value::Presence::*;
 use crate::value::{Closed, Fields, Object, Rows, all, kinds_of, table};
 
-/// The objects of the report of a trace of processors.
+/// The objects of the report of a CPU trace.
 pub static FIELDS: Fields = Fields::new("processors", objects, closed);
 
 by_field! { column distribution fact }
@@ -28,7 +28,7 @@ fn objects() -> Vec<Object> {
     objects
 }
 
-/// The objects of the explanation of a trace of processors.
+/// The objects of the explanation of a CPU trace.
 pub static EXPLAIN_FIELDS: Fields = Fields::new("explain-processors", explain_objects, closed);
 
 fn explain_objects() -> Vec<Object> {
@@ -44,19 +44,19 @@ pub(crate) fn closed() -> Vec<Closed> {
 
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
-    ("processors", "Where the time of processors goes.", &[], &[
+    ("processors", "Where the time of CPUs goes.", &[], &[
         ("version", "Version", Text, Always, "Version of smbscope."),
         ("inputs", "Inputs", Texts, Always, "Names of the inputs."),
         ("period", "Period", Text, Optional, "The period that the report covers; absent if it covers all."),
         ("start_ns", "Start", Time, Nullable, "First event, on the clock of the trace."),
         ("length_ns", "Length", Duration, Always, "Time that the traces cover."),
-        ("possible_ns", "CPU time", Duration, Always, "The same for all processors together."),
+        ("possible_ns", "CPU time", Duration, Always, "The same for all CPUs together."),
         ("limits", "Limits", Object("limits"), Always, "Durations that interrupts and deferred work should not exceed."),
         ("recorded", "Recorded", Object("recorded"), Always, "What the traces say about interrupts and deferred work."),
-        ("processors", "Processors", List("processor"), Always, "The time of each processor."),
+        ("processors", "Processors", List("processor"), Always, "The time of each CPU."),
         ("interrupts", "Interrupts", List("interrupt_group"), Always, "Interrupts and deferred work by kind and name, the most time first."),
         ("findings", "Findings", List("processor_finding"), Always, "What is wrong, the most costly first."),
-        ("timeline", "Over time", Object("timeline"), Nullable, "What each processor did over time; null without durations."),
+        ("timeline", "Over time", Object("timeline"), Nullable, "What each CPU did over time; null without durations."),
         ("in_samples", "Samples inside", Object("in_samples"), Nullable, "What samples hit in interrupts and deferred work; null without samples."),
         ("power", "Power saving", Object("power"), Nullable, "Idle states and frequencies; null without such events."),
         ("devices", "Devices", List("device"), Always, "The work for each device, the most runs first."),
@@ -75,8 +75,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("deferred_ns", "Deferred work", Duration, Always, "For DPCs and softirqs."),
         ("interrupt_ns", "Interrupts", Duration, Always, "For handlers of interrupts."),
     ]),
-    ("processor", "The time of one processor; the times are disjoint.", &[], &[
-        ("cpu", "CPU", Number, Always, "Number of the processor."),
+    ("processor", "The time of one CPU; the times are disjoint.", &[], &[
+        ("cpu", "CPU", Number, Always, "Number of the CPU."),
         ("node", "Node", Number, Nullable, "Its NUMA node."),
         ("socket", "Socket", Number, Nullable, "Its socket."),
         ("core", "Core", Number, Nullable, "Its core."),
@@ -93,53 +93,53 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("samples", "Samples", Object("sample_counts"), Always, "Samples by what they hit."),
         ("sampled", "By samples", Object("sampled_shares"), Nullable, "Shares by samples; null without samples."),
     ]),
-    ("sampled_shares", "What a processor did, by samples; the shares add up to 1.", &[], &[
-        ("of_time", "Of the time", Flag, Always, "Whether these are parts of the time; otherwise of the samples, and a processor that is not sampled while it is idle looks busier than it is."),
-        ("interrupt", "Interrupts", Share, Nullable, "Handlers of interrupts; null if they were not recorded and no sample of any processor hit one: many clocks do not tick there."),
-        ("deferred", "Deferred", Share, Nullable, "DPCs and softirqs; null if they were not recorded and no sample of any processor hit one."),
+    ("sampled_shares", "What a CPU did, by samples; the shares add up to 1.", &[], &[
+        ("of_time", "Of the time", Flag, Always, "Whether these are parts of the time; otherwise of the samples, and a CPU that is not sampled while it is idle looks busier than it is."),
+        ("interrupt", "Interrupts", Share, Nullable, "Handlers of interrupts; null if they were not recorded and no sample of any CPU hit one: many clocks do not tick there."),
+        ("deferred", "Deferred", Share, Nullable, "DPCs and softirqs; null if they were not recorded and no sample of any CPU hit one."),
         ("kernel", "In the kernel", Share, Always, "Threads that execute the kernel."),
         ("user", "In programs", Share, Always, "Threads that execute a program."),
-        ("idle", "Idle", Share, Always, "Idle, with the time in which an idle processor is not sampled where that is known."),
+        ("idle", "Idle", Share, Always, "Idle, with the time in which an idle CPU is not sampled where that is known."),
         ("unknown", "Not known", Share, Always, "Samples of which it is not known what they hit."),
     ]),
-    ("sample_counts", "Samples of a processor by what they hit.", &[], &[
+    ("sample_counts", "Samples of a CPU by what they hit.", &[], &[
         ("all", "Samples", Count, Always, "All samples."),
         ("interrupt", "In interrupts", Count, Always, "Samples in handlers of interrupts."),
         ("deferred", "In deferred work", Count, Always, "Samples in DPCs and softirqs."),
         ("kernel", "In the kernel", Count, Always, "Samples in threads that execute the kernel."),
         ("user", "In programs", Count, Always, "Samples in threads that execute a program."),
-        ("idle", "Idle", Count, Always, "Samples while the processor was idle."),
+        ("idle", "Idle", Count, Always, "Samples while the CPU was idle."),
     ]),
     ("interrupt_group", "Interrupts or deferred work of one kind and name.", &[], &[
         ("kind", "Kind", Code, Always, "What it is: dpc, timer_dpc, threaded_dpc, isr, isr_msi, softirq, irq, napi_poll, ipi."),
         ("name", "Name", Code, Nullable, "The module, the softirq, the handler, or the device; null where only an address is known."),
         ("count", "Count", Count, Always, "How often it ran."),
         ("exclusive_ns", "Time", Duration, Always, "Its time without what ran within it."),
-        ("share", "Share", Share, Nullable, "The same as a part of the time of all processors."),
+        ("share", "Share", Share, Nullable, "The same as a part of the time of all CPUs."),
         ("duration", "Duration", Object("distribution"), Always, "Durations with what ran within."),
         ("limit_ns", "Limit", Duration, Always, "The duration that it should not exceed."),
         ("over_limit", "Over limit", Count, Always, "How often it took longer."),
         ("over_limit_ns", "Time over limit", Duration, Always, "The durations of these runs together."),
         ("delay", "Delay", Object("distribution"), Always, "From the request to the beginning."),
         ("work", "Packets", Count, Nullable, "Packets that polls handled."),
-        ("cpus", "CPUs", List("device_cpu"), Always, "The processors on which it ran, the most time first."),
+        ("cpus", "CPUs", List("device_cpu"), Always, "The CPUs on which it ran, the most time first."),
         ("longest", "Durations in order", List("ranked"), Always, "Durations in order of size, the longest first."),
         ("interval_ns", "Interval", Duration, Always, "Length of the intervals."),
         ("intervals", "Intervals", Counts, Always, "Its time in intervals of equal length, ns."),
     ]),
-    ("power", "Idle states and frequencies of processors.", &[], &[
+    ("power", "Idle states and frequencies of CPUs.", &[], &[
         ("states", "Idle states", List("idle_state"), Always, "By number of the state, the lightest first."),
-        ("lowest_khz", "Lowest frequency", Number, Nullable, "Lowest frequency to which a processor changed, kHz."),
-        ("highest_khz", "Highest frequency", Number, Nullable, "Highest frequency to which a processor changed, kHz."),
-        ("delay_when_idle", "Delay when idle", Object("distribution"), Always, "From the request to the beginning, of work on processors that were idle."),
-        ("delay_when_busy", "Delay when busy", Object("distribution"), Always, "The same on processors that ran a thread."),
+        ("lowest_khz", "Lowest frequency", Number, Nullable, "Lowest frequency to which a CPU changed, kHz."),
+        ("highest_khz", "Highest frequency", Number, Nullable, "Highest frequency to which a CPU changed, kHz."),
+        ("delay_when_idle", "Delay when idle", Object("distribution"), Always, "From the request to the beginning, of work on CPUs that were idle."),
+        ("delay_when_busy", "Delay when busy", Object("distribution"), Always, "The same on CPUs that ran a thread."),
     ]),
-    ("idle_state", "One idle state, on all processors together.", &[], &[
+    ("idle_state", "One idle state, on all CPUs together.", &[], &[
         ("state", "State", Number, Always, "Number of the state; 0 is the lightest."),
-        ("count", "Times", Count, Always, "How often a processor was in it."),
-        ("duration_ns", "Time", Duration, Always, "Time of all processors in it."),
+        ("count", "Times", Count, Always, "How often a CPU was in it."),
+        ("duration_ns", "Time", Duration, Always, "Time of all CPUs in it."),
         ("longest_ns", "Longest", Duration, Always, "The longest stay."),
-        ("cpus", "CPUs", Count, Always, "Processors that were in it."),
+        ("cpus", "CPUs", Count, Always, "CPUs that were in it."),
     ]),
     ("ranked", "A place in the order of durations.", &[], &[
         ("count", "Count", Count, Always, "Number of durations that are at least as long."),
@@ -149,17 +149,17 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("start_ns", "Start", Time, Always, "Beginning of the first bin."),
         ("bin_ns", "Bin", Duration, Always, "Width of a bin."),
         ("bins", "Bins", Count, Always, "Number of bins."),
-        ("cpus", "CPUs", List("timeline_cpu"), Always, "The bins of each processor."),
+        ("cpus", "CPUs", List("timeline_cpu"), Always, "The bins of each CPU."),
     ]),
-    ("timeline_cpu", "The bins of one processor.", &[], &[
-        ("cpu", "CPU", Number, Always, "Number of the processor."),
+    ("timeline_cpu", "The bins of one CPU.", &[], &[
+        ("cpu", "CPU", Number, Always, "Number of the CPU."),
         ("deferred_ns", "Deferred work", Counts, Always, "Deferred work, ns."),
         ("interrupt_ns", "Interrupts", Counts, Always, "Handlers of interrupts, ns."),
     ]),
-    ("processor_finding", "One thing that takes processors' time.", &[], &[
+    ("processor_finding", "One thing that takes CPUs' time.", &[], &[
         ("trouble", "Trouble", Code, Always, "What it is, from a closed list."),
         ("what", "What", Text, Always, "A sentence."),
-        ("cost_ns", "Cost", Duration, Nullable, "Time of processors that it takes; null where it is not known."),
+        ("cost_ns", "Cost", Duration, Nullable, "Time of CPUs that it takes; null where it is not known."),
         ("cpus", "CPUs", Counts, Always, "The processors concerned."),
         ("confidence", "Confidence", Code, Always, "How sure it is: possible, likely or measured."),
         ("because", "Because", Text, Always, "What the confidence is based on."),
@@ -210,20 +210,20 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("exclusive_ns", "Time", Duration, Always, "The time of those that have one."),
         ("work", "Packets", Count, Nullable, "Packets that its polls handled."),
         ("queues", "Queues", Count, Always, "Queues that the names of its handlers show."),
-        ("busiest_share", "On the busiest CPU", Share, Always, "Part of the runs on the processor with the most."),
-        ("nodes", "NUMA nodes", Counts, Always, "NUMA nodes of its processors, where they are known."),
+        ("busiest_share", "On the busiest CPU", Share, Always, "Part of the runs on the CPU with the most."),
+        ("nodes", "NUMA nodes", Counts, Always, "NUMA nodes of its CPUs, where they are known."),
         ("own_node", "Its node", Count, Nullable, "NUMA node of its bus; null where the trace does not say it."),
-        ("remote_ns", "On other nodes", Duration, Always, "Time of its work on processors of other nodes than its own."),
-        ("cpus", "CPUs", List("device_cpu"), Always, "Its work on each processor, the most runs first."),
+        ("remote_ns", "On other nodes", Duration, Always, "Time of its work on CPUs of other nodes than its own."),
+        ("cpus", "CPUs", List("device_cpu"), Always, "Its work on each CPU, the most runs first."),
     ]),
     ("totals", "Sums of an input that has no single interrupts.", &[], &[
-        ("covered_ns", "Covered", Duration, Always, "Time that the sums of processors are about."),
+        ("covered_ns", "Covered", Duration, Always, "Time that the sums of CPUs are about."),
         ("of_intervals", "Of intervals", Flag, Always, "Whether they come from the intervals of the input, because it was cut to a period; there are no modules then."),
-        ("cpus", "CPUs", List("total_cpu"), Always, "The time of each processor."),
+        ("cpus", "CPUs", List("total_cpu"), Always, "The time of each CPU."),
         ("modules", "Modules", List("total_module"), Always, "Interrupts and deferred work by kind and module, the most time first."),
     ]),
-    ("total_cpu", "The time of one processor, by sums.", &[], &[
-        ("cpu", "CPU", Number, Always, "Number of the processor."),
+    ("total_cpu", "The time of one CPU, by sums.", &[], &[
+        ("cpu", "CPU", Number, Always, "Number of the CPU."),
         ("deferred_ns", "Deferred time", Duration, Nullable, "Deferred work (DPCs); null if the input does not have it."),
         ("interrupt_ns", "Interrupt time", Duration, Nullable, "Handlers of interrupts (ISRs); null if the input does not have them."),
         ("deferred_share", "Deferred", Share, Nullable, "Deferred work as a part of the covered time."),
@@ -235,14 +235,14 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("kind", "Kind", Code, Always, "What it is: dpc, isr."),
         ("name", "Name", Text, Always, "Name of the module."),
         ("duration_ns", "Time", Duration, Always, "Its time, with what ran within it."),
-        ("share", "Share", Share, Nullable, "The same as a part of the time of all processors."),
+        ("share", "Share", Share, Nullable, "The same as a part of the time of all CPUs."),
         ("count", "Count", Count, Nullable, "How often it ran; null if the input does not say."),
         ("mean_ns", "Mean", Duration, Nullable, "Mean duration."),
         ("limit_ns", "Limit", Duration, Always, "The duration that it should not exceed."),
         ("over_limit_least", "Over limit, at least", Count, Nullable, "The least possible number of runs above the limit."),
         ("over_limit_most", "Over limit, at most", Count, Nullable, "The greatest possible number of them."),
         ("longest_above_ns", "Longest above", Duration, Nullable, "The longest took longer than this."),
-        ("cpus", "CPUs", Counts, Always, "The processors on which it ran, the most time first."),
+        ("cpus", "CPUs", Counts, Always, "The CPUs on which it ran, the most time first."),
         ("cpus_ns", "Time on CPUs", Counts, Always, "Its time on each of these, ns."),
         ("histogram", "Durations", List("total_bucket"), Always, "Runs by their duration."),
     ]),
@@ -258,8 +258,8 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("sampled_ns", "Sampled", Duration, Always, "Time that the samples in it represent."),
         ("frames", "Frames", Count, Always, "Frames of stacks in it."),
     ]),
-    ("device_cpu", "The work for one device on one processor.", &[], &[
-        ("cpu", "CPU", Number, Always, "Number of the processor."),
+    ("device_cpu", "The work for one device on one CPU.", &[], &[
+        ("cpu", "CPU", Number, Always, "Number of the CPU."),
         ("count", "Runs", Count, Always, "Handlers and polls."),
         ("exclusive_ns", "Time", Duration, Always, "The time of those that have one."),
     ]),
@@ -268,50 +268,50 @@ pub(crate) const OBJECTS: &[Rows] = &[
 /// What `smbscope explain TRACE --format json` prints; with [`IN_DIAGNOSES`].
 #[rustfmt::skip]
 pub(crate) const EXPLANATION: &[Rows] = &[
-    ("processors_explanation", "What holds the processors of a trace.", &[], &[
+    ("processors_explanation", "What holds the CPUs of a trace.", &[], &[
         ("version", "Version", Text, Always, "Version of smbscope."),
         ("inputs", "Inputs", Texts, Always, "Names of the inputs."),
         ("period", "Period", Text, Optional, "The period that is explained; absent if it is all."),
         ("length_ns", "Length", Duration, Always, "Time that the traces cover."),
-        ("possible_ns", "CPU time", Duration, Always, "The same for all processors together."),
+        ("possible_ns", "CPU time", Duration, Always, "The same for all CPUs together."),
         ("recorded", "Recorded", Object("recorded"), Always, "What the traces say about interrupts and deferred work."),
         ("findings", "Findings", List("processor_finding"), Always, "What is wrong, the most costly first."),
     ]),
 ];
 
-/// What a diagnosis says about a trace of processors of the same time; with [`IN_DIAGNOSES`].
+/// What a diagnosis says about a CPU trace of the same time; with [`IN_DIAGNOSES`].
 #[rustfmt::skip]
 pub(crate) const BESIDE: &[Rows] = &[
-    ("processors_beside", "A trace of processors next to operations of the same time.", &[], &[
-        ("findings", "Findings", List("processor_finding"), Always, "What is wrong with the processors, the most costly first."),
-        ("waiting", "Waiting", Object("waiting"), Nullable, "Operations while processors were held; null if trace and operations have no time in common."),
+    ("processors_beside", "A CPU trace next to operations of the same time.", &[], &[
+        ("findings", "Findings", List("processor_finding"), Always, "What is wrong with the CPUs, the most costly first."),
+        ("waiting", "Waiting", Object("waiting"), Nullable, "Operations while CPUs were held; null if trace and operations have no time in common."),
     ]),
-    ("waiting", "Operations while interrupt work held processors.", &[], &[
+    ("waiting", "Operations while interrupt work held CPUs.", &[], &[
         ("common_ns", "Common time", Duration, Always, "Time that both the trace and the operations cover."),
-        ("held_ns", "Held time", Duration, Always, "Part of it in which a processor was held."),
+        ("held_ns", "Held time", Duration, Always, "Part of it in which a CPU was held."),
         ("operations", "Operations", Count, Always, "Operations with a time."),
-        ("waited", "Waited", Count, Always, "Operations in flight while a processor was held."),
+        ("waited", "Waited", Count, Always, "Operations in flight while a CPU was held."),
         ("waited_ns", "Waiting", Duration, Always, "How long they were in flight in these periods."),
-        ("times", "Times as long", Number, Nullable, "How many times as long operations took that began while a processor was held; null with too few to compare."),
+        ("times", "Times as long", Number, Nullable, "How many times as long operations took that began while a CPU was held; null with too few to compare."),
         ("times_low", "At least", Number, Nullable, "Lower end of its 95 % interval."),
         ("times_high", "At most", Number, Nullable, "Upper end of its 95 % interval."),
         ("commands", "Commands", List("waiting_command"), Always, "By command, most waiting first."),
         ("examples", "Examples", List("waiting_example"), Always, "The operations that were in flight the longest meanwhile."),
     ]),
-    ("waiting_command", "Operations of one command, while processors were held and at other times.", &[], &[
+    ("waiting_command", "Operations of one command, while CPUs were held and at other times.", &[], &[
         ("command", "Command", Code, Always, "The command."),
-        ("held", "While held", Count, Always, "Operations in flight while a processor was held."),
+        ("held", "While held", Count, Always, "Operations in flight while a CPU was held."),
         ("held_mean_ns", "Mean while held", Duration, Nullable, "Their mean time."),
         ("waited_ns", "Waiting", Duration, Always, "How long they were in flight then."),
         ("other", "At other times", Count, Always, "Operations at other times within the trace."),
         ("other_mean_ns", "Mean at other times", Duration, Nullable, "Their mean time."),
     ]),
-    ("waiting_example", "An operation that was in flight while a processor was held.", &[], &[
+    ("waiting_example", "An operation that was in flight while a CPU was held.", &[], &[
         ("command", "Command", Code, Always, "The command."),
         ("path", "Path", Text, Nullable, "The path."),
         ("start_ns", "Start", Time, Always, "When it began."),
         ("elapsed_ns", "Elapsed", Duration, Always, "How long it took."),
-        ("waited_ns", "Waiting", Duration, Always, "How much of it a processor was held."),
+        ("waited_ns", "Waiting", Duration, Always, "How much of it a CPU was held."),
     ]),
 ];
 

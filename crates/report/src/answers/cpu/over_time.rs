@@ -1,4 +1,4 @@
-//! Processors over time, and durations as charts.
+//! CPUs over time, and durations as charts.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const SHORTEST_NS: i64 = 1_000;
 /// Node and socket.
 type Place = (Option<u64>, Option<u64>);
 
-/// A strip for each processor, grouped by node and socket; hyper-threads of a core are neighbours.
+/// A strip for each CPU, grouped by node and socket; hyper-threads of a core are neighbours.
 pub(super) fn strip(report: &Report) -> Option<CpuStrip> {
     let timeline = report.timeline.as_ref()?;
     let place = |cpu: u64| report.processors.iter().find(|one| one.cpu == cpu);

@@ -6,16 +6,16 @@ use crate::document::{Drawing, TextOptions};
 use crate::render::html::{escape, open};
 use crate::value::{
     Format,
-    format::{self, harmless},
+    format::{self, sanitized},
     ticks,
 };
 
 /// Steps of a strip's shade.
 const SHADES: f64 = 10.0;
 
-/// Processors that a short text shows, the busiest.
+/// CPUs that a short text shows, the busiest.
 const ROWS: usize = 8;
-/// What processors did over time: a row for each, and a share for each bin.
+/// What CPUs did over time: a row for each, and a share for each bin.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuStrip {
     pub(crate) caption: String,
@@ -25,7 +25,7 @@ pub(crate) struct CpuStrip {
     pub(crate) before_ns: i64,
     /// The time from the beginning to the end; 0 without an axis.
     pub(crate) whole_ns: i64,
-    /// NUMA nodes or sockets, and their processors.
+    /// NUMA nodes or sockets, and their CPUs.
     pub(crate) groups: Vec<(String, Vec<StripRow>)>,
 }
 
@@ -52,7 +52,7 @@ impl Drawing for CpuStrip {
     }
 }
 
-/// A row for each processor, darker where interrupts and deferred work take more of its time.
+/// A row for each CPU, darker where interrupts and deferred work take more of its time.
 fn write_svg(out: &mut String, chart: &CpuStrip) {
     open(out, &chart.caption, "share of the time", &chart.help);
     let rows = || chart.groups.iter().flat_map(|(_, rows)| rows);
@@ -122,7 +122,7 @@ fn show_time(ns: f64) -> String {
     ticks::label(Format::Duration, ns, "")
 }
 
-/// A row of shades for each processor; if `brief` only those that are ever busy.
+/// A row of shades for each CPU; if `brief` only those that are ever busy.
 fn write_text(out: &mut String, chart: &CpuStrip, width: usize, brief: bool) -> fmt::Result {
     const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
     let rows =
@@ -147,7 +147,7 @@ fn write_text(out: &mut String, chart: &CpuStrip, width: usize, brief: bool) -> 
     let mut last = None;
     for (group, row) in &rows {
         if !brief && chart.groups.len() > 1 && last != Some(*group) {
-            writeln!(out, "  {}", harmless(group))?;
+            writeln!(out, "  {}", sanitized(group))?;
             last = Some(*group);
         }
         let line: String = (0..room.min(row.shares.len().max(1)))
@@ -161,7 +161,7 @@ fn write_text(out: &mut String, chart: &CpuStrip, width: usize, brief: bool) -> 
                 SHADES.get(shade).copied().unwrap_or(' ')
             })
             .collect();
-        writeln!(out, "  {:>label$}  {line}  {:>words$}", harmless(&row.label), row.words)?;
+        writeln!(out, "  {:>label$}  {line}  {:>words$}", sanitized(&row.label), row.words)?;
     }
     match all - rows.len() {
         0 => Ok(()),

@@ -31,7 +31,7 @@ fn most_time_in(module: &TotalModule) -> String {
     };
     format!(
         "Most time takes {} ({}): {}{runs}, on CPU {}.",
-        format::harmless(&module.name),
+        format::sanitized(&module.name),
         module.kind,
         format::duration(module.duration_ns),
         cpu_list(&module.cpus)
@@ -135,7 +135,7 @@ fn histogram(module: &TotalModule) -> Block {
         column(of, "up_to_ns", 0, |row: &TotalBucket| Cell::duration(row.up_to_ns)),
         column(of, "count", 0, |row: &TotalBucket| Cell::Count(row.count)),
     ];
-    let title = format!("Durations of {} ({})", format::harmless(&module.name), module.kind);
+    let title = format!("Durations of {} ({})", format::sanitized(&module.name), module.kind);
     let table = Table::new(&title, "", &module.histogram, columns);
     Block::Table(table.cut(2 * IN_TEXT, IN_PAGE, "SELECT * FROM interrupt_totals WHERE count > 0"))
 }

@@ -1,4 +1,4 @@
-//! What a trace of processors says in one sentence, and the numbers next to it.
+//! What a CPU trace says in one sentence, and the numbers next to it.
 
 use smbscope_analysis::processors::{
     Finding, InSamples, InterruptGroup, Processor, ProcessorFindingKind, Report,
@@ -8,7 +8,7 @@ use super::{causes, cpu_list, cpus_of, totals};
 use crate::document::{Tile, Tone, Verdict};
 use crate::value::format;
 
-/// A processor with this share of its time in interrupts and deferred work has hardly time for
+/// A CPU with this share of its time in interrupts and deferred work has hardly time for
 /// threads.
 const BAD_SHARE: f64 = 0.5;
 /// Causes that the verdict names.
@@ -157,7 +157,7 @@ pub(super) enum Of {
     Samples,
 }
 
-/// Which processors interrupts and deferred work hold, by their shares of the time.
+/// Which CPUs interrupts and deferred work hold, by their shares of the time.
 pub(super) fn held(shares: &[(u64, f64)], of: Of) -> (Tone, String) {
     let by = if of == Of::SampledTime { ", by samples" } else { "" };
     let whole = if of == Of::Samples { "samples" } else { "time" };
@@ -199,7 +199,7 @@ fn most_time(group: &InterruptGroup) -> String {
     };
     format!(
         "Most time takes {} ({}): {} in {} runs, {over}, on CPU {}.",
-        format::harmless(name),
+        format::sanitized(name),
         group.kind,
         format::duration(group.exclusive_ns),
         format::count(group.count),

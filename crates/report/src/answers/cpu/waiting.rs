@@ -1,4 +1,4 @@
-//! What held processors did to SMB operations, as text below a diagnosis.
+//! What held CPUs did to SMB operations, as text below a diagnosis.
 
 use smbscope_analysis::processors::waiting::{Waiting, WaitingCommand};
 use smbscope_analysis::processors::{ProcessorFindingKind, Report};
@@ -10,7 +10,7 @@ use crate::value::format;
 /// Commands that are named.
 const COMMANDS: usize = 3;
 
-/// The processors of the same time: what holds them, and which operations waited meanwhile. `waiting` is `None` if the
+/// The CPUs of the same time: what holds them, and which operations waited meanwhile. `waiting` is `None` if the
 /// trace and the operations have no time in common.
 pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: usize) -> String {
     let mut out = String::from("\nProcessors at the same time\n");
@@ -22,7 +22,7 @@ pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: us
     };
     let Some(waiting) = waiting else {
         line(
-            "The trace of processors and the operations have no time in common, or their clocks differ: traces of Linux count from the start of the machine unless smbscope recorded them. Nothing can be said about operations that waited.",
+            "The CPU trace and the operations have no time in common, or their clocks differ: traces of Linux count from the start of the machine unless smbscope recorded them. Nothing can be said about operations that waited.",
         );
         return out;
     };
@@ -44,7 +44,7 @@ pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: us
     }
     if waiting.held_ns == 0 {
         line(&format!(
-            "In {} that both cover, no CPU was held: processors are not the cause.",
+            "In {} that both cover, no CPU was held: CPUs are not the cause.",
             format::duration(waiting.common_ns)
         ));
         return out;
@@ -60,7 +60,7 @@ pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: us
     ));
     match (waiting.times, waiting.times_low, waiting.times_high) {
         (Some(times), Some(low), Some(high)) if low > 1.0 => line(&format!(
-            "Those that began then took {} times as long as the same commands at other times (95 % interval {} to {}): they waited for a processor.",
+            "Those that began then took {} times as long as the same commands at other times (95 % interval {} to {}): they waited for a CPU.",
             format::number(times),
             format::number(low),
             format::number(high)
@@ -76,9 +76,9 @@ pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: us
     for one in waiting.examples.iter().take(1) {
         line(&format!(
             "The longest: {}{}, {}, of which a CPU was held for {}.",
-            format::harmless(&one.command),
+            format::sanitized(&one.command),
             match one.path.as_deref() {
-                Some(path) if !path.is_empty() => format!(" {}", format::harmless(path)),
+                Some(path) if !path.is_empty() => format!(" {}", format::sanitized(path)),
                 _ => String::new(),
             },
             format::duration(one.elapsed_ns),
@@ -102,7 +102,7 @@ fn by_command(commands: &[WaitingCommand]) -> String {
                 ),
                 _ => String::new(),
             };
-            format!("{} ({}{means})", format::harmless(&one.command), format::count(one.held))
+            format!("{} ({}{means})", format::sanitized(&one.command), format::count(one.held))
         })
         .collect();
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }

@@ -67,7 +67,7 @@ fn places(found: &Finding) -> Option<Stacked> {
     let (kind, list) = lists.into_iter().find(|(_, list)| list.len() > 1)?;
     let row = |one: &Contributor| {
         let name = if one.name.is_empty() { "(none)" } else { one.name.as_str() };
-        (format::harmless(&format::shortened(name, NAME)), vec![one.saved_ns.max(0) as f64])
+        (format::sanitized(&format::shortened(name, NAME)), vec![one.saved_ns.max(0) as f64])
     };
     Some(Stacked {
         caption: format!("Time that would be saved, by {kind}"),

@@ -66,7 +66,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
         ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),
-        ("processors", "Processors", Object("processors_beside"), Optional, "What a trace of processors of the same time shows; absent without one."),
+        ("processors", "Processors", Object("processors_beside"), Optional, "What a CPU trace of the same time shows; absent without one."),
     ]),
     ("selection", "The part of the inputs that met the filter options.", &[], &[
         ("filter", "Filter", Text, Always, "The filter in words."),

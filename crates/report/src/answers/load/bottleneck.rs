@@ -2,20 +2,18 @@
 
 use smbscope_analysis::summary::{Bottleneck, StepRow};
 
-use crate::value::format::harmless;
+use crate::value::format::sanitized;
 
 /// The step's bottleneck; `None` if it has none, or if nothing is known of the server.
 pub(crate) fn bottleneck(row: &StepRow) -> Option<String> {
-    let instance = harmless(row.bottleneck_instance.as_deref().unwrap_or_default());
+    let instance = sanitized(row.bottleneck_instance.as_deref().unwrap_or_default());
     Some(match row.bottleneck? {
         Bottleneck::LoadGenerator => "load generator".to_owned(),
         Bottleneck::Processors => "server processors".to_owned(),
-        Bottleneck::OtherProcesses => {
-            "server processors, mostly by other processes than smbd".to_owned()
-        }
+        Bottleneck::OtherProcesses => "server CPUs, mostly by other processes than smbd".to_owned(),
         Bottleneck::Disk => format!("server disk {instance}"),
-        Bottleneck::OneProcessor => format!("server processor {instance} alone"),
-        Bottleneck::None => "neither processors nor disks of the server".to_owned(),
+        Bottleneck::OneProcessor => format!("server CPU {instance} alone"),
+        Bottleneck::None => "neither CPUs nor disks of the server".to_owned(),
     })
 }
 
@@ -34,7 +32,7 @@ mod tests {
             };
             words.push(bottleneck(&row).unwrap());
         }
-        assert_eq!(words[3..5], ["server disk sda", "server processor sda alone"]);
+        assert_eq!(words[3..5], ["server disk sda", "server CPU sda alone"]);
         words.sort();
         words.dedup();
         assert_eq!(words.len(), Bottleneck::ALL.len());

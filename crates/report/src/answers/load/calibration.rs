@@ -127,7 +127,7 @@ mod tests {
             costs: vec![fit(all[1].protection, &all[1].samples, &all[0].samples)],
         };
         let text = calibration_text(&calibration, &all, ("", ""));
-        assert!(text.contains("a processor; Samba 4, smbscope"), "{text}");
+        assert!(text.contains("a CPU; Samba 4, smbscope"), "{text}");
         assert!(text.contains("One operation of 64 KiB"), "{text}");
         let (plain, other) = (Protection::ALL[0].name(), Protection::ALL[1].name());
         let rows: Vec<&str> = text.lines().collect();

@@ -223,7 +223,7 @@ mod tests {
         .join("\n");
         let expected = "  Users  Overload  Scenarios/s  Operations/s     MB/s    CPU   Disk   Errors       Time        p50        p95        p99        max
     140       0 %        12.90           512    14.20   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  p95 4.51 s, limit 2s
-    160    12.3 %        12.90           512    14.20   99 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  overloaded, bottleneck: server processors, ended early
+    160    12.3 %        12.90           512    14.20   99 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  overloaded, bottleneck: server CPUs, ended early
     140       0 %        12.90           512    14.20   61 %      -        0     60.0 s    12.0 ms     4.51 s     5.00 s     6.00 s  the server stopped answering";
         assert_eq!(text, expected, "\n{text}");
     }

@@ -107,7 +107,7 @@ fn shown(unit: &str) -> (Format, f64, String) {
         None => (unit, String::new()),
     };
     match unit.trim() {
-        // Also "percent of one processor".
+        // Also "percent of one CPU".
         unit if unit == "%" || unit.starts_with("percent") => (Format::Share, 0.01, per),
         "ratio" => (Format::Share, 1.0, per),
         "bytes" | "B" => (Format::Bytes, 1.0, per),

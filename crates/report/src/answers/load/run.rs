@@ -100,7 +100,7 @@ fn facts(part: &RunPart, others: usize) -> Facts {
         .noted(clock(run)),
     ];
     rows.extend(run.settings.iter().map(|setting| {
-        of("settings", text(setting.value.clone())).titled(&format::harmless(&setting.name))
+        of("settings", text(setting.value.clone())).titled(&format::sanitized(&setting.name))
     }));
     if !run.counter_sources.is_empty() {
         let missed = match run.counters_missed {

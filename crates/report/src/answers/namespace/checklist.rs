@@ -7,7 +7,7 @@ use crate::render::{
     html::escape,
     text::{indented, wrapped},
 };
-use crate::value::format::harmless;
+use crate::value::format::sanitized;
 
 /// The stages in their order.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ fn write_text(out: &mut String, stages: &[StageCard], width: usize) -> fmt::Resu
             stage.name,
             status.unwrap_or_default()
         );
-        wrapped(out, &harmless(&title), width)?;
+        wrapped(out, &sanitized(&title), width)?;
         indented(out, 3, "", &stage.why, width)?;
         for (title, value) in &stage.facts {
             indented(out, 3, &format!("{title}: "), value, width)?;
@@ -202,7 +202,7 @@ fn write_step(out: &mut String, step: &StepCard, indent: usize, width: usize) ->
     for choice in &step.choices {
         writeln!(out, "{:inner$}{}:", "", choice.tool)?;
         for line in &choice.lines {
-            writeln!(out, "{:inner$}  {}", "", harmless(line))?;
+            writeln!(out, "{:inner$}  {}", "", sanitized(line))?;
         }
         if !choice.note.is_empty() {
             indented(out, inner + 2, "(", &format!("{})", choice.note), width)?;

@@ -6,7 +6,7 @@ pub(crate) mod svg;
 use std::fmt::{self, Write};
 
 use crate::document::{Drawing, TextOptions};
-use crate::value::format::{self, harmless, shortened};
+use crate::value::format::{self, sanitized, shortened};
 
 /// Links that are listed.
 const LINKS: usize = 40;
@@ -82,7 +82,7 @@ impl Drawing for NamespaceMap {
 
 /// The namespace as an outline.
 fn write_text(out: &mut String, map: &NamespaceMap, width: usize) -> fmt::Result {
-    writeln!(out, "{}", shortened(&harmless(&map.root), width))?;
+    writeln!(out, "{}", shortened(&sanitized(&map.root), width))?;
     for server in &map.servers {
         let role = match server.role {
             Role::Joins => "joins",
@@ -90,11 +90,11 @@ fn write_text(out: &mut String, map: &NamespaceMap, width: usize) -> fmt::Result
             Role::Stays => "stays",
         };
         let offline = if server.is_offline { ", offline" } else { "" };
-        writeln!(out, "  server  {} ({role}{offline})", harmless(&server.name))?;
+        writeln!(out, "  server  {} ({role}{offline})", sanitized(&server.name))?;
     }
     for link in map.links.iter().take(LINKS) {
         let names = link.to.iter().filter_map(|(place, is_offline)| {
-            let name = harmless(&map.targets.get(*place)?.name);
+            let name = sanitized(&map.targets.get(*place)?.name);
             Some(if *is_offline { format!("{name} (offline)") } else { name })
         });
         let mut names: Vec<_> = names.collect();
@@ -106,7 +106,7 @@ fn write_text(out: &mut String, map: &NamespaceMap, width: usize) -> fmt::Result
             count => format!(" ({} links)", format::count(count)),
         };
         let offline = if link.is_offline { " (offline)" } else { "" };
-        let link = format!("  link    {}{many}{offline} -> ", harmless(&link.path));
+        let link = format!("  link    {}{many}{offline} -> ", sanitized(&link.path));
         let rest = width.saturating_sub(link.chars().count()).max(20);
         writeln!(out, "{link}{}", shortened(&names.join(", "), rest))?;
     }

@@ -302,12 +302,7 @@ fn costs(one: &SessionTimeline) -> Table {
             seconds(row.softirq_seconds_per_gb)
         }),
     ];
-    Table::new(
-        "Processor time for each GB",
-        field("session_timeline", "cpu").help,
-        &one.cpu,
-        columns,
-    )
+    Table::new("CPU time for each GB", field("session_timeline", "cpu").help, &one.cpu, columns)
 }
 
 fn interfaces(channels: &Channels) -> Table {

@@ -22,9 +22,9 @@ pub struct Meta {
     pub selection: Option<Selection>,
     /// Which part was kept when the inputs were recorded; `None` for all.
     pub recorded: Option<Selection>,
-    /// Whether the inputs also have a trace of processors, which this report does not show.
+    /// Whether the inputs also have a CPU trace, which this report does not show.
     pub has_processors: bool,
-    /// Which period of a trace of processors it covers, in words; `None` for all.
+    /// Which period of a CPU trace it covers, in words; `None` for all.
     pub period: Option<String>,
     /// How times of day are shown.
     pub clock: Clock,

@@ -292,7 +292,7 @@ fn by_slice(server: &Server) -> Table {
     );
     Table::new(
         "Slices by command",
-        "Disk time and time off the processor are within the other slices.",
+        "Disk time and time off the CPU are within the other slices.",
         &rows,
         columns,
     )

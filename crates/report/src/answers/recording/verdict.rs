@@ -96,7 +96,7 @@ fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict 
     match found {
         Some(found) if is_reported(found) => {
             // The sentence, and what explains it.
-            let what = format::harmless(&found.what);
+            let what = format::sanitized(&found.what);
             let (what, more) = what.split_once(": ").unwrap_or((&what, ""));
             let mut reasons: Vec<_> = Some(more)
                 .filter(|more| !more.is_empty())
@@ -367,7 +367,7 @@ fn capacity_verdict(load: &Load, answer: &Answer) -> (Tone, String) {
     let within = if limits.is_empty() {
         String::new()
     } else {
-        format!(" and within {}", format::harmless(&limits.join(", ")))
+        format!(" and within {}", format::sanitized(&limits.join(", ")))
     };
     // Where nothing was too much, it may carry more.
     let least = if answer.high.is_none() { "at least " } else { "" };

@@ -95,7 +95,7 @@ fn breaks(why: &Explanation) -> Vec<String> {
 /// The lock or open of another client that was in the way.
 fn holder(why: &Explanation) -> Option<String> {
     let longest = why.holders.first()?;
-    let client = longest.brief.client.as_deref().map_or("a client".to_owned(), format::harmless);
+    let client = longest.brief.client.as_deref().map_or("a client".to_owned(), format::sanitized);
     let client =
         if longest.is_same_client { format!("{client}, the same client,") } else { client };
     let until = match longest.until_ns {
@@ -181,7 +181,7 @@ fn first(why: &Explanation) -> String {
     };
     let status = brief.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
     let status = status
-        .map_or(String::new(), |status| format!(" and ended with {}", format::harmless(status)));
+        .map_or(String::new(), |status| format!(" and ended with {}", format::sanitized(status)));
     format!("{name}{compound} took {}{status}, {part} {place}.", duration(elapsed))
 }
 
@@ -193,7 +193,7 @@ pub(super) fn break_words(one: &Break, why: &Explanation) -> String {
         (None, Some(to)) => format!(" (to {to})"),
         _ => String::new(),
     };
-    let client = one.client.as_deref().map_or("a client".to_owned(), format::harmless);
+    let client = one.client.as_deref().map_or("a client".to_owned(), format::sanitized);
     let client = match (one.is_same_connection, one.is_same_client) {
         (true, _) => format!("{client}, on the same connection"),
         (false, true) => format!("{client}, the same client, on another connection"),
@@ -365,7 +365,7 @@ pub(super) fn likes(why: &Explanation) -> String {
     let detail = likes.detail.as_ref().filter(|detail| likes.command.as_ref() != Some(*detail));
     let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
     let command = likes.command.as_deref().unwrap_or("unknown");
-    let kind = format::harmless(&format!("{command}{detail}{size}"));
+    let kind = format::sanitized(&format!("{command}{detail}{size}"));
     let waits = if why.operation.brief.waits { ", waiting by design" } else { "" };
     if likes.operations == 0 || why.operation.brief.elapsed_ns.is_none() {
         return format!("{kind}{waits}: {} with a time.", operations(likes.operations));
@@ -472,13 +472,13 @@ pub(super) fn short_name(brief: &Brief) -> String {
     // The detail of a Lock is Lock, too.
     let detail = brief.detail.as_deref().filter(|detail| *detail != command);
     let detail = detail.map_or(String::new(), |detail| format!(" {detail}"));
-    format::harmless(&format!("{command}{detail}"))
+    format::sanitized(&format!("{command}{detail}"))
 }
 
 /// The status unless it is success.
 pub(super) fn status(brief: &Brief) -> String {
     let status = brief.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
-    status.map_or(String::new(), |status| format!(" {}", format::harmless(status)))
+    status.map_or(String::new(), |status| format!(" {}", format::sanitized(status)))
 }
 
 /// Command, detail, size and path, as the subject of a sentence.
@@ -496,6 +496,6 @@ fn full_name(brief: &Brief, is_encrypted: bool) -> String {
         _ => String::new(),
     };
     let path = brief.path.as_deref().filter(|path| !path.is_empty());
-    let path = path.map_or(String::new(), |path| format!(" on {}", format::harmless(path)));
+    let path = path.map_or(String::new(), |path| format!(" on {}", format::sanitized(path)));
     format!("{}{range}{path}", short_name(brief))
 }

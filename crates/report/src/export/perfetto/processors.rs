@@ -1,4 +1,4 @@
-//! Interrupts and deferred work for Perfetto: for each processor a track of handlers and one of deferred work.
+//! Interrupts and deferred work for Perfetto: for each CPU a track of handlers and one of deferred work.
 
 use std::io::{self, Write};
 

@@ -98,7 +98,7 @@ pub(super) fn areas(out: &mut String, chart: &Areas, clock: &Clock) {
             "p": "/s",
             "t": [chart.start_ns as f64 / 1e6, size as f64 * chart.bin_ns as f64 / 1e6],
             "w": size as f64 / all as f64,
-            "n": chart.layers.iter().map(|(name, _)| format::harmless(name)).collect::<Vec<_>>(),
+            "n": chart.layers.iter().map(|(name, _)| format::sanitized(name)).collect::<Vec<_>>(),
             "v": values,
             "b": bins,
         }),

@@ -175,7 +175,7 @@ pub(super) fn lines(out: &mut String, chart: &Lines, clock: &Clock) {
             "p": chart.per,
             "t": [rounded_ms(chart.start_ns), per_bin],
             "w": wide / width,
-            "n": chart.lines.iter().map(|(name, _)| format::harmless(name)).collect::<Vec<_>>(),
+            "n": chart.lines.iter().map(|(name, _)| format::sanitized(name)).collect::<Vec<_>>(),
             "v": values,
             "b": bins,
         }),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{indented, wrapped};
 use crate::document::{FindingCard, FindingLine};
-use crate::value::format::harmless;
+use crate::value::format::sanitized;
 
 /// A finding; if `brief` without what it is based on.
 pub fn write_card(
@@ -36,7 +36,7 @@ pub fn write_findings(out: &mut String, judged: &[FindingLine], width: usize) ->
     for one in judged {
         let severity = one.severity.word();
         let words = format!("[{severity}] {}: {}", one.about, one.sentence);
-        wrapped(out, &harmless(&words), width)?;
+        wrapped(out, &sanitized(&words), width)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::wrapped;
 use crate::document::{Areas, Curve, Join, Lines, Portions, Stacked, Timeline, joined};
 use crate::value::{
     Format,
-    format::{self, harmless, shortened, sparkline},
+    format::{self, sanitized, shortened, sparkline},
     show,
 };
 
@@ -33,7 +33,7 @@ pub fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result
             bar.extend(std::iter::repeat_n(fill, end.saturating_sub(drawn)));
             drawn = drawn.max(end);
         }
-        writeln!(out, "  {:label$}  {total:>words$}  {bar}", harmless(name))?;
+        writeln!(out, "  {:label$}  {total:>words$}  {bar}", sanitized(name))?;
     }
     if several { write_legend(out, &bars.parts, label + words + 6, width) } else { Ok(()) }
 }
@@ -53,7 +53,7 @@ pub fn write_portions(out: &mut String, chart: &Portions, width: usize) -> fmt::
     writeln!(out, "  {bar}")?;
     let parts = chart.parts.iter().enumerate().map(|(number, (_, name, share, _))| {
         let words = format!("{} {name} {}", fill_of_portion(number), format::share(*share));
-        harmless(&words).replace(' ', "\u{a0}")
+        sanitized(&words).replace(' ', "\u{a0}")
     });
     let mut lines = String::new();
     wrapped(&mut lines, &parts.collect::<Vec<_>>().join("  "), width.saturating_sub(2))?;
@@ -117,8 +117,8 @@ pub fn write_timeline(out: &mut String, chart: &Timeline, width: usize) -> fmt::
             }
         }
         let bar: String = bar.into_iter().collect();
-        writeln!(out, "  {:label$}  {}", harmless(&row.label), bar.trim_end())?;
-        let note = shortened(&harmless(&row.note), width.saturating_sub(label + 4));
+        writeln!(out, "  {:label$}  {}", sanitized(&row.label), bar.trim_end())?;
+        let note = shortened(&sanitized(&row.note), width.saturating_sub(label + 4));
         writeln!(out, "{}", format!("  {:label$}  {note}", "").trim_end())?;
     }
     let drawn = |part: usize| {

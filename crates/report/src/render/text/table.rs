@@ -96,7 +96,7 @@ pub fn write_table(
         match &table.sql {
             Some(sql) => {
                 writeln!(out, "  … and {more} more:")?;
-                writeln!(out, "    {}", crate::value::format::harmless(&document.query(sql)))?;
+                writeln!(out, "    {}", crate::value::format::sanitized(&document.query(sql)))?;
             }
             None => writeln!(out, "  … and {more} more")?,
         }

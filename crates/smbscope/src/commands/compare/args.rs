@@ -10,7 +10,7 @@ use crate::format::RowFormat;
 use crate::options::{Anonymize, Reading};
 use crate::trace_options::TraceOptions;
 
-/// Compare two recordings, or two or more traces of processors.
+/// Compare two recordings, or two or more CPU traces.
 ///
 /// Shows for each command (or share, client, user or scenario) and in total: the elapsed time in A
 /// and in B, the change of its mean in percent with a 95 % confidence interval, the effect size and
@@ -25,7 +25,7 @@ use crate::trace_options::TraceOptions;
 /// that are not comparable come first: another mix of commands, another capture point, other users.
 /// docs/method/compare.md describes the statistics and their limits.
 ///
-/// Of traces of processors it shows the CPU time of each driver, interrupt and softirq before and after, whether the
+/// Of CPU traces it shows the CPU time of each driver, interrupt and softirq before and after, whether the
 /// change is larger than the variation within the traces, and from which name to which one time moved.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", |arg| arg.help(
@@ -47,7 +47,7 @@ pub struct Compare {
     /// Recording after the change.
     #[arg(value_name = "B")]
     pub b: String,
-    /// Further traces of processors, each compared with A.
+    /// Further CPU traces, each compared with A.
     #[arg(value_name = "C")]
     pub more: Vec<String>,
     /// How to group operations [default: command].
@@ -65,7 +65,7 @@ pub struct Compare {
     /// Which operations of both recordings are compared.
     #[command(flatten)]
     pub filter: FilterOptions,
-    /// How traces of processors are judged.
+    /// How CPU traces are judged.
     #[command(flatten)]
     pub trace: TraceOptions,
     /// How the inputs are read.

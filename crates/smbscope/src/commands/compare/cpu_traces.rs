@@ -1,4 +1,4 @@
-//! `smbscope compare` of traces of processors.
+//! `smbscope compare` of CPU traces.
 
 use smbscope_analysis::processors::compare::compare;
 use smbscope_report::cpu::CpuComparison;
@@ -17,10 +17,10 @@ pub(super) fn run(
     mut sources: Vec<(String, Source)>,
     verbosity: Verbosity,
 ) -> anyhow::Result<()> {
-    let options = text_only(args, "traces of processors are compared as text or json")?;
+    let options = text_only(args, "CPU traces are compared as text or json")?;
     if args.by.is_some() || args.phase.is_some() {
         return Err(Failure::usage(
-            "traces of processors have no SMB operations: --by and --phase do not apply to them",
+            "CPU traces have no SMB operations: --by and --phase do not apply to them",
         ));
     }
     let destination = options.open()?;
@@ -29,7 +29,7 @@ pub(super) fn run(
     for (input, source) in &mut sources {
         if !source.is_trace() {
             return Err(Failure::usage(format!(
-                "{input}: has SMB operations, while others are traces of processors only: --processors compares the processors of all"
+                "{input}: has SMB operations, while others are CPU traces only: --cpu compares the CPUs of all"
             )));
         }
         args.filter.apply_to_trace(source, &verbosity)?;

@@ -1,4 +1,4 @@
-//! `smbscope explain` of a trace of processors.
+//! `smbscope explain` of a CPU trace.
 
 use smbscope_report::Meta;
 use smbscope_report::cpu::CpuExplanation;
@@ -10,11 +10,11 @@ use crate::exit::Failure;
 use crate::options::Verbosity;
 use crate::pipeline;
 
-/// Explains what holds the processors.
+/// Explains what holds the CPUs.
 pub(super) fn run(args: &Args, source: &mut Source, verbosity: Verbosity) -> anyhow::Result<()> {
     if args.why.is_some() {
         return Err(Failure::usage(
-            "a trace of processors has no SMB operations: --why does not apply to it",
+            "a CPU trace has no SMB operations: --why does not apply to it",
         ));
     }
     args.filter.apply_to_trace(source, &verbosity)?;

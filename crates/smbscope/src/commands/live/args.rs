@@ -17,7 +17,7 @@ pub struct Listen {
     /// Also capture on this network interface; `any` captures on all interfaces.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
-    /// Capture on the interface only, or record processors only (--cpu), without the probe inside
+    /// Capture on the interface only, or record CPUs only (--cpu), without the probe inside
     /// Samba.
     #[arg(long, conflicts_with_all = ["processes", "cgroup"])]
     pub no_probe: bool,
@@ -31,7 +31,7 @@ pub struct Listen {
     /// cache is not attributed to a request.
     #[arg(long, conflicts_with = "no_probe")]
     pub disk: bool,
-    /// Also measure the time that the threads of a request were off the processor: waiting for a
+    /// Also measure the time that the threads of a request were off the CPU: waiting for a
     /// disk, for a memory page, or to be scheduled.
     #[arg(long, conflicts_with = "no_probe")]
     pub offcpu: bool,
@@ -47,7 +47,7 @@ pub struct Listen {
     pub ports: Vec<u16>,
     /// Bytes to capture of each packet, starting with the IP header. Content behind that is lost,
     /// for example the end of long names and later operations of a compound. Larger values cost
-    /// more processor time.
+    /// more CPU time.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
     /// Kernel buffer for packets, if the system allows that size. The buffer for events of the
@@ -59,13 +59,13 @@ pub struct Listen {
     /// free again.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub memory: u64,
-    /// Run smbscope on these processors only, for example 0,2 or 0-3. With --cpu it chooses those
+    /// Run smbscope on these CPUs only, for example 0,2 or 0-3. With --cpu it chooses those
     /// that interrupts of devices leave alone, and says so, if others are loaded by them.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpus)]
     pub cpus: Vec<Cpus>,
     /// How urgently smbscope runs: a nice value from 19 to -20 (the server comes first at 5), or
     /// fifo:1 to fifo:99, which runs before everything that is not real-time. Interrupts run before
-    /// both: choose other processors with --cpus [default: 5; with --cpu -10].
+    /// both: choose other CPUs with --cpus [default: 5; with --cpu -10].
     #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true, value_parser = priority)]
     pub priority: Option<Priority>,
 }
@@ -88,7 +88,7 @@ fn priority(text: &str) -> Result<Priority, String> {
     })
 }
 
-/// A range of processors.
+/// A range of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub RangeInclusive<usize>);
 
@@ -96,7 +96,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (first.trim().parse(), last.trim().parse()) {
         (Ok(first), Ok(last)) if first <= last => Ok(Cpus(first..=last)),
-        _ => Err(format!("`{text}` is not a processor or a range; write for example 0,2 or 0-3")),
+        _ => Err(format!("`{text}` is not a CPU or a range; write for example 0,2 or 0-3")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opens the processors of this machine, with whatever else is recorded.
+//! Opens the CPUs of this machine, with whatever else is recorded.
 
 use smbscope_report::format;
 use smbscope_trace::record::{Options, Tracer};
@@ -10,12 +10,12 @@ use crate::pipeline::record::memory::MemoryLimit;
 use crate::pipeline::record::name;
 use crate::pipeline::record::processors::ProcessorsSource;
 
-/// The name of recordings of processors alone, before the time.
+/// The name of recordings of CPUs alone, before the time.
 const CPU: &str = "cpu";
 
 impl Listen {
-    /// Opens the processors and, unless --no-probe is given, Samba and the interface. Without a Samba
-    /// that can be observed, processors are recorded alone.
+    /// Opens the CPUs and, unless --no-probe is given, Samba and the interface. Without a Samba
+    /// that can be observed, CPUs are recorded alone.
     pub fn open_processors(
         &self,
         (hz, switches, tracer): (u32, bool, Tracer),
@@ -33,7 +33,7 @@ impl Listen {
                     return Err(error);
                 }
                 Err(error) => {
-                    verbosity.say(&format!("recording the processors only: {error:#}"));
+                    verbosity.say(&format!("recording the CPUs only: {error:#}"));
                     None
                 }
             }
@@ -72,13 +72,13 @@ impl Listen {
     ) -> anyhow::Result<ProcessorsSource> {
         let source = ProcessorsSource::open(recording, options, other)?;
         if let Some(why) = source.instead() {
-            verbosity.say(&format!("processors are recorded by tracefs: {why}"));
+            verbosity.say(&format!("CPUs are recorded by tracefs: {why}"));
         }
         if !source.missing().is_empty() {
             verbosity.say(&format!("this kernel has no {}", source.missing().join(", ")));
         }
         verbosity.say(&format!(
-            "the buffer for events of processors is {}",
+            "the buffer for events of CPUs is {}",
             format::bytes(source.buffer_bytes())
         ));
         Ok(source)

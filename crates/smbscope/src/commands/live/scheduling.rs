@@ -10,11 +10,11 @@ use crate::options::Verbosity;
 
 /// Niceness of this program, so that the server runs first.
 const NICE: i32 = 5;
-/// Niceness while it records processors, which may be overloaded.
+/// Niceness while it records CPUs, which may be overloaded.
 const NICE_PROCESSORS: i32 = -10;
 
 impl Listen {
-    /// Chooses processors and priority. A server comes first; but where processors are recorded, this
+    /// Chooses CPUs and priority. A server comes first; but where CPUs are recorded, this
     /// program must run although they are busy.
     pub fn schedule(&self, records_processors: bool, verbosity: Verbosity) -> anyhow::Result<()> {
         let default = if records_processors { NICE_PROCESSORS } else { NICE };
@@ -27,7 +27,7 @@ impl Listen {
         if !self.cpus.is_empty() {
             let asked = self.cpus.iter().flat_map(|cpus| cpus.0.clone());
             return pin(asked).map_err(|error| {
-                Failure::usage(format!("--cpus: {error}: does this machine have these processors?"))
+                Failure::usage(format!("--cpus: {error}: does this machine have these CPUs?"))
             });
         }
         #[cfg(feature = "probe")]
@@ -40,7 +40,7 @@ impl Listen {
     }
 }
 
-/// Runs on processors that interrupts of devices leave alone.
+/// Runs on CPUs that interrupts of devices leave alone.
 #[cfg(feature = "probe")]
 fn leave_busy_processors(verbosity: Verbosity) {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return };

@@ -156,7 +156,7 @@ pub struct Course {
     /// Start at this time, so that several machines start together: 2026-11-22T20:00:00Z.
     #[arg(long, value_name = "UTC", value_parser = start_at)]
     pub start_at: Option<i64>,
-    /// Number of threads for the users; 0 uses one per processor.
+    /// Number of threads for the users; 0 uses one per CPU.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }

@@ -215,7 +215,7 @@ fn text(outcome: &MigrationOutcome, migration: &Migration) -> String {
     if let (Some((user, kernel)), true) = (outcome.cpu, outcome.bytes > 0) {
         let per_gigabyte = |time: Duration| time.as_secs_f64() / (outcome.bytes as f64 / 1e9);
         out += &format!(
-            "; processor time of this client {:.2} s per GB ({:.2} user, {:.2} kernel)",
+            "; CPU time of this client {:.2} s per GB ({:.2} user, {:.2} kernel)",
             per_gigabyte(user + kernel),
             per_gigabyte(user),
             per_gigabyte(kernel)
@@ -281,8 +281,8 @@ fn channel_table(outcome: &MigrationOutcome) -> String {
         let state = &one.state;
         vec![
             state.channel.to_string(),
-            format::harmless(&state.client.0),
-            format::harmless(&state.server.0),
+            format::sanitized(&state.client.0),
+            format::sanitized(&state.server.0),
             since(state.opened_at),
             since(state.bound_at),
             format::bytes(one.moved_bytes),

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
-use smbscope_report::format::{duration, harmless};
+use smbscope_report::format::{duration, sanitized};
 use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
 use crate::cli::TimeForm;
@@ -83,7 +83,7 @@ impl LineWriter {
         };
         out.push_str(&format!("{}{time:>width$}{}", self.faint.0, self.faint.1));
         let client = rows.client.get(row).unwrap_or("-");
-        push_field(out, |out| out.push_str(&harmless(client)));
+        push_field(out, |out| out.push_str(&sanitized(client)));
         pad(out, CLIENT.saturating_sub(client.len()));
         let command = match rows.command.get(row) {
             Some(command) => command,
@@ -92,12 +92,12 @@ impl LineWriter {
         };
         push_field(out, |out| {
             out.push_str(&self.bold.0);
-            out.push_str(&harmless(command));
+            out.push_str(&sanitized(command));
             out.push_str(self.bold.1);
         });
         pad(out, COMMAND.saturating_sub(command.len()));
         if let Some(detail) = rows.detail.get(row) {
-            push_field(out, |out| out.push_str(&harmless(detail)));
+            push_field(out, |out| out.push_str(&sanitized(detail)));
         }
         self.push_status(out, rows, row);
         push_path(out, rows, row);
@@ -126,7 +126,7 @@ impl LineWriter {
         };
         push_field(out, |out| {
             out.push_str(&self.red.0);
-            out.push_str(&harmless(status));
+            out.push_str(&sanitized(status));
             out.push_str(self.red.1);
         });
     }
@@ -157,14 +157,16 @@ fn push_path(out: &mut String, rows: &Rows, row: usize) {
     match (share, path) {
         (share, Some(path)) => push_field(out, |out| {
             if let Some(share) = share {
-                out.push_str(&harmless(share));
+                out.push_str(&sanitized(share));
                 if !path.starts_with('\\') {
                     out.push('\\');
                 }
             }
-            out.push_str(&harmless(path));
+            out.push_str(&sanitized(path));
         }),
-        (Some(share), None) if about_share => push_field(out, |out| out.push_str(&harmless(share))),
+        (Some(share), None) if about_share => {
+            push_field(out, |out| out.push_str(&sanitized(share)))
+        }
         _ => {}
     }
 }

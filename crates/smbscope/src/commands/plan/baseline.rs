@@ -129,7 +129,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     // A search has its candidates: nothing needs to be predicted again.
     if let Some(file) = args.search.as_ref().filter(|file| args.inputs.is_empty() || file.exists())
     {
-        return search::go_on(args, file);
+        return search::resume(args, file);
     }
     let after = Read::all(&args.inputs, args, &verbosity)?;
     if args.list {

@@ -1,4 +1,4 @@
-//! `smbscope plan cores`: the receive work of network adapters over processors.
+//! `smbscope plan cores`: the receive work of network adapters over CPUs.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// files with the text of commands, several in one file if you like: Get-NetAdapterRss, Get-NetAdapterHardwareInfo,
 /// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of
 /// Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and
-/// /proc/net/softnet_stat of Linux. A trace of the processors (.etl, perf.data, trace.dat, a recording of
-/// `smbscope record --cpu`) has the machine's processors and adapters, and who really received: it can be given alone, or
+/// /proc/net/softnet_stat of Linux. A trace of the CPUs (.etl, perf.data, trace.dat, a recording of
+/// `smbscope record --cpu`) has the machine's CPUs and adapters, and who really received: it can be given alone, or
 /// next to the machine's settings.
 ///
 /// Shows what is wrong with receive-side scaling and interrupts, a layout (each adapter on cores of its own NUMA node,
@@ -58,13 +58,13 @@ Examples:
   smbscope plan cores --print-windows-script > collect.ps1      # the same for Windows
   smbscope plan cores rss.txt hardware.txt                      # pasted outputs
   smbscope plan cores machine.tar --recording monday.pcapng     # what it brings
-  smbscope plan cores flood.etl                                 # a trace of the processors: load before and after
+  smbscope plan cores flood.etl                                 # a trace of the CPUs: load before and after
   smbscope plan cores flood.etl rss.txt                         # the same with the settings found, for an exact undo
   smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
   smbscope plan cores machine.tar --html plan.html              # with a drawing of before and after
   smbscope plan cores --format json | jq '.findings'")]
 pub struct Cores {
-    /// A file of --collect, a folder with its contents, files with outputs of commands, or a trace of the processors.
+    /// A file of --collect, a folder with its contents, files with outputs of commands, or a trace of the CPUs.
     /// Without any: this machine.
     #[arg(value_name = "INPUT")]
     pub machine: Vec<PathBuf>,
@@ -75,7 +75,7 @@ pub struct Cores {
     /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
     #[arg(long, conflicts_with_all = ["machine", "recording", "script", "management", "collect"])]
     pub print_windows_script: bool,
-    /// A capture or run of the same machine, whose connections are placed, or a trace of its processors. Can be given
+    /// A capture or run of the same machine, whose connections are placed, or a trace of its CPUs. Can be given
     /// several times.
     #[arg(long, value_name = "RECORDING")]
     pub recording: Vec<String>,
@@ -124,7 +124,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         (Some(_), [], Some(_)) => None,
         (None, [], Some(path)) => {
             let path = path.display();
-            return Err(Failure::usage(format!("{path}: the trace has no processors")));
+            return Err(Failure::usage(format!("{path}: the trace has no CPUs")));
         }
         _ => Some(machine(&files)?),
     };
@@ -148,7 +148,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
     destination.show(&plan, true)
 }
 
-/// Whether a file is a trace of processors, or a recording with one.
+/// Whether a file is a CPU trace, or a recording with one.
 fn is_trace(path: &Path) -> bool {
     match Input::recognise(&path.to_string_lossy()) {
         Ok(Input::Trace { .. }) => true,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use smbscope_analysis::replication::Line;
-use smbscope_analysis::replication::forecast::{LineForecast, Questions};
+use smbscope_analysis::replication::Link;
+use smbscope_analysis::replication::forecast::{LinkForecast, Questions};
 use smbscope_analysis::replication::goal::Goal;
 use smbscope_plan::replication::checks::{Check, Facts, checks};
 use smbscope_plan::replication::html::{HtmlTables, tables};
@@ -46,14 +46,14 @@ Examples:
   smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --outage 1h --log-size 8GiB --data-size 4TiB
   smbscope plan replication week/ --rtt 5ms --bandwidth 200mbit --interval 15m
   smbscope plan replication week/ --rtt 5ms --bandwidth 1gbit --test-report TestSrTopologyReport.html
-  smbscope plan replication week/ --line net/                   # a folder of `smbscope net send REPLICA --out net`
+  smbscope plan replication week/ --link net/                   # a folder of `smbscope net send REPLICA --out net`
   smbscope plan replication run/ --rtt 5ms --format json | jq '.lines[0].at_risk'")]
 pub struct ReplicationArgs {
     /// Capture files, datasets or run folders, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
     /// Round trip between the servers; can be given several times.
-    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present_any = ["distance", "line"], help_heading = "Link")]
+    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present_any = ["distance", "link"], help_heading = "Link")]
     pub rtt: Vec<Duration>,
     /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be given several times.
     #[arg(long, value_name = "DISTANCE", value_parser = distance, help_heading = "Link")]
@@ -64,8 +64,8 @@ pub struct ReplicationArgs {
     pub bandwidth: Vec<u64>,
     /// A test of the link between the servers (a folder of `smbscope net send --out`): its round trip and rate; can be
     /// given several times.
-    #[arg(long, value_name = "RUN", help_heading = "Link")]
-    pub line: Vec<String>,
+    #[arg(long, alias = "line", value_name = "RUN", help_heading = "Link")]
+    pub link: Vec<String>,
     /// How long the link is down: the log that this needs, and how long catching up takes.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Questions")]
     pub outage: Option<Duration>,
@@ -102,7 +102,7 @@ pub struct ReplicationArgs {
 pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let lines = lines(args, &verbosity)?;
     // Those that were measured are the last ones.
-    let given = lines.len().saturating_sub(args.line.len());
+    let given = lines.len().saturating_sub(args.link.len());
     let test_report = args.test_report.as_deref().map(read_report).transpose()?;
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
@@ -136,7 +136,7 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
 }
 
 /// Each round trip with each rate, and the measured links.
-fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Line>> {
+fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Link>> {
     let rates = match &args.bandwidth[..] {
         [] => vec![None],
         rates => rates.iter().map(|bits| Some(*bits as f64)).collect(),
@@ -144,9 +144,9 @@ fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Li
     let mut lines = Vec::new();
     for round_trip in args.rtt.iter().chain(&args.distance) {
         let rtt_ns = ns(*round_trip)?;
-        lines.extend(rates.iter().map(|&bandwidth_bits| Line { rtt_ns, bandwidth_bits }));
+        lines.extend(rates.iter().map(|&bandwidth_bits| Link { rtt_ns, bandwidth_bits }));
     }
-    for run in &args.line {
+    for run in &args.link {
         lines.push(measured(run, args, verbosity)?);
     }
     match lines.len() {
@@ -158,12 +158,12 @@ fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Li
 }
 
 /// The link that a test of the network measured.
-fn measured(run: &str, args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Line> {
+fn measured(run: &str, args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Link> {
     let source = args.reading.open(&[run.to_owned()], None)?;
     let net = crate::pipeline::net::with_smb(&source, verbosity)?;
-    net.as_ref().and_then(Line::measured).ok_or_else(|| {
+    net.as_ref().and_then(Link::measured).ok_or_else(|| {
         Failure::usage(format!(
-            "--line {run}: has no test of the network with a round trip; record one on the first server: smbscope net \
+            "--link {run}: has no test of the network with a round trip; record one on the first server: smbscope net \
              send SECOND-SERVER --token TOKEN --out {run}"
         ))
     })
@@ -173,7 +173,7 @@ fn ns(time: Duration) -> anyhow::Result<i64> {
     i64::try_from(time.as_nanos()).map_err(|_| Failure::usage("a time is too long"))
 }
 
-fn checks_of(line: &LineForecast, is_measured: bool, questions: &Questions) -> Vec<Check> {
+fn checks_of(line: &LinkForecast, is_measured: bool, questions: &Questions) -> Vec<Check> {
     let load = &line.load;
     checks(&Facts {
         rtt_ns: line.rtt_ns,

@@ -136,7 +136,7 @@ fn measured(
     Ok((calibration, measured))
 }
 
-/// The processor's name, from the kernel.
+/// The CPU's name, from the kernel.
 #[cfg(target_os = "linux")]
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

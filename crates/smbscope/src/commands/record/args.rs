@@ -29,11 +29,11 @@ use crate::options::{Anonymize, duration};
 ///
 /// The result is a dataset like that of `smbscope import`, which all other commands read. Packets
 /// and file contents are not stored, only names and sizes, and only the owner can read the files.
-/// With --cpu it also records what the processors do instead of running threads: handlers of
+/// With --cpu it also records what the CPUs do instead of running threads: handlers of
 /// interrupts, softirqs and polls of network devices, one row each, and samples of the code that
 /// runs. This needs Linux 5.12 or later, and root (or CAP_BPF, CAP_PERFMON and CAP_SYSLOG). Memory
-/// is fixed, smbscope runs on processors that interrupts leave alone, and `smbscope report` shows
-/// which driver holds which processors.
+/// is fixed, smbscope runs on CPUs that interrupts leave alone, and `smbscope report` shows
+/// which driver holds which CPUs.
 ///
 /// Data is written at least every ten seconds: a recording that is killed loses the last seconds
 /// and the tables that are written at the end (sessions, trees, coverage); Ctrl-C stops it cleanly.
@@ -68,16 +68,16 @@ pub struct Record {
     /// contents and everything else that decoding does not need are overwritten with zeros.
     #[arg(long, value_name = "FILE", conflicts_with = "anonymize", requires = "interface")]
     pub pcap: Option<PathBuf>,
-    /// Also record the processors of this machine: each interrupt, softirq and poll of a network
+    /// Also record the CPUs of this machine: each interrupt, softirq and poll of a network
     /// device with its duration, and samples of the kernel's code. Without a Samba, or with
-    /// --no-probe, processors are recorded alone.
+    /// --no-probe, CPUs are recorded alone.
     #[arg(long)]
     pub cpu: bool,
-    /// Samples each second on each processor; 0 for none. The recorder takes fewer when it needs
-    /// more than 3 % of one processor itself.
+    /// Samples each second on each CPU; 0 for none. The recorder takes fewer when it needs
+    /// more than 3 % of one CPU itself.
     #[arg(long, value_name = "HZ", default_value_t = 99, requires = "cpu", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub samples: u32,
-    /// What the kernel records processors with: ebpf; tracefs, where the kernel's configuration does not allow eBPF;
+    /// What the kernel records CPUs with: ebpf; tracefs, where the kernel's configuration does not allow eBPF;
     /// auto tries them in this order.
     #[arg(long, value_enum, value_name = "TRACER", default_value_t, requires = "cpu")]
     pub tracer: Tracer,
@@ -98,7 +98,7 @@ pub struct Record {
         requires = "print_windows_script"
     )]
     pub what: What,
-    /// NUMA node on which the script for processors runs: one that network adapters do not interrupt.
+    /// NUMA node on which the script for CPUs runs: one that network adapters do not interrupt.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub node: u32,
     #[command(flatten)]

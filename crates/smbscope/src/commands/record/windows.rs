@@ -1,4 +1,4 @@
-//! `smbscope record --print-windows-script`: scripts that record on Windows what its processors do, or what its SMB
+//! `smbscope record --print-windows-script`: scripts that record on Windows what its CPUs do, or what its SMB
 //! server or client does.
 //!
 //! Its commands are described in Microsoft's documentation: xperf in "Windows Performance Toolkit"
@@ -14,7 +14,7 @@ use crate::exit::Failure;
 /// What a script records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
-    /// Interrupts, deferred work, samples and switches of the processors, with xperf.
+    /// Interrupts, deferred work, samples and switches of the CPUs, with xperf.
     #[default]
     Processors,
     /// Events of the SMB server, packets, and the event logs of SMB, with what Windows has.
@@ -66,7 +66,7 @@ impl What {
 const SECONDS_MAX: u64 = 2_147_483;
 /// Time without --duration.
 const DURATION: Duration = Duration::from_secs(20);
-/// Megabytes of a second on a busy server with 64 processors, and those of the file at least and at most.
+/// Megabytes of a second on a busy server with 64 CPUs, and those of the file at least and at most.
 const MB_EACH_SECOND: u64 = 100;
 const FILE_MB: (u64, u64) = (512, 8192);
 

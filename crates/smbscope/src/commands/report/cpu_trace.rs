@@ -1,4 +1,4 @@
-//! `smbscope report` of a trace of processors.
+//! `smbscope report` of a CPU trace.
 
 use smbscope_report::Meta;
 use smbscope_report::cpu::CpuAnswer;
@@ -18,7 +18,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     if !args.prediction.changes.is_empty() || args.step.is_some() {
         return Err(Failure::usage(
-            "a trace of processors has no SMB operations: --change and --step do not apply to it",
+            "a CPU trace has no SMB operations: --change and --step do not apply to it",
         ));
     }
     args.filter.apply_to_trace(source, &verbosity)?;

@@ -60,7 +60,7 @@ pub struct Top {
     /// Show the last ten intervals combined instead of the last one.
     #[arg(long)]
     pub window: bool,
-    /// Show the processors of this machine instead of operations: the time of each in programs, in
+    /// Show the CPUs of this machine instead of operations: the time of each in programs, in
     /// the kernel, in softirqs and in handlers of interrupts, what takes most of it, and the packets
     /// of network devices. Needs the same as `smbscope record --cpu`.
     #[arg(long, conflicts_with_all = ["interface", "no_probe", "by", "sort", "reverse", "filter", "window", "out", "anonymize"])]

@@ -80,7 +80,7 @@ fn table(
     );
     if snapshot.late > 0 {
         text.push_str(&format!(
-            "{} operations so far arrived after their interval was shown: give smbscope more processor time (--cpus), or use --window\n",
+            "{} operations so far arrived after their interval was shown: give smbscope more CPU time (--cpus), or use --window\n",
             format::count(snapshot.late)
         ));
     }

@@ -1,4 +1,4 @@
-//! `smbscope top --cpu`: what each processor does now, on a screen or as printed tables.
+//! `smbscope top --cpu`: what each CPU does now, on a screen or as printed tables.
 //!
 //! The numbers are computed by `analysis::processors::now`; the recorder is that of `record --cpu`.
 
@@ -21,11 +21,11 @@ use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::record::now;
 
-/// Samples each second on each processor.
+/// Samples each second on each CPU.
 const HZ: u32 = 99;
 /// How long keys and the end of an interval are waited for.
 const WAIT: std::time::Duration = std::time::Duration::from_millis(20);
-/// Names that are shown of a processor.
+/// Names that are shown of a CPU.
 const NAMES: usize = 3;
 
 /// An interval.
@@ -36,7 +36,7 @@ struct Interval {
     counted: Counted,
 }
 
-/// Shows what processors do.
+/// Shows what CPUs do.
 pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     args.listen.schedule(true, verbosity)?;
     let buffer_bytes = args.listen.buffer / 4;
@@ -45,7 +45,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
         Options { buffer_bytes, hz: HZ, switches: false, tracer: Tracer::Auto },
     )?;
     if let Some(why) = recorder.instead() {
-        verbosity.say(&format!("processors are recorded by tracefs: {why}"));
+        verbosity.say(&format!("CPUs are recorded by tracefs: {why}"));
     }
     if !recorder.missing().is_empty() {
         verbosity.say(&format!("this kernel has no {}", recorder.missing().join(", ")));
@@ -118,7 +118,7 @@ fn add(adding: &mut Now, parts: &[Part]) {
 fn table(interval: &Interval, (begin, end): (&str, &'static str)) -> String {
     let Interval { cpus, length_ns, end_ns, counted } = interval;
     let heading = format!(
-        "{}, last {}: {} events of processors so far, {} lost, smbscope used {} of a CPU\n",
+        "{}, last {}: {} events of CPUs so far, {} lost, smbscope used {} of a CPU\n",
         format::time(*end_ns),
         format::duration(*length_ns),
         format::count(counted.events),
@@ -140,12 +140,12 @@ fn cells(cpu: &CpuNow, length_ns: i64) -> Vec<String> {
     let sampled = |ns: Option<i64>| ns.map_or_else(String::new, timed);
     let names = cpu.names.iter().take(NAMES).filter(|(_, ns)| *ns > 0);
     let names: Vec<_> =
-        names.map(|(name, ns)| format!("{} {}", format::harmless(name), timed(*ns))).collect();
+        names.map(|(name, ns)| format!("{} {}", format::sanitized(name), timed(*ns))).collect();
     let packets: u64 = cpu.polls.iter().map(|polls| polls.packets).sum();
     let polled = cpu.polls.first().filter(|polls| polls.packets > 0);
     let polled = polled.map_or_else(String::new, |polls| {
         let rate = numbers::rate(polls.packets, length_ns);
-        format!("; {} packets/s of {}", rate, format::harmless(&polls.device))
+        format!("; {} packets/s of {}", rate, format::sanitized(&polls.device))
     });
     vec![
         cpu.cpu.to_string(),
@@ -218,7 +218,7 @@ mod tests {
     fn a_locked_processor_is_seen_with_what_holds_it() {
         let text = table(&interval(), ("", ""));
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines[0].contains("5,000 events of processors so far, 7 lost"), "{text}");
+        assert!(lines[0].contains("5,000 events of CPUs so far, 7 lost"), "{text}");
         assert!(lines[2].contains("90.0 %") && lines[2].contains("NET_RX 89.0 %"), "{text}");
         assert!(lines[2].ends_with("128,000 packets/s of eth0"), "{text}");
         // Without samples nothing is claimed.

@@ -172,16 +172,16 @@ fn prompt<'a>(shown: &Shown<'a>) -> Line<'a> {
     if state.typing {
         return Line::raw(format!(
             "/{}▏ (Enter keeps, Esc clears)",
-            format::harmless(&state.filter)
+            format::sanitized(&state.filter)
         ));
     }
     let mut pieces = Vec::new();
     if !state.filter.is_empty() {
-        let filter = format::harmless(&state.filter);
+        let filter = format::sanitized(&state.filter);
         pieces.push(Piece::raw(format!("only names with \"{filter}\"  ")));
     }
     if !status.message.is_empty() {
-        pieces.push(alarm(format::harmless(&status.message), status.is_bad, Color::Red, shown));
+        pieces.push(alarm(format::sanitized(&status.message), status.is_bad, Color::Red, shown));
     }
     Line::from(pieces)
 }
@@ -322,7 +322,7 @@ P processing, F file system, w I/O wait, I I/O, f flush,
 L locks, C sign and encrypt, s send, < reply, ? unexplained; of
 an interface alone S server, N network, T turnaround.
 Late are operations that came after their interval was shown,
-because smbscope got too little of the processor.
+because smbscope got too little of the CPU.
 Turnaround is the time from the request's last byte to the
 reply's first. Time is each row's part of all turnaround. What
 waits by design (notifications, blocked locks) is not in it.";

@@ -35,7 +35,7 @@ pub fn time(ns: Option<i64>) -> String {
 /// The name of a row.
 pub fn name(row: &Row, key: Key) -> String {
     match (&row.name, key) {
-        (Some(name), _) => format::harmless(name),
+        (Some(name), _) => format::sanitized(name),
         (None, Key::Share) => "(no share)".to_owned(),
         (None, Key::File) => "(no file)".to_owned(),
         (None, _) => "(unknown)".to_owned(),

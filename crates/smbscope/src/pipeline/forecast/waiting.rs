@@ -8,7 +8,7 @@ use smbscope_tables::readable;
 
 use crate::exit::Failure;
 
-/// What a scenario then needs of the processors.
+/// What a scenario then needs of the CPUs.
 pub(super) fn demand_change(plan: &Plan, prediction: &Prediction) -> DemandChange {
     let more_s = prediction.of_execution().map_or((0.0, 0.0), |(_, more_s)| more_s);
     DemandChange { left: plan.processors, more_s }
@@ -30,7 +30,7 @@ pub(super) fn demand_note(demand: DemandChange, capacity: &Capacity) -> Option<S
             String::new()
         };
         format!(
-            "With the changes a scenario takes {} of the server's processors{client}.",
+            "With the changes a scenario takes {} of the server's CPUs{client}.",
             more(demand.more_s.0)
         )
     })

@@ -53,7 +53,7 @@ pub struct BulkPlan {
     pub keep: bool,
     /// A request without an answer for this time has failed.
     pub timeout: Duration,
-    /// Threads; 0: one per processor.
+    /// Threads; 0: one per CPU.
     pub threads: usize,
     /// The emulated link of a lab.
     pub line: Option<String>,

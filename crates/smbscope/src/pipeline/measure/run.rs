@@ -88,7 +88,7 @@ pub struct RunPlan {
     pub duration: Duration,
     /// The agreed start, ns since 1970.
     pub start_at: Option<i64>,
-    /// Threads of the users; 0: one per processor.
+    /// Threads of the users; 0: one per CPU.
     pub threads: usize,
     /// The process of the server if it is a lab.
     pub smbd: Option<u32>,

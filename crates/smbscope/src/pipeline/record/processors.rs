@@ -1,18 +1,18 @@
-//! A live source of what processors do, alone or together with a source of operations.
+//! A live source of what CPUs do, alone or together with a source of operations.
 
 use smbscope_capture::Part;
 use smbscope_trace::record::{Error, Options, Recorder};
 
 use super::source::{Events, LiveSource, POLL_EVERY, Received};
 
-/// The processors of this machine, and what else is recorded.
+/// The CPUs of this machine, and what else is recorded.
 pub struct ProcessorsSource {
     recorder: Recorder,
     other: Option<Box<dyn LiveSource>>,
 }
 
 impl ProcessorsSource {
-    /// Starts to record processors. `other` is recorded with them.
+    /// Starts to record CPUs. `other` is recorded with them.
     pub fn open(
         recording: &str,
         options: Options,
@@ -82,17 +82,17 @@ impl LiveSource for ProcessorsSource {
     }
 
     fn start_recording(&mut self, _: &str) -> anyhow::Result<Vec<Part>> {
-        anyhow::bail!("a recording of processors cannot begin while they are recorded already")
+        anyhow::bail!("a recording of CPUs cannot begin while they are recorded already")
     }
 
     fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {
-        anyhow::bail!("a recording of processors ends with its source")
+        anyhow::bail!("a recording of CPUs ends with its source")
     }
 
     fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)> {
         let ProcessorsSource { recorder, other } = *self;
         let counted = recorder.counted();
-        // Processors first: the coverage of operations is the last part of a recording.
+        // CPUs first: the coverage of operations is the last part of a recording.
         let mut parts = recorder.stop()?;
         let mut received = Received::default();
         if let Some(other) = other {

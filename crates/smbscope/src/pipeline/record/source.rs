@@ -15,7 +15,7 @@ pub struct Received {
     pub packets: Option<Packets>,
     /// Events, if the source is a probe.
     pub events: Option<Events>,
-    /// Events of processors, if they are recorded.
+    /// Events of CPUs, if they are recorded.
     pub processors: Option<Events>,
 }
 
@@ -38,7 +38,7 @@ pub struct Packets {
     pub alone: u64,
 }
 
-/// Events of a probe or of processors.
+/// Events of a probe or of CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     pub count: u64,
@@ -54,14 +54,13 @@ impl Received {
             format!("{count} packets ({bytes})")
         });
         let events = self.events.map(|events| format!("{} events", format::count(events.count)));
-        let processors = self
-            .processors
-            .map(|events| format!("{} events of processors", format::count(events.count)));
+        let processors =
+            self.processors.map(|events| format!("{} events of CPUs", format::count(events.count)));
         let all: Vec<String> = packets.into_iter().chain(events).chain(processors).collect();
         all.join(" and ")
     }
 
-    /// Whether operations are received, and not only what processors do.
+    /// Whether operations are received, and not only what CPUs do.
     pub fn has_operations(&self) -> bool {
         self.packets.is_some() || self.events.is_some()
     }

@@ -1,5 +1,5 @@
 //! The system's configuration: group 11 (the MOF classes SystemConfig of CPU, NIC, IRQ and plug and
-//! play, and events on NUMA nodes, processors and their numbers, which no MOF class describes).
+//! play, and events on NUMA nodes, CPUs and their numbers, which no MOF class describes).
 
 use super::super::record::Record;
 use super::{pointer_at, text_at};
@@ -26,7 +26,7 @@ pub struct NetworkAdapter {
 pub struct InterruptLine {
     /// Negative for message-signalled interrupts.
     pub irq: i32,
-    /// Processors that it may interrupt; zero if not known.
+    /// CPUs that it may interrupt; zero if not known.
     pub affinity: u64,
     /// Device instance id.
     pub device: String,
@@ -46,26 +46,26 @@ pub struct PnpDevice {
     pub filters: Vec<String>,
 }
 
-/// A processor: its group and its number in the group.
+/// A CPU: its group and its number in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorNumber {
     pub group: u16,
     pub number: u8,
 }
 
-/// A NUMA node: its processors in one group.
+/// A NUMA node: its CPUs in one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumaNode {
     pub mask: u64,
     pub group: u16,
 }
 
-/// MHz of the processors.
+/// MHz of the CPUs.
 pub fn mhz(record: &Record<'_>) -> Option<u32> {
     u32_at(record.payload, 0).filter(|&mhz| mhz > 0)
 }
 
-/// HyperThreadingFlag: a bit for each of the first 32 processors, set if hyper-threading is on for it. It comes after
+/// HyperThreadingFlag: a bit for each of the first 32 CPUs, set if hyper-threading is on for it. It comes after
 /// five numbers, the name of the computer (256 characters) and that of the domain (134, version 2 and later).
 pub fn hyper_threads(record: &Record<'_>) -> Option<u32> {
     (record.version >= 2).then(|| u32_at(record.payload, 20 + 2 * 256 + 2 * 134))?
@@ -145,12 +145,12 @@ pub fn class_name(class: &[u8; 16]) -> String {
 /// Name of the class of network adapters.
 pub const NETWORK: &str = "net";
 
-/// Number and MHz of one processor: ProcessorIndex, FeatureSet, ProcessorSpeed, names.
+/// Number and MHz of one CPU: ProcessorIndex, FeatureSet, ProcessorSpeed, names.
 pub fn processor(record: &Record<'_>) -> Option<(u32, u32)> {
     Some((u32_at(record.payload, 0)?, u32_at(record.payload, 8).filter(|&mhz| mhz > 0)?))
 }
 
-/// A count, and for each processor its group and number.
+/// A count, and for each CPU its group and number.
 pub fn processor_numbers(record: &Record<'_>) -> impl Iterator<Item = ProcessorNumber> {
     let fields = record.payload;
     let count = u32_at(fields, 0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);

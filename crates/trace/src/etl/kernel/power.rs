@@ -1,4 +1,4 @@
-//! Frequencies of processors: events of the provider Microsoft-Windows-Kernel-Processor-Power.
+//! Frequencies of CPUs: events of the provider Microsoft-Windows-Kernel-Processor-Power.
 //!
 //! Fields are those of its manifest (build 18990), which does not say units. `Speed` and `DeliveredFrequency` are taken
 //! for MHz, as the message of event 55 has it for the nominal frequency; a value that is not plausible next to the
@@ -10,9 +10,9 @@ use crate::windows::{Fields, Guid, Provider};
 /// Its GUID.
 pub const PROVIDER: Guid = Provider::ProcessorPower.guid();
 
-/// A processor gets another performance state: of its own, and of another kind in later builds.
+/// A CPU gets another performance state: of its own, and of another kind in later builds.
 const STATE_CHANGES: [u16; 2] = [10, 18];
-/// What a processor delivered in the time before.
+/// What a CPU delivered in the time before.
 const DELIVERED: u16 = 111;
 /// First version with its frequency.
 const DELIVERED_VERSION: u16 = 2;
@@ -20,7 +20,7 @@ const DELIVERED_VERSION: u16 = 2;
 const LEAST_SHARE: f64 = 0.02;
 const LARGEST_SHARE: f64 = 4.0;
 
-/// The frequency of a processor, from an event on or in the time before it.
+/// The frequency of a CPU, from an event on or in the time before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     pub group: u16,

@@ -16,13 +16,13 @@ pub const INTERVALS: std::ops::RangeInclusive<u8> = 72..=74;
 pub struct RawSample {
     pub address: u64,
     pub thread: u32,
-    /// The processor ran a DPC or an ISR (the inner one of both).
+    /// The CPU ran a DPC or an ISR (the inner one of both).
     pub during: Option<Kind>,
 }
 
 const IN_DPC: u8 = 1;
 const IN_ISR: u8 = 2;
-/// Source of the samples that a timer makes; others count events of the processor.
+/// Source of the samples that a timer makes; others count events of the CPU.
 const SOURCE_TIMER: u32 = 0;
 
 /// Reads the fields: InstructionPointer, ThreadId, Count (16 bits), flags.

@@ -44,7 +44,7 @@ pub struct RawSwitch {
     pub new_thread: u32,
     pub old_thread: u32,
     pub old_state: u8,
-    /// The last idle state of the processor; has a meaning if the old thread is the idle thread.
+    /// The last idle state of the CPU; has a meaning if the old thread is the idle thread.
     pub idle_state: u8,
 }
 

@@ -146,7 +146,7 @@ fn cycles_unit(machine: Machine, pairs: &[(u64, i64)]) -> (f64, String, bool) {
     ));
     let is_right = (0.05..=NEAR).contains(&share);
     if !is_right {
-        how.push_str(": this does not fit, the processor may run at another frequency");
+        how.push_str(": this does not fit, the CPU may run at another frequency");
     }
     (unit_ns, how, is_right)
 }

@@ -1,9 +1,9 @@
-//! Sets of processors as Linux writes them.
+//! Sets of CPUs as Linux writes them.
 //!
 //! Owns lists (`0-3,8`) and masks (`ff,00000001`). `Documentation/core-api/irq/irq-affinity.rst`; `bitmap_parse` and
 //! `bitmap_parselist` in the kernel's `lib/bitmap-str.c`.
 
-/// The highest number of a processor that a mask is made for; kernels are built for at most 8,192.
+/// The highest number of a CPU that a mask is made for; kernels are built for at most 8,192.
 const NUMBER_MAX: u32 = 65_535;
 
 /// A list of numbers and ranges.

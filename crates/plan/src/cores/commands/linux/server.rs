@@ -60,7 +60,7 @@ fn unit_step(unit: &str, wanted: &[u32], node: u32) -> Step {
     let processors = list(wanted);
     Step {
         does: format!(
-            "Let {unit} start on the processors of node {node}, where packets arrive, with memory of that node first; it takes effect when \
+            "Let {unit} start on the CPUs of node {node}, where packets arrive, with memory of that node first; it takes effect when \
              you restart the service"
         ),
         apply: vec![format!("place_service {quoted} {processors} {node}")],
@@ -96,7 +96,7 @@ fn running(name: &str, processes: &[&Process], wanted: &[u32]) -> Option<Step> {
     (!apply.is_empty() && is_unit(name)).then(|| Step {
 
         does: format!(
-            "Let the processes of {name} that run now, and those that they start, use the processors {} (a cpuset of `cset shield` or of the \
+            "Let the processes of {name} that run now, and those that they start, use the CPUs {} (a cpuset of `cset shield` or of the \
              service's slice is the alternative)",
             list(wanted)
         ),

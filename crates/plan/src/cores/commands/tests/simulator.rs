@@ -13,19 +13,19 @@ use crate::script::quote::is_powershell_quote;
 /// The settings of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
-    pub(super) adapters: BTreeMap<String, Adapter>,
+    pub(super) adapters: BTreeMap<String, Simulated>,
     pub(super) has_irqbalance: bool,
     pub(super) is_stopped: bool,
     pub(super) has_ban: bool,
     pub(super) flow_entries: u32,
-    /// Processors of running processes, and services with a drop-in file.
+    /// CPUs of running processes, and services with a drop-in file.
     pub(super) processes: BTreeMap<u32, Vec<u32>>,
     pub(super) placed_services: BTreeMap<String, Vec<u32>>,
 }
 
 /// The settings of an adapter.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Adapter {
+pub(super) struct Simulated {
     pub(super) queues: u32,
     queues_max: u32,
     /// Queues that the table can name.
@@ -46,8 +46,8 @@ pub(super) struct Adapter {
     pub(super) node: Option<u32>,
 }
 
-impl Adapter {
-    /// Some settings that a machine with these processors may have.
+impl Simulated {
+    /// Some settings that a machine with these CPUs may have.
     pub(super) fn new(
         seed: u64,
         system: System,
@@ -305,7 +305,7 @@ impl Settings {
         Ok(())
     }
 
-    fn adapter(&mut self, name: &str) -> Result<&mut Adapter, String> {
+    fn adapter(&mut self, name: &str) -> Result<&mut Simulated, String> {
         self.adapters.get_mut(name).ok_or_else(|| format!("no adapter {name:?}"))
     }
 

@@ -1,23 +1,23 @@
-//! The drawing of a machine as data: processors by socket, node, core and thread, and what they receive today and as
+//! The drawing of a machine as data: CPUs by socket, node, core and thread, and what they receive today and as
 //! planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smbscope_plan::cores::current::{CardPlace, Queue, current};
+use smbscope_plan::cores::current::{AdapterPlace, Queue, current};
 use smbscope_plan::cores::layout::{CpuId, Layout};
-use smbscope_plan::cores::topology::{Card, Cpu, Kind, Machine};
+use smbscope_plan::cores::topology::{Adapter, Cpu, Kind, Machine};
 
 use crate::answers::cores::topology::{
-    Adapter, Core, Node, Served, Socket, Thread, TopologyDrawing, Work,
+    AdapterBox, Core, Node, Served, Socket, Thread, TopologyDrawing, Work,
 };
 use crate::value::format;
 
-/// Processors that are drawn.
+/// CPUs that are drawn.
 const CPUS_DRAWN: usize = 2048;
 /// From this number on, a core's number is one that the reader of the input made up.
 const CORES_MADE_UP: u32 = 1 << 20;
 
-/// The share of the time in which processors are busy, 0 to 1.
+/// The share of the time in which CPUs are busy, 0 to 1.
 pub(crate) type Busy = BTreeMap<CpuId, f64>;
 
 /// Draws a machine; `busy` is for today and as planned.
@@ -37,10 +37,10 @@ pub(crate) fn topology(
             continue;
         }
         let number = board.cards.len();
-        let after = CardPlace {
+        let after = AdapterPlace {
             queues: planned.map_or(Vec::new(), |one| queues(&one.queues)),
             rps: planned.map_or(Vec::new(), |one| one.rps.clone()),
-            ..CardPlace::default()
+            ..AdapterPlace::default()
         };
         for (when, place) in [place, &after].into_iter().enumerate() {
             for (cpu, queues) in served(place) {
@@ -51,7 +51,7 @@ pub(crate) fn topology(
         }
         let only = nodes.first().filter(|_| nodes.len() == 1).copied();
         let own = card.node.filter(|node| nodes.contains(node)).or(only);
-        board.cards.push(Adapter {
+        board.cards.push(AdapterBox {
             index,
             letter: letter(number),
             name: card.name.clone(),
@@ -80,8 +80,8 @@ fn queues(cpus: &[CpuId]) -> Vec<Queue> {
     (0..).zip(cpus).map(|(number, cpu)| Queue { number, cpu: Some(*cpu) }).collect()
 }
 
-/// The processors of an adapter, with the queues of each.
-fn served(place: &CardPlace) -> BTreeMap<CpuId, Vec<u32>> {
+/// The CPUs of an adapter, with the queues of each.
+fn served(place: &AdapterPlace) -> BTreeMap<CpuId, Vec<u32>> {
     let mut cpus: BTreeMap<CpuId, Vec<u32>> = BTreeMap::new();
     for queue in &place.queues {
         if let Some(cpu) = queue.cpu {
@@ -104,7 +104,7 @@ fn sockets(cpus: &[&Cpu], work: &BTreeMap<CpuId, [Work; 2]>) -> Vec<Socket> {
                 let number = node.first().map_or(0, |cpu| cpu.node);
                 let cores = node.chunk_by(|a, b| a.core == b.core).map(|core| core_of(core, work));
                 let mut cores: Vec<_> = cores.collect();
-                // Numbers of cores may follow another order than those of processors, which people know.
+                // Numbers of cores may follow another order than those of CPUs, which people know.
                 cores.sort_by_key(|core| core.threads.first().map(|thread| thread.cpu));
                 Node { number, is_first: drawn.insert(number), cores }
             })
@@ -128,7 +128,7 @@ fn letter(place: usize) -> char {
     (b'A'..=b'Z').chain(b'a'..=b'z').nth(place).map_or('#', char::from)
 }
 
-fn about(card: &Card) -> String {
+fn about(card: &Adapter) -> String {
     let speed = card.bits_per_second.map(|speed| format!("{} Gbit/s", decimal(speed)));
     let kind = match card.kind {
         Kind::Physical => None,
@@ -157,7 +157,7 @@ mod tests {
             is_online: true,
             ..Cpu::default()
         };
-        let card = Card { name: "eth0".into(), ..Card::default() };
+        let card = Adapter { name: "eth0".into(), ..Adapter::default() };
         Machine { cpus: (0..cpus).map(cpu).collect(), cards: vec![card], ..Machine::default() }
     }
 

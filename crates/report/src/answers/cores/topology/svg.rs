@@ -1,4 +1,4 @@
-//! The processors and adapters of a machine as SVG, before and after a change.
+//! The CPUs and adapters of a machine as SVG, before and after a change.
 //!
 //! Each socket is a drawing of its own with the size of its text, so that sockets wrap on a narrow page instead of
 //! shrinking.
@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use smbscope_plan::cores::current::Queue;
 
-use crate::answers::cores::topology::{Adapter, Core, Node, Socket, Thread, TopologyDrawing};
+use crate::answers::cores::topology::{AdapterBox, Core, Node, Socket, Thread, TopologyDrawing};
 use crate::render::html::{escape, open};
 use crate::value::format;
 
@@ -52,7 +52,7 @@ pub(crate) fn write(out: &mut String, board: &TopologyDrawing) {
     out.push_str("</div></figure>\n");
     if board.undrawn > 0 {
         let count = format::count(board.undrawn as u64);
-        let _ = writeln!(out, "<p class=\"more\">{count} more processors are not drawn.</p>");
+        let _ = writeln!(out, "<p class=\"more\">{count} more CPUs are not drawn.</p>");
     }
 }
 
@@ -93,7 +93,7 @@ fn colour(place: usize) -> usize {
 fn cards<'a>(
     board: &'a TopologyDrawing,
     node: &'a Node,
-) -> impl Iterator<Item = (usize, &'a Adapter)> {
+) -> impl Iterator<Item = (usize, &'a AdapterBox)> {
     board
         .cards
         .iter()
@@ -189,7 +189,7 @@ fn group(node: &Node) -> String {
     }
 }
 
-/// What the processors of a socket receive, in words.
+/// What the CPUs of a socket receive, in words.
 fn summary(board: &TopologyDrawing, socket: &Socket, when: usize) -> String {
     let threads = || {
         let cores = socket.nodes.iter().flat_map(|node| &node.cores);
@@ -246,7 +246,7 @@ fn draw_node(
         if card.node.is_none() {
             about.push_str(", node not known");
         }
-        let name = format::harmless(&format!("{}{about}", card.name));
+        let name = format::sanitized(&format!("{}{about}", card.name));
         let name = format::shortened(&name, room.saturating_sub(4));
         let _ = write!(
             out,
@@ -290,7 +290,7 @@ fn draw_queue(out: &mut String, queue: &Queue, colour: usize, x: usize, y: usize
     let (class, place) = match queue.cpu {
         Some((0, number)) => (format!("k{colour}"), format!("CPU {number}")),
         Some((group, number)) => (format!("k{colour}"), format!("CPU {group}:{number}")),
-        None => ("offline".to_owned(), "a processor that is not known".to_owned()),
+        None => ("offline".to_owned(), "a CPU that is not known".to_owned()),
     };
     let _ = write!(
         out,

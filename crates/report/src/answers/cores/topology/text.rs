@@ -5,7 +5,7 @@ use smbscope_plan::cores::current::Queue;
 use smbscope_plan::cores::layout::CpuId;
 
 use crate::answers::cores::Lines;
-use crate::answers::cores::topology::{Adapter, Core, Thread, TopologyDrawing};
+use crate::answers::cores::topology::{AdapterBox, Core, Thread, TopologyDrawing};
 use crate::answers::cores::words::cpu;
 use crate::value::format;
 
@@ -13,9 +13,9 @@ use crate::value::format;
 const CORES_IN_ROW: usize = 24;
 /// Columns left of the drawing.
 const LABEL: usize = 42;
-/// Processors of an adapter that are listed.
+/// CPUs of an adapter that are listed.
 const CPUS_LISTED: usize = 16;
-/// From this number on, processors with equal distances are written as a range.
+/// From this number on, CPUs with equal distances are written as a range.
 const CPUS_IN_RANGE: usize = 6;
 
 /// Draws sockets, nodes, cores and threads.
@@ -147,7 +147,7 @@ fn range(cpus: &[CpuId]) -> String {
     }
 }
 
-/// The same for at least three processors with equal distances.
+/// The same for at least three CPUs with equal distances.
 fn even_range(cpus: &[CpuId]) -> Option<String> {
     let (&[first, second, ..], last) = (cpus, cpus.last()?) else { return None };
     let step = second.1.checked_sub(first.1).filter(|step| *step > 0)?;
@@ -162,13 +162,13 @@ fn even_range(cpus: &[CpuId]) -> Option<String> {
 }
 
 /// `A eth4 (10 Gbit/s, ice), node 1`.
-pub(crate) fn card(card: &Adapter) -> String {
+pub(crate) fn card(card: &AdapterBox) -> String {
     let about = if card.about.is_empty() { String::new() } else { format!(" ({})", card.about) };
     let node = card.node.map_or(", node not known".to_owned(), |node| format!(", node {node}"));
     format!("{} {}{about}{node}", card.letter, card.name)
 }
 
-/// `4 queues on CPU 8, 10, 12, 14`, with the number of queues where a processor has several.
+/// `4 queues on CPU 8, 10, 12, 14`, with the number of queues where a CPU has several.
 pub(crate) fn queues(queues: &[Queue]) -> String {
     let mut cpus: Vec<(CpuId, usize)> = Vec::new();
     for id in queues.iter().filter_map(|queue| queue.cpu) {
@@ -194,10 +194,10 @@ pub(crate) fn queues(queues: &[Queue]) -> String {
     let queues = format::counted(queues.len(), "queue");
     match (cpus.is_empty(), unknown) {
         (true, 0) => "not known".to_owned(),
-        (true, _) => format!("{queues}, on processors that are not known"),
+        (true, _) => format!("{queues}, on CPUs that are not known"),
         (false, 0) => format!("{queues} on CPU {names}"),
         (false, _) => {
-            format!("{queues} on CPU {names}; the processors of {unknown} are not known")
+            format!("{queues} on CPU {names}; the CPUs of {unknown} are not known")
         }
     }
 }

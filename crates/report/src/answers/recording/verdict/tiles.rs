@@ -108,7 +108,7 @@ fn migration_tiles(report: &Report, step: &StepRow, session: &SessionTimeline) -
     if let Some(first) = machines.first() {
         let of = |cost: &CpuCost| format!("{:.2} s", cost.seconds_per_gb);
         let others = machines.iter().skip(1).map(|cost| format!("{} {}", cost.source, of(cost)));
-        let title = format!("Processor time per GB, {}", first.source);
+        let title = format!("CPU time per GB, {}", first.source);
         tiles.push(Tile::new(title, of(first), others.collect::<Vec<_>>().join(", ")));
     }
     let tally = &report.totals.tally;

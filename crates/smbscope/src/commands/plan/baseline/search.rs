@@ -69,7 +69,7 @@ fn continued(file: &Path, result: Option<SpeedChoice>) -> anyhow::Result<Found> 
 }
 
 /// Continues a search without its baseline.
-pub(super) fn go_on(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
+pub(super) fn resume(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
     if !file.exists() {
         return Err(bad(
             &file.display().to_string(),
