@@ -38,7 +38,7 @@ const PARTNERS_MAX: usize = 256;
 /// Pairs that agree on a difference do so within this time, ns.
 const AGREE_NS: i64 = 1_000_000;
 /// The width to which that is narrowed down, ns.
-const AGREE_LEAST_NS: i64 = 50_000;
+const AGREE_MIN_NS: i64 = 50_000;
 /// Fewest pairs that must agree.
 const AGREE_MIN: usize = 8;
 /// A request of the server may seem to lie outside of the client's by this, ns: times of both sides are rounded.
@@ -47,7 +47,7 @@ const SLACK_NS: i64 = 200_000;
 /// What one side knows of a request.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// Of the command and the bytes.
+    /// The key of the command and the bytes.
     key: u32,
     /// The file; 0 where it is not known.
     file: u32,
@@ -124,7 +124,7 @@ impl BothSidesTally {
     ///
     /// Arrow's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         for row in 0..batch.num_rows() {
             let vantage = columns.vantage.get(row).unwrap_or_default();
             let is_client = vantage == Vantage::Client.name();
@@ -244,7 +244,7 @@ impl BothSidesTally {
         }
         // Pairs of different requests lie around those of the same one, which are closer together.
         let mut width_ns = AGREE_NS;
-        while width_ns > AGREE_LEAST_NS && agreeing.len() >= 2 * fewest {
+        while width_ns > AGREE_MIN_NS && agreeing.len() >= 2 * fewest {
             width_ns /= 2;
             agreeing = densest(agreeing, width_ns);
         }

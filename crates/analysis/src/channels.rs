@@ -24,7 +24,7 @@ use session::SessionTally;
 /// Sessions that are followed, and connections of all of them.
 const SESSIONS_MAX: usize = 1_024;
 const CONNECTIONS_MAX: usize = 16_384;
-/// Further sessions that are counted.
+/// Other sessions, which are only counted.
 const OTHERS_MAX: usize = 65_536;
 /// Bins of all connections together, about.
 const BINS_ALL: usize = 1 << 18;
@@ -117,7 +117,7 @@ impl Timeline {
         sessions.sort_by_key(|one| (one.recording.clone(), one.start_ns));
         versus::compare(&mut sessions);
         let findings = findings::findings(&sessions, &self.interfaces);
-        let interfaces = self.interfaces.iter().map(OfferedInterface::of).collect();
+        let interfaces = self.interfaces.iter().map(OfferedInterface::from_row).collect();
         Some(Channels { sessions, others, interfaces, findings })
     }
 }

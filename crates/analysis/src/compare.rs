@@ -278,7 +278,7 @@ fn change(found: &Contrast, delta: Option<f64>, measured: &mut [Measured; 2]) ->
         low_percent: found.interval.and_then(|it| finite(percent(it.0))),
         high_percent: found.interval.and_then(|it| finite(percent(it.1))),
         cliffs_delta: delta,
-        effect: delta.map(Effect::of),
+        effect: delta.map(Effect::from_delta),
         p: found.p,
         p_holm: None,
         significant: false,

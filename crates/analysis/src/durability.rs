@@ -245,7 +245,7 @@ impl DurabilityTally {
     /// Adds operations, roughly in the order in which they ended. Columns are found by name; those that are absent read
     /// as null. Fails only on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let classes = columns.command.command_classes();
         let is_wanted = |class: &CommandClass| {
             matches!(class, CommandClass::Write | CommandClass::Flush | CommandClass::Open)

@@ -220,7 +220,7 @@ impl Explain {
             None => 0..0,
         };
         self.durability.operations(batch)?;
-        let mut rows = Rows::of(batch)?;
+        let mut rows = Rows::from_batch(batch)?;
         let mut recordings = Resolved::new(rows.columns.recording.keys());
         let mut servers = Resolved::new(rows.columns.server.keys());
         for row in 0..batch.num_rows() {
@@ -371,7 +371,7 @@ impl Explain {
         }
         candidates.iter_mut().for_each(|one| one.name_connections(&self.connections));
         let all = whole.waited_ns as f64;
-        let least_ns = (LEAST_SHARE * all) as i64;
+        let least_ns = (MIN_SHARE * all) as i64;
         if let Some(sample) = &mut self.sample {
             for one in candidates.iter_mut().filter(|one| one.finding.saved_ns() > least_ns) {
                 sample.replay_without(one)?;

@@ -59,7 +59,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// One that sees operations from that time on, in nanoseconds since 1970.
+    /// Creates a view that starts at `begin_ns`, in nanoseconds since 1970.
     pub fn new(options: Options, begin_ns: i64) -> Live {
         let slot_ns = options.slot_ns.max(1);
         let slots = i64::try_from(options.slots).unwrap_or(i64::MAX).clamp(1, 3_600);

@@ -67,7 +67,7 @@ enum Class {
 }
 
 impl Class {
-    fn of(kind: &str) -> Class {
+    fn from_kind(kind: &str) -> Class {
         match kind {
             "isr" | "isr_msi" | "irq" | "ipi" => Class::Interrupt,
             _ => Class::Deferred,
@@ -89,9 +89,9 @@ pub struct Processors {
     symbols: Symbols,
     extent: Option<Extent>,
     totals: totals::Sums,
-    /// Of the rows.
+    /// The context of the rows.
     occurring: Context,
-    /// Of whole traces, if the rows are those of a period.
+    /// The context of whole traces, if the rows are those of a period.
     context: Context,
     /// NUMA nodes of devices, by name.
     device_nodes: HashMap<String, u64>,
@@ -198,7 +198,7 @@ impl Processors {
             let one = Row {
                 cpu: cpus.value(row),
                 kind,
-                class: Class::of(kind),
+                class: Class::from_kind(kind),
                 name: at!(names, row),
                 device: at!(devices, row),
                 queue: at!(queues, row),
@@ -247,7 +247,7 @@ impl Processors {
         for row in 0..batch.num_rows() {
             let module = at!(modules, row);
             let section = match at!(during, row) {
-                Some(kind) if Class::of(kind) == Class::Interrupt => Section::Interrupt,
+                Some(kind) if Class::from_kind(kind) == Class::Interrupt => Section::Interrupt,
                 Some(_) => Section::Deferred,
                 None if at!(threads, row) == Some(0) => Section::Idle,
                 None => match at!(addresses, row) {

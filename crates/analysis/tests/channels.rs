@@ -294,7 +294,7 @@ fn rdma_takes_over_from_tcp() {
         timeline.finish().unwrap().sessions.remove(0)
     };
     let tcp = session(&[]);
-    // From 60 s on, which is after TCP's last byte, the adapter moves 10 GB/s for 20 s.
+    // Starting at 60 s, which is after TCP's last byte, the adapter moves 10 GB/s for 20 s.
     let rows: Vec<Counter> = (1..=100)
         .map(|second| Counter {
             recording: "run".into(),
@@ -389,7 +389,7 @@ fn a_run_over_one_channel_has_a_timeline() {
     assert_eq!(timeline.finish().unwrap().sessions.len(), 1);
 }
 
-/// A path is cut after 5 s; a new channel to it carries data from 15 s on.
+/// A path is cut after 5 s; a new channel to it carries data starting at 15 s.
 fn cut(repeated: Option<u64>) -> Channels {
     let mut rows = transfer(&[0, 0]).rows();
     for row in &mut rows {
@@ -422,7 +422,7 @@ fn a_lost_channel_is_named_and_its_successor_is_not_late() {
     assert_eq!(
         lost[0].1,
         "the channel to 10.0.1.2 was lost 5.0 s after the start (no reply within 5s); 8 requests were repeated on \
-         others; a new channel to it carries data from 15.0 s on"
+         others; a new channel to it carries data starting at 15.0 s"
     );
     assert_eq!(of(&all, ChannelFindingKind::SlowRampUp), []);
     let one = session(&all, "run");

@@ -74,7 +74,7 @@ impl Shard {
     /// that a segment stays in registers.
     #[inline(always)]
     pub fn packet(&mut self, segment: TcpSegment<'_>, time: i64, frame: u64, out: &mut Output) {
-        let direction = Direction::of(&segment);
+        let direction = Direction::from_segment(&segment);
         let (place, from) = match self.recent.get(direction.bucket(RECENT_BITS)) {
             Some(Some(recent)) if recent.direction == direction => {
                 (recent.place, recent.from as usize)

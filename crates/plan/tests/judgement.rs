@@ -37,7 +37,7 @@ fn baseline(path: &Path) -> Baseline {
 fn terms(baseline: &Baseline) -> Terms {
     let name = baseline.name.as_str();
     let settings = &baseline.settings;
-    Terms::of(effective(&[Input { name, layer: Layer::Policy, settings }]))
+    Terms::from_effective(effective(&[Input { name, layer: Layer::Policy, settings }]))
 }
 
 fn judge(before: &Terms, after: &Terms, system: Option<System>) -> Judgement {

@@ -4,7 +4,23 @@
 //! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`Fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 //!
-//! Four floors, of which each uses those below it: `value`, `document`, `render`, `answers`.
+//! Four floors, each of which uses those below it: `value` (fields, units, numbers as text), `document` (sections, tables,
+//! charts), `render` (text, HTML, JSON), `answers` (a folder for each subject). An answer implements [`Answer`]; the
+//! renderers know nothing else of it:
+//!
+//! ```
+//! use smbscope_report::{Answer, TextOptions, text};
+//!
+//! struct Greeting(&'static str);
+//!
+//! impl Answer for Greeting {
+//!     fn text(&self, _: &TextOptions) -> String {
+//!         format!("{} took {}\n", self.0, smbscope_report::format::duration(21_100_000))
+//!     }
+//! }
+//!
+//! assert_eq!(text(&Greeting("a read"), &TextOptions::new(80, false)), "a read took 21.1 ms\n");
+//! ```
 
 // Some parts of a document are only in the answers of the planners.
 #![cfg_attr(not(feature = "plan"), allow(dead_code))]

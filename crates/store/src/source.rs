@@ -155,7 +155,11 @@ impl Source {
             Input::Dataset(dataset) => dataset.manifest(),
             _ => None,
         });
-        RecordedFilter::of(manifests, self.inputs.len(), self.options.tokenizer.is_some())
+        RecordedFilter::from_manifests(
+            manifests,
+            self.inputs.len(),
+            self.options.tokenizer.is_some(),
+        )
     }
 
     /// The options with which it was opened.

@@ -49,7 +49,7 @@ macro_rules! commands {
         impl CommandClass {
             /// The class of a command, by its name in the `command` column.
             #[inline]
-            pub fn of(command: &str) -> CommandClass {
+            pub fn from_command(command: &str) -> CommandClass {
                 match command {
                     $($($name)|+ => CommandClass::$class,)*
                     _ => CommandClass::Other,
@@ -139,10 +139,10 @@ mod tests {
             assert!(!class.commands().is_empty(), "{class:?}");
             for name in class.commands() {
                 assert!(names.contains(name), "{name}");
-                assert_eq!(CommandClass::of(name), class);
+                assert_eq!(CommandClass::from_command(name), class);
             }
         }
-        assert_eq!(CommandClass::of("Echo"), CommandClass::Other);
+        assert_eq!(CommandClass::from_command("Echo"), CommandClass::Other);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct Text(Option<StringArray>);
 
 impl Text {
     /// Finds a column by its name.
-    pub fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
+    pub fn from_batch(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
         let column = batch.column_by_name(name);
         let column = column.map(|column| cast(column, &DataType::Utf8)).transpose()?;
         Ok(Text(column.and_then(|column| column.as_string_opt().cloned())))
@@ -28,7 +28,7 @@ pub struct Numbers<T: ArrowPrimitiveType>(Option<arrow::array::PrimitiveArray<T>
 
 impl<T: ArrowPrimitiveType> Numbers<T> {
     /// Finds a column by its name.
-    pub fn of(batch: &RecordBatch, name: &str) -> Result<Numbers<T>, ArrowError> {
+    pub fn from_batch(batch: &RecordBatch, name: &str) -> Result<Numbers<T>, ArrowError> {
         let column = batch.column_by_name(name);
         let column = column.map(|column| cast(column, &T::DATA_TYPE)).transpose()?;
         Ok(Numbers(column.and_then(|column| column.as_primitive_opt().cloned())))
@@ -46,7 +46,7 @@ pub struct Flags(Option<BooleanArray>);
 
 impl Flags {
     /// Finds a column by its name.
-    pub fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
+    pub fn from_batch(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
         let column = batch.column_by_name(name);
         Ok(Flags(column.and_then(|column| column.as_boolean_opt().cloned())))
     }

@@ -112,7 +112,7 @@ pub struct Recording {
 
 impl Recording {
     /// Ten seconds, compressed as Windows compresses by default.
-    pub fn of(stage: Stage) -> Recording {
+    pub fn from_stage(stage: Stage) -> Recording {
         Recording { stage, tens_of_seconds: 1, compression: Compression::Xpress }
     }
 

@@ -75,7 +75,7 @@ impl<F: Files> Reader<F> {
             linux.damaged(|| format!("metadata: {place}"));
         }
         let uses = metadata.events.iter().filter_map(|(&class, event)| {
-            let used = match Action::of(&event.name) {
+            let used = match Action::from_event(&event.name) {
                 Some(action) => Use::Action(action),
                 None if event.name == TOPOLOGY => Use::Topology,
                 None => return None,

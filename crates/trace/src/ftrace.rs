@@ -198,7 +198,7 @@ impl State {
             // Lines between the events say which were lost; perf script prints none.
             coverage.events_lost.get_or_insert(0);
         }
-        if let Some(action) = Action::of(line.event) {
+        if let Some(action) = Action::from_event(line.event) {
             let head = Head { cpu: line.cpu, time_ns: line.time_ns, thread: line.thread };
             let fields = Printed { line, action };
             if self.linux.event(head, action, &fields, sink).is_err() {

@@ -135,7 +135,7 @@ pub struct Survey {
 #[inline]
 pub fn event_of(record: &Record<'_>) -> Option<(Provider, u16)> {
     let Origin::Manifest { guid, id } = record.origin else { return None };
-    Some((Provider::of(&guid)?, id))
+    Some((Provider::from_guid(&guid)?, id))
 }
 
 /// Whether the first reading of a log needs only the number of such events.

@@ -59,7 +59,7 @@ fn walk(pcap: &[u8], mut look: impl FnMut(usize, &[u8])) {
         let mut payload = &tcp[usize::from(tcp[12] >> 4) * 4..];
         while let Some(header) = nbss::Header::parse(payload) {
             let message = &payload[nbss::HEADER_BYTES..];
-            if Protocol::of(message) != Some(Protocol::Smb2) {
+            if Protocol::from_message(message) != Some(Protocol::Smb2) {
                 break;
             }
             let length = message.len().min(header.length as usize);

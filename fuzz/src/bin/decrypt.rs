@@ -8,7 +8,7 @@ use smbscope_wire::smb2::transform::{Protocol, Transform};
 fuzz_target!(|bytes: &[u8]| {
     let Some((key, message)) = bytes.split_at_checked(32) else { return };
     let view = Transform(message);
-    let _ = (Protocol::of(message), view.signature(), view.nonce(), view.original_message_size());
+    let _ = (Protocol::from_message(message), view.signature(), view.nonce(), view.original_message_size());
     let _ = (view.flags_or_algorithm(), view.session_id(), view.authenticated());
     let _ = view.ciphertext();
     let mut out = Vec::new();

@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(segment) = dissect(link, frame, original) else { continue };
         assert!(segment.payload.len() <= segment.payload_len as usize);
         assert!(segment.payload.len() <= frame.len());
-        let (key, forward) = FlowKey::of(&segment);
+        let (key, forward) = FlowKey::from_segment(&segment);
         let ends = [key.lower(), key.higher()];
         assert_eq!(ends[usize::from(!forward)].port(), segment.source_port);
         assert!(key.shard(3) < 3);

@@ -80,7 +80,7 @@ pub struct ChannelTimeline {
     pub opened_ns: Option<i64>,
     pub bound_ns: Option<i64>,
     pub first_byte_ns: Option<i64>,
-    /// Beginning of the interval from which on it carried 90 % of its plateau.
+    /// Beginning of the interval in which it reached 90 % of its plateau.
     pub plateau_ns: Option<i64>,
     /// End of its last interval with payload.
     pub last_byte_ns: Option<i64>,
@@ -114,7 +114,7 @@ pub struct ChannelTimeline {
     pub bytes_per_second: Vec<f64>,
 }
 
-/// What further paths brought within one session.
+/// What additional paths gained within one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PathGain {
     /// Plateau while one path carried bytes.
@@ -219,7 +219,7 @@ pub struct OfferedInterface {
 }
 
 impl OfferedInterface {
-    pub(super) fn of(row: &Interface) -> OfferedInterface {
+    pub(super) fn from_row(row: &Interface) -> OfferedInterface {
         OfferedInterface {
             recording: row.recording.clone(),
             session_id: row.session_id,

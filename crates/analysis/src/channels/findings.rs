@@ -33,7 +33,7 @@ const SLOW_SHARE: f64 = 0.05;
 const IDLE_NS: i64 = 120_000_000_000;
 /// Fewest bytes of a session about which something is said.
 const BYTES_MIN: u64 = 64 << 20;
-/// Share of what further paths promise from which on they bring enough.
+/// Additional paths gain enough if they reach this share of what they promise.
 const GAIN_ENOUGH: f64 = 0.8;
 /// Share of the time in deep idle states that dominates.
 const DEEP: f64 = 0.5;
@@ -132,7 +132,7 @@ fn lost(one: &SessionTimeline) -> Option<ChannelFinding> {
         .filter_map(|next| next.first_byte_ns)
         .min();
     what.push_str(&match back {
-        Some(again) => format!("; a new channel to it carries data from {} on", after(again)),
+        Some(again) => format!("; a new channel to it carries data starting at {}", after(again)),
         None => "; no other one to it carries data afterwards".to_owned(),
     });
     let mut figures = vec![
@@ -161,7 +161,7 @@ const IDLE_STATES: (&str, &str) = (
 );
 const LOOKS_LATE: (&str, &str) = (
     "Windows",
-    "the client looks for further paths only while data flows: start the transfer with a small one, or check \
+    "the client looks for more paths only while data flows: start the transfer with a small one, or check \
      Get-SmbMultichannelConnection before it",
 );
 
@@ -250,7 +250,7 @@ fn slow_ramp_up(one: &SessionTimeline) -> Option<ChannelFinding> {
     Some(if is_idle_possible { found } else { found.with_remedies([LOOKS_LATE]) })
 }
 
-const LITTLE: KindInfo = KindInfo::new("second-path-brings-little", "A further path brings little")
+const LITTLE: KindInfo = KindInfo::new("second-path-brings-little", "An additional path adds little throughput")
     .with_severity(Severity::Medium)
     .with_remedies(&[
     (
@@ -268,7 +268,7 @@ const LITTLE: KindInfo = KindInfo::new("second-path-brings-little", "A further p
     ),
 ]);
 
-/// Further paths bring less than they promise.
+/// Additional paths gain less than they promise.
 fn little_gain(one: &SessionTimeline) -> Option<ChannelFinding> {
     if let Some(versus) = one.versus.as_ref().filter(|versus| versus.promised > 1.0)
         && versus.factor < GAIN_ENOUGH * versus.promised
@@ -421,7 +421,7 @@ fn unused(one: &SessionTimeline, interfaces: &[Interface]) -> Option<ChannelFind
     Some(finding(one, ChannelFindingKind::InterfaceUnused, what, confidence, figures))
 }
 
-const RSS: KindInfo = KindInfo::new("rss-without-need", "Several channels on one interface bring nothing")
+const RSS: KindInfo = KindInfo::new("rss-without-need", "Several channels on one interface gain nothing")
     .with_severity(Severity::Low)
     .with_remedies(&[
         (

@@ -21,7 +21,7 @@ const IDLE: &str = "cpu_idle_deep_percent";
 const HERTZ: &str = "cpu_frequency_hertz";
 const PROCESS: &str = "process_cpu_percent";
 const PROCESS_SYSTEM: &str = "process_cpu_system_percent";
-/// Of the whole machine, per cent of all CPUs.
+/// Counters of the whole machine, per cent of all CPUs.
 const MACHINE: [&str; 4] =
     ["cpu_percent", "cpu_user_percent", "cpu_system_percent", "cpu_softirq_percent"];
 const RDMA: [&str; 2] = ["rdma_receive_bytes_per_second", "rdma_transmit_bytes_per_second"];
@@ -112,8 +112,8 @@ impl Machines {
         all.filter(move |(key, _)| is_of(key))
     }
 
-    /// Idle states before and at the plateau; `ends` are beginning, plateau, and last byte. Of
-    /// several machines the one that was idle deepest.
+    /// Idle states before and at the plateau, of the machine that was idle deepest; `ends` are
+    /// beginning, plateau, and last byte.
     pub(super) fn power(
         &self,
         recording: &str,

@@ -8,7 +8,7 @@
 const WINDOW_NS: i64 = 500_000_000;
 /// Fewest intervals of a plateau.
 const MIN: usize = 10;
-/// Share of the plateau from which on it counts as reached.
+/// Share of the plateau at which it counts as reached.
 const REACHED: f64 = 0.9;
 
 /// The plateau, in the unit of the values, and the place where it is reached.

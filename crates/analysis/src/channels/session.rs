@@ -18,14 +18,14 @@ const BINS_SHOWN: usize = 600;
 const TRIPS_MAX: usize = 16_384;
 /// Bytes of a segment, to make bytes of retransmissions.
 const SEGMENT_BYTES: f64 = 1_460.0;
-/// Share of bytes that are sent again from which on losses limit a channel.
+/// Losses limit a channel that retransmits more than this share of its bytes.
 const LOSS_MIN: f64 = 1e-3;
-/// Share of what bounds a channel from which on that bound limits it.
+/// A bound limits a channel that reaches at least this share of it.
 const NEAR: f64 = 0.8;
 /// A round trip of this many times the least one includes a queue ...
 const QUEUED: f64 = 2.0;
 /// ... and not only a scheduler, ns.
-const QUEUED_LEAST_NS: i64 = 1_000_000;
+const QUEUED_MIN_NS: i64 = 1_000_000;
 /// The most bytes in flight over the usual round trip exceed what a full path carries by this at most.
 const ALWAYS_BUSY: f64 = 0.5;
 
@@ -522,7 +522,7 @@ fn is_full(one: &ChannelTimeline, level: f64) -> bool {
         return false;
     };
     let is_longer = one.round_trip_min_ns.is_some_and(|least| {
-        least > 0 && trip as f64 >= QUEUED * least as f64 && trip - least >= QUEUED_LEAST_NS
+        least > 0 && trip as f64 >= QUEUED * least as f64 && trip - least >= QUEUED_MIN_NS
     });
     is_longer && level >= ALWAYS_BUSY * held as f64 * 1e9 / trip as f64
 }

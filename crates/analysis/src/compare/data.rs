@@ -26,7 +26,7 @@ pub struct Comparison {
 pub struct About {
     /// Operations that count.
     pub operations: u64,
-    /// Of these, operations whose time is known and that do not wait by design.
+    /// Operations among these whose time is known and that do not wait by design.
     pub timed: u64,
     /// Operations of load runs that were not measured, and therefore do not count.
     pub left_out: u64,
@@ -167,7 +167,7 @@ pub struct Row {
 pub struct Measured {
     /// Operations, or executions of a scenario.
     pub operations: u64,
-    /// Of these, those with a time.
+    /// Operations or executions among these that have a time.
     pub timed: u64,
     /// Arithmetic mean.
     pub mean_s: Option<f64>,

@@ -16,7 +16,7 @@ pub(super) struct Fact {
     pub(super) server_ns: Option<i64>,
     pub(super) bytes: u64,
     pub(super) error: bool,
-    /// Of the connection or user.
+    /// The cluster of the connection or user.
     pub(super) cluster: u16,
 }
 

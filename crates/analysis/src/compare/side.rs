@@ -139,7 +139,7 @@ impl Side {
     /// Adds operations. Columns are found by name; those that are absent read as null. Fails only
     /// on a column of a type that cannot be cast to the schema's.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let resolved = |text: &Text| Resolved::new(text.keys());
         let mut commands = [resolved(&columns.command), resolved(&columns.command)];
         let classes = columns.command.command_classes();
@@ -247,7 +247,7 @@ impl Side {
         }
         let error = match columns.status.get(row) {
             None | Some(0) => false,
-            Some(status) => StatusClass::of(status) == StatusClass::Error,
+            Some(status) => StatusClass::from_status(status) == StatusClass::Error,
         };
         let moves = columns.command.key(row).and_then(|key| classes.get(key));
         let moves = matches!(moves, Some(CommandClass::Read | CommandClass::Write));

@@ -119,7 +119,7 @@ pub struct DurabilityKind {
     pub application: &'static str,
     #[serde(flatten)]
     pub tally: OpenTally,
-    /// Of them, opens whose data was stable before the Close was answered.
+    /// Opens whose data was stable before the Close was answered.
     pub stable_opens: u64,
     /// One sentence; none for files that need not survive a power failure.
     pub verdict: Option<String>,
@@ -140,7 +140,7 @@ pub struct Durability {
     pub unbuffered_writes: u64,
     /// Flushes that succeeded.
     pub flushes: u64,
-    /// Of them, those with nothing to do.
+    /// Flushes among them that had nothing to do.
     pub idle_flushes: u64,
     /// From the acknowledgement of the oldest write to that of the Flush that made it stable.
     pub until_flush: Distribution,
@@ -155,7 +155,7 @@ pub struct Durability {
     /// Opens with data and without write-through on continuously available shares, or with a persistent handle; null
     /// where no such open and its handle is known.
     pub available_opens: Option<u64>,
-    /// Of them, opens to which the server granted no persistent handle.
+    /// Opens among them to which the server granted no persistent handle.
     pub not_persistent_opens: Option<u64>,
     /// What follows from these; none if all have persistent handles.
     pub not_persistent: Option<String>,

@@ -60,7 +60,7 @@ pub(super) fn of_kind(
     })
 }
 
-/// What is to be said of opens with data on continuously available shares to which no persistent handle was granted;
+/// The verdict on opens with data on continuously available shares to which no persistent handle was granted;
 /// none if there are none.
 pub(super) fn not_persistent(opens: u64, without: u64) -> Option<String> {
     (without > 0).then(|| {

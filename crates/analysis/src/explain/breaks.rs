@@ -65,7 +65,7 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(op: &Operation, start: i64) -> Wait {
+    fn from_op(op: &Operation, start: i64) -> Wait {
         let pending_at = op.columns.pending_at.get(op.row);
         Wait {
             attribution: Attribution::with_few_names(),
@@ -105,7 +105,7 @@ impl Detector for Breaks {
             && op.columns.pending_at.get(op.row).is_some();
         let is_long = op.elapsed_ns >= LONG_NS && !self.breaks.is_empty() && op.act != Act::Break;
         let start = op.start.filter(|_| op.is_timed && (is_pending_open || is_long))?;
-        let mut wait = Wait::of(op, start);
+        let mut wait = Wait::from_op(op, start);
         if !is_pending_open && self.cause(&wait).is_none_or(|cause| cause.path.is_none()) {
             return None;
         }

@@ -97,7 +97,7 @@ impl Candidate {
     }
 
     /// Subtracts operations that another finding explains, by their numbers among those that are kept
-    /// for replaying. Of the other operations the same share is subtracted.
+    /// for replaying. The same share of the other operations is subtracted.
     pub(super) fn without(&mut self, numbers: &HashSet<u32>) {
         let sampled_ns = self.savings.sampled_ns;
         let (operations, removed_ns) = self.savings.remove(numbers);

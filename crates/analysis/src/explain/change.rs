@@ -1,4 +1,4 @@
-//! A moment from which on operations take longer, or shorter, than before: found where it is sharp.
+//! A moment at which operations begin to take longer, or shorter, than before: found where it is sharp.
 //!
 //! The logarithm of each operation's turnaround is compared with the mean of its kind, in slots of
 //! equal length; the best split of the slots is the moment (a single change point by least squares,

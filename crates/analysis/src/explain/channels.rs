@@ -168,7 +168,7 @@ impl Channels {
             (facts.len() > 1 && all > MANY_BYTES && share > NEARLY_ALL).then(|| {
                 format!(
                     "one of {} channels of a session of client {} carries {:.0} % of the bytes (the one to {}): the \
-                     others bring nothing; the client sends most requests one at a time, or a slower interface \
+                     others add nothing; the client sends most requests one at a time, or a slower interface \
                      carries the others",
                     facts.len(),
                     most.client,

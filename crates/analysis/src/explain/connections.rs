@@ -8,7 +8,7 @@ use smbscope_tables::tables::{Connection, Coverage};
 
 use super::data::About;
 
-/// Share of segments sent again from which on a note is worthwhile.
+/// Share of retransmitted segments above which a note is worthwhile.
 const RETRANSMITTED_MIN: f64 = 0.001;
 /// A negotiated maximum of at most this is small, bytes.
 const SMALL_MAXIMUM: u64 = 64 << 10;
@@ -35,7 +35,7 @@ pub(super) struct ConnectionFacts {
     pub(super) is_one_machine: bool,
     /// Largest segment that both ends accept, bytes.
     pub(super) segment: Option<u64>,
-    /// Segments sent again, and all segments.
+    /// Retransmitted segments, and all segments.
     pub(super) retransmitted: [(u64, u64); 2],
     /// Time in which the stream stood still because of losses, ns.
     pub(super) stalled_ns: [u64; 2],
@@ -151,7 +151,7 @@ impl Connections {
         self.get(connection).map(|facts| format!("{} - {}", facts.client, facts.server))
     }
 
-    /// Segments that were sent again, and all segments.
+    /// Segments that were retransmitted, and all segments.
     pub(super) fn retransmitted(&self) -> (u64, u64) {
         (self.retransmissions, self.packets)
     }
@@ -164,7 +164,7 @@ impl Connections {
             sent_again as f64 > RETRANSMITTED_MIN * packets as f64 && sent_again > 1,
             About::Loss,
             format!(
-                "{sent_again} of {packets} segments were sent again ({:.2} %): a link, a switch or a network card \
+                "{sent_again} of {packets} segments were retransmitted ({:.2} %): a link, a switch or a network card \
                  loses packets",
                 percent(sent_again, packets)
             ),

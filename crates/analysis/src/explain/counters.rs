@@ -9,7 +9,7 @@ use super::worth::OF_UNKNOWN_CAUSE;
 
 /// Most samples that are kept.
 const SAMPLES_MAX: usize = 500_000;
-/// From this utilization on a resource is full, percent: requests to a resource that is busy 90 % of the
+/// At this utilization or more a resource is full, percent: requests to a resource that is busy 90 % of the
 /// time take ten times as long as to an idle one (M/M/1).
 const FULL_PERCENT: f64 = 90.0;
 /// Below this utilization it is not the bottleneck, percent.

@@ -9,9 +9,9 @@ pub use crate::channels::ChannelFinding;
 pub use crate::logged::Logged;
 
 /// Smaller shares of the time are not reported as findings ...
-pub const LEAST_SHARE: f64 = 0.05;
+pub const MIN_SHARE: f64 = 0.05;
 /// ... unless they are events that cost at least this, ns.
-const EVENTS_LEAST_NS: i64 = 1_000_000_000;
+const EVENTS_MIN_NS: i64 = 1_000_000_000;
 /// Fewest operations for an interval: from fewer, their scatter is not known.
 pub const INTERVAL_MIN: u64 = 10;
 
@@ -49,8 +49,8 @@ pub struct Explained {
 
 /// Whether a finding costs enough to be shown.
 pub fn is_reported(finding: &Finding) -> bool {
-    finding.share() >= LEAST_SHARE
-        || finding.details.is_of_events && finding.saved_ns() >= EVENTS_LEAST_NS
+    finding.share() >= MIN_SHARE
+        || finding.details.is_of_events && finding.saved_ns() >= EVENTS_MIN_NS
 }
 
 /// A replay of the recording with a remedy.
@@ -120,7 +120,7 @@ pub struct Diagnosis {
     pub pauses: Option<Pauses>,
     /// Waiting that no finding explains.
     pub unexplained: Option<Unexplained>,
-    /// A moment from which on operations take longer, or shorter, than before.
+    /// A moment at which operations begin to take longer, or shorter, than before.
     pub change: Option<ChangeInTime>,
     /// Facts worth knowing whose cost in time is not known.
     pub notes: Vec<Note>,
@@ -246,7 +246,7 @@ pub enum About {
     NotStable,
     /// Only a share's word promises that writes are stable.
     Unproven,
-    /// Channels that the server refused, that it offers and the client does not use, or that bring nothing.
+    /// Channels that the server refused, that it offers and the client does not use, or that add nothing.
     Channels,
     /// One of several connections carries nearly all bytes.
     OneConnection,

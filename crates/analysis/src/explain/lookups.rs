@@ -196,9 +196,9 @@ impl Lookups {
 
     /// Whether the name does not exist; counts it.
     fn is_missing(&mut self, op: &Operation) -> bool {
-        let is_missing = op
-            .status
-            .is_some_and(|status| status != 0 && StatusClass::of(status) == StatusClass::NotFound);
+        let is_missing = op.status.is_some_and(|status| {
+            status != 0 && StatusClass::from_status(status) == StatusClass::NotFound
+        });
         if is_missing {
             self.missing += 1;
             if self.is_repeat(op, Question::Missing, NAME_LIFETIME_NS) {

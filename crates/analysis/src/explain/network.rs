@@ -90,7 +90,7 @@ pub(super) fn sentence(row: &SmbRatio, is_signed: bool) -> String {
             "SMB, not the network: {what}; look at the findings: requests in flight, server, storage"
         ),
         "network" => {
-            format!("the network, not SMB: {what}; faster storage or another server brings nothing")
+            format!("the network, not SMB: {what}; faster storage or another server would not help")
         }
         side @ ("sender" | "receiver") => format!(
             "a machine, not SMB and not the network: {what}, and the {side} limited TCP alone too: look at its \

@@ -122,7 +122,7 @@ impl Act {
         Act::Other,
     ];
 
-    fn of(class: CommandClass) -> Act {
+    fn from_class(class: CommandClass) -> Act {
         match class {
             CommandClass::Read => Act::Read,
             CommandClass::Write => Act::Write,
@@ -202,8 +202,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
-        let columns = Columns::of(batch)?;
+    pub(super) fn from_batch(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        let columns = Columns::from_batch(batch)?;
         let acts = vec![None; columns.command.keys()];
         let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
         let [clients, servers, shares, paths, folders] =
@@ -217,16 +217,16 @@ impl Rows {
         let Some(key) = columns.command.key(row) else { return Act::Other };
         let Some(known) = acts.get_mut(key) else { return Act::Other };
         let act = *known.get_or_insert_with(|| {
-            match CommandClass::of(columns.command.text(key).unwrap_or("")) {
+            match CommandClass::from_command(columns.command.text(key).unwrap_or("")) {
                 CommandClass::Transaction => None,
-                class => Some(Act::of(class)),
+                class => Some(Act::from_class(class)),
             }
         });
         act.unwrap_or_else(|| {
             let Some(key) = columns.detail.key(row) else { return Act::Other };
             let number = transactions.get(key, || {
                 let detail = columns.detail.text(key).unwrap_or("");
-                Act::of(CommandClass::of_subcommand(detail)) as u32
+                Act::from_class(CommandClass::of_subcommand(detail)) as u32
             });
             Act::ALL.get(number as usize).copied().unwrap_or(Act::Other)
         })

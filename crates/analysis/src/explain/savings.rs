@@ -39,7 +39,7 @@ pub(super) struct SampledOperation {
 }
 
 impl SampledOperation {
-    pub(super) fn of(op: &Operation) -> SampledOperation {
+    pub(super) fn from_op(op: &Operation) -> SampledOperation {
         let start = op.start.unwrap_or(0);
         let end = start.saturating_add(op.elapsed_ns);
         let connection = (op.recording, op.connection);
@@ -152,8 +152,10 @@ impl Savings {
                 directions[stall.direction.min(1)].push(stall);
             }
         }
-        let connections: HashMap<_, _, foldhash::fast::RandomState> =
-            connections.into_iter().map(|(key, stalls)| (key, stalls.map(Stalls::of))).collect();
+        let connections: HashMap<_, _, foldhash::fast::RandomState> = connections
+            .into_iter()
+            .map(|(key, stalls)| (key, stalls.map(Stalls::from_stalls)))
+            .collect();
         if !connections.is_empty() {
             for (shorter_ns, sampled) in shorter_ns.iter_mut().zip(sample) {
                 let Some(directions) = connections.get(&sampled.connection) else { continue };
@@ -175,7 +177,7 @@ impl Savings {
 struct Stalls<'a>(Vec<(&'a Stall, i64)>);
 
 impl Stalls<'_> {
-    fn of(mut stalls: Vec<&Stall>) -> Stalls<'_> {
+    fn from_stalls(mut stalls: Vec<&Stall>) -> Stalls<'_> {
         stalls.sort_unstable_by_key(|stall| stall.begin);
         let mut sum = 0_i64;
         let each = stalls.into_iter().map(|stall| {

@@ -182,7 +182,7 @@ impl Signing {
         let mut groups: [Group; Decider::ALL.len()] = Default::default();
         for (key, count) in all {
             let facts = connections.get(*key);
-            let group = &mut groups[Decider::of(facts) as usize];
+            let group = &mut groups[Decider::from_facts(facts) as usize];
             group.connections += 1;
             group.signed += count.signed;
             group.all += count.signed + count.unsigned;
@@ -238,7 +238,7 @@ impl Decider {
     const ALL: [Decider; 5] =
         [Decider::Server, Decider::Client, Decider::Both, Decider::Neither, Decider::Unknown];
 
-    fn of(facts: Option<&ConnectionFacts>) -> Decider {
+    fn from_facts(facts: Option<&ConnectionFacts>) -> Decider {
         match facts.map(|facts| facts.signing_required) {
             Some([Some(true), Some(true)]) => Decider::Both,
             Some([_, Some(true)]) => Decider::Server,

@@ -36,7 +36,7 @@ struct Group {
     operations: u64,
     clients: BTreeSet<String>,
     servers: BTreeSet<String>,
-    /// Of the last connection.
+    /// This and the fields that follow describe the last connection.
     is_large: bool,
     has_raw_mode: bool,
     is_signed: bool,

@@ -37,10 +37,10 @@ pub(super) const STEADY: f64 = 0.7;
 /// Rate times round trip over the largest window, if the window is full: less if the window grew,
 /// more if the round trip was measured too short.
 const FULL: std::ops::Range<f64> = 0.6..1.5;
-/// Fewest segments sent again to estimate the loss rate by.
+/// Fewest retransmitted segments to estimate the loss rate by.
 const RETRANSMITTED_MIN: u64 = 5;
 /// Below this round-trip time, any window is large enough, ns.
-const RTT_LEAST_NS: i64 = 1_000_000;
+const RTT_MIN_NS: i64 = 1_000_000;
 /// How many times as fast a link would have to be to no longer limit.
 const FASTER: f64 = 10.0;
 
@@ -273,7 +273,7 @@ impl Flow {
     /// Whether rate times round trip is the congestion window that the losses allow.
     fn is_limited_by_loss(&self, facts: &ConnectionFacts, direction: usize) -> bool {
         let (again, all) = facts.retransmitted[direction];
-        let (Some(segment), Some(rtt_ns @ RTT_LEAST_NS..)) = (facts.segment, facts.rtt_ns) else {
+        let (Some(segment), Some(rtt_ns @ RTT_MIN_NS..)) = (facts.segment, facts.rtt_ns) else {
             return false;
         };
         if facts.is_one_machine || again < RETRANSMITTED_MIN || self.messages < MESSAGES_MIN {
@@ -296,7 +296,7 @@ impl Flow {
         let sending_ns = self.sending_ns(facts.stalled_ns[direction]).max(1);
         let bytes_per_ns = *bytes as f64 / sending_ns as f64;
         let message = bytes / messages;
-        if let (Some(window @ 1..), Some(rtt_ns @ RTT_LEAST_NS..)) =
+        if let (Some(window @ 1..), Some(rtt_ns @ RTT_MIN_NS..)) =
             (facts.windows[direction], facts.rtt_ns)
             && message > window
             && FULL.contains(&(bytes_per_ns * rtt_ns as f64 / window as f64))

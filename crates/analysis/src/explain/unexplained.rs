@@ -15,7 +15,7 @@ const KINDS: usize = 5;
 const PATHS_MAX: usize = 4_096;
 /// Less is not mentioned: share of the busy time, and ns.
 const SHARE_MIN: f64 = 0.05;
-const LEAST_NS: i64 = 50_000_000;
+const MIN_NS: i64 = 50_000_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -41,8 +41,11 @@ pub(super) fn unexplained<'a>(
     let mut rest = explained_ns.iter().zip(sampled).map(|(ns, op)| op.busy_without(*ns));
     let (mut kinds, mut paths) = (Map::<(String, Option<String>), Kind>::default(), 0);
     for batch in sample.batches() {
-        let [command, detail, path] =
-            [Text::of(batch, "command")?, Text::of(batch, "detail")?, Text::of(batch, "path")?];
+        let [command, detail, path] = [
+            Text::from_batch(batch, "command")?,
+            Text::from_batch(batch, "detail")?,
+            Text::from_batch(batch, "path")?,
+        ];
         for (row, ns) in (0..batch.num_rows()).zip(&mut rest) {
             if ns <= 0 {
                 continue;
@@ -67,7 +70,7 @@ pub(super) fn unexplained<'a>(
     let busy_ns: i64 = sampled.iter().fold(0, |sum, op| op.busy_ns.saturating_add(sum));
     let ns = kinds.values().fold(0_i64, |sum, kind| kind.ns.saturating_add(sum));
     let share = ns as f64 / busy_ns.max(1) as f64;
-    if ns < LEAST_NS || share < SHARE_MIN {
+    if ns < MIN_NS || share < SHARE_MIN {
         return Ok(None);
     }
     let kinds = kinds.into_iter().map(|((command, detail), kind)| UnexplainedKind {

@@ -88,7 +88,7 @@ impl ReplaySample {
 
     /// Adds the times of an operation that it keeps.
     pub(super) fn see(&mut self, op: &Operation) {
-        self.sampled.push(SampledOperation::of(op));
+        self.sampled.push(SampledOperation::from_op(op));
     }
 
     /// The operations that it keeps, and their times in the same order.

@@ -63,7 +63,7 @@ impl Why {
 
     /// Adds a batch of operations.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let target = &self.target.row;
         for row in 0..batch.num_rows() {
             self.likes.see(&columns, row);

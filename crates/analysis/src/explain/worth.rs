@@ -7,16 +7,16 @@ use super::candidate::Candidate;
 use super::data::{Finding, FindingKind};
 
 /// Nothing that costs less in all is called slow, ns.
-const COST_LEAST_NS: i64 = 50_000_000;
+const COST_MIN_NS: i64 = 50_000_000;
 /// The same as a share of the recording's length, which counts up to ...
-const COST_LEAST_SHARE: f64 = 0.01;
+const COST_MIN_SHARE: f64 = 0.01;
 /// ... this cost, ns,
 const COST_ENOUGH_NS: i64 = 5_000_000_000;
 /// and for operations of which each costs less than a person notices, ns.
 const NOTICED_NS: i64 = 100_000_000;
 /// What round trips must cost in one burst of a connection to be more than the price of distance, ns: after
 /// ten seconds people turn to something else (J. Nielsen, Usability Engineering, 1993).
-const BURST_LEAST_NS: i64 = 10_000_000_000;
+const BURST_MIN_NS: i64 = 10_000_000_000;
 
 /// These only say that something is slow: a cause that is known explains it better.
 pub(super) const OF_UNKNOWN_CAUSE: [FindingKind; 5] = [
@@ -46,16 +46,16 @@ const OF_ROUND_TRIPS: [FindingKind; 9] = [
 pub(super) fn is_enough(candidate: &Candidate, length_ns: i64) -> bool {
     let finding = &candidate.finding;
     // Short bursts of round trips are the price of distance.
-    let least_burst_ns = BURST_LEAST_NS.min(length_ns / 10);
+    let least_burst_ns = BURST_MIN_NS.min(length_ns / 10);
     if OF_ROUND_TRIPS.contains(&finding.kind) && candidate.burst_ns() < least_burst_ns {
         return false;
     }
     let operations = finding.details.operations.max(1) as i64;
     let is_noticed = finding.saved_ns() / operations >= NOTICED_NS;
     let least_ns = if finding.details.is_of_events || is_noticed {
-        COST_LEAST_NS
+        COST_MIN_NS
     } else {
-        ((COST_LEAST_SHARE * length_ns as f64) as i64).clamp(COST_LEAST_NS, COST_ENOUGH_NS)
+        ((COST_MIN_SHARE * length_ns as f64) as i64).clamp(COST_MIN_NS, COST_ENOUGH_NS)
     };
     finding.saved_ns() >= least_ns
 }

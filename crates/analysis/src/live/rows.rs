@@ -41,9 +41,9 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(batch: &RecordBatch) -> Result<Columns, ArrowError> {
-        let text = |name| Text::of(batch, name);
-        let flags = |name| Flags::of(batch, name);
+    fn from_batch(batch: &RecordBatch) -> Result<Columns, ArrowError> {
+        let text = |name| Text::from_batch(batch, name);
+        let flags = |name| Flags::from_batch(batch, name);
         let ns = |name| numbers::<Int64Type>(batch, name);
         let specs = operation::specs();
         let mut slices = Vec::new();
@@ -81,7 +81,7 @@ impl Columns {
 
 /// Adds a batch.
 pub(super) fn add(live: &mut Live, batch: &RecordBatch) -> Result<(), ArrowError> {
-    let columns = Columns::of(batch)?;
+    let columns = Columns::from_batch(batch)?;
     live.has_slices |= !columns.slices.is_empty();
     let mut found = Found::new(&columns);
     let mut last = Some(live.complete + 1);
@@ -178,7 +178,7 @@ fn named(found: &mut Resolved, text: &Text, row: usize, groups: &mut Groups) -> 
 fn facts(columns: &Columns, row: usize) -> Facts {
     let status = match columns.status.get(row) {
         None | Some(0) => StatusClass::Usual,
-        Some(status) => StatusClass::of(status),
+        Some(status) => StatusClass::from_status(status),
     };
     let transferred = columns.transferred_bytes.get(row).unwrap_or(0);
     let class = columns.command.key(row).and_then(|key| columns.classes.get(key));

@@ -182,7 +182,7 @@ fn the_window_slides() {
     assert_eq!(live.next_ns(), 1_002 * S);
     assert!(live.advance(1_002 * S));
     assert_eq!(files(&live, Span::Slot), ("a".into(), 1));
-    // Of a second that is not over, and of the one that is.
+    // An operation of a second that is not over, and one of the second that is.
     add(&mut live, 1_002, "b");
     add(&mut live, 1_001, "c");
     assert_eq!(files(&live, Span::Slot), ("ac".into(), 1));

@@ -68,9 +68,9 @@ pub struct LikeTally {
 impl LikeTally {
     /// Adds operations.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         for row in 0..batch.num_rows() {
-            let direction = match columns.command.get(row).map(CommandClass::of) {
+            let direction = match columns.command.get(row).map(CommandClass::from_command) {
                 Some(CommandClass::Read) => 0,
                 Some(CommandClass::Write) => 1,
                 _ => continue,

@@ -88,7 +88,7 @@ pub struct Use {
     pub idle: Option<f64>,
     /// For each scenario per second, s.
     pub each: f64,
-    /// How much [`Use::each`] grows with each further scenario per second, s².
+    /// How much [`Use::each`] grows with each additional scenario per second, s².
     pub more: f64,
 }
 
@@ -363,7 +363,7 @@ impl LoadSteps<'_> {
     }
 
     /// How much work may have been done for the load outside of its processes, as a multiple of what these did: work done
-    /// for it in one step was done in all. No limit where there was only such work.
+    /// for it in one step was done in every step. No limit where there was only such work.
     fn hidden_most(&self) -> f64 {
         let known = || self.splits.iter().flatten();
         if known().any(|split| split.others(HIDDEN_SHARE) > 0.0) {
@@ -383,7 +383,7 @@ impl LoadSteps<'_> {
         // The processes of server and client do nothing without load.
         let beside = self.splits.iter().zip(others);
         let beside = beside.filter_map(|(split, others)| Some((*split)?.outside() - others));
-        let used = Use::of(&points, self.place, beside.fold(1.0, f64::min).max(0.0))?;
+        let used = Use::from_points(&points, self.place, beside.fold(1.0, f64::min).max(0.0))?;
         let others = others[self.place] + more;
         if others > 0.0 {
             Some(Use { idle: Some(used.idle.unwrap_or(0.0) + others), ..used })
@@ -395,7 +395,7 @@ impl LoadSteps<'_> {
 
 impl Use {
     /// Through one of the steps, with at most `idle_most` without load; `None` if it is not busier than without load.
-    fn of(points: &[(f64, f64)], through: usize, idle_most: f64) -> Option<Use> {
+    fn from_points(points: &[(f64, f64)], through: usize, idle_most: f64) -> Option<Use> {
         let (throughput, busy) = *points.get(through)?;
         let idle = idle(points);
         // Below zero: nothing to do without load, and more for each scenario when there are many.
@@ -474,7 +474,7 @@ impl Capacity {
         if [busy.0, busy.1].iter().any(|busy| !(0.0..1.0).contains(busy)) {
             return None;
         }
-        let queue = Queue::of(today, busy.0);
+        let queue = Queue::from_resource(today, busy.0);
         let wait_s = |resource: &Resource, throughput, factor: f64| {
             let demand_s = factor * resource.used.demand_s(throughput, resource.servers);
             let busy = factor * resource.used.at(throughput);

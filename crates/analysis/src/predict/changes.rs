@@ -127,7 +127,7 @@ trait Definition {
         None
     }
 
-    /// A further effect of such changes, from the plan that all of them make.
+    /// Another effect of such changes, from the plan that all of them make.
     fn note(_: &Plan, _: &Prediction) -> Option<String> {
         None
     }
@@ -299,7 +299,7 @@ impl Change {
     }
 }
 
-/// Further effects of the changes of a plan, one sentence each.
+/// Other effects of the changes of a plan, one sentence each.
 pub fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     unique(REGISTRY.iter().filter_map(|entry| (entry.note)(plan, prediction)))
 }

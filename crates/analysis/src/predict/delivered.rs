@@ -1,7 +1,7 @@
 //! What TCP delivered in one round trip, from the bytes of each interval.
 //!
 //! A capture at the receiver does not show how many bytes are on their way: they are acknowledged as they arrive. What
-//! arrives in one round trip is as much. Where that is the receive window, the window limits the transfer, and further
+//! arrives in one round trip is as much. Where that is the receive window, the window limits the transfer, and more
 //! channels or a larger window carry more.
 
 use hashbrown::HashMap;

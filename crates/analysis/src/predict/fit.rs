@@ -12,7 +12,7 @@ const STILL: f64 = 1e-12;
 /// One equation: the factors of the unknowns, their sum, and the unit of its error.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// Of each unknown.
+    /// One factor for each unknown.
     pub factors: Vec<f64>,
     /// The sum.
     pub sum: f64,

@@ -20,7 +20,7 @@ pub struct RecordedForecast {
     pub capacity: Result<Capacity, NoCapacity>,
     /// How many it carries with the changes, where they are known to change that.
     pub changed_capacity: Option<Capacity>,
-    /// Further effects of the changes, one sentence each.
+    /// Other effects of the changes, one sentence each.
     pub notes: Vec<String>,
     /// Where the prediction leaves what was measured, a sentence each.
     pub warnings: Vec<String>,

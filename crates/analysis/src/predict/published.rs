@@ -185,7 +185,7 @@ struct Row {
     runs_per_hour: f64,
     /// In the order of `COMMANDS`.
     operations: [f64; 11],
-    /// Of them, members of a compound that are not its first.
+    /// Operations among them that are in a compound, but not its first.
     followers: f64,
     /// Create, Close, QueryDirectory, ChangeNotify that collapsed opens take away, all of them leads.
     dir_cache: [f64; 4],

@@ -69,7 +69,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// From the wait that was recorded while the resource was this busy.
-    pub(super) fn of(resource: &Resource, busy: f64) -> Queue {
+    pub(super) fn from_resource(resource: &Resource, busy: f64) -> Queue {
         let all = Queue { servers: resource.servers, separation: 0.0 };
         let [least, most] = [0.0, 1.0].map(|separation| Queue { separation, ..all }.waiting(busy));
         match resource.wait_s {

@@ -71,7 +71,7 @@ use tally::{Names, Tally};
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Most executions of scenarios that are kept; further ones count with their operations, but have no response times.
+/// Most executions of scenarios that are kept; more count with their operations, but have no response times.
 const EXECUTIONS_MAX: usize = 8_000_000;
 
 /// Longest pause between two requests on one open that could have been one compound, ns: a client that looks at the
@@ -191,7 +191,7 @@ impl Replay {
     pub fn connections(&mut self, rows: &[Connection]) {
         for row in rows {
             let recording = self.recordings.number(&row.recording);
-            self.known.insert((recording, row.connection), ConnectionFacts::of(row));
+            self.known.insert((recording, row.connection), ConnectionFacts::from_row(row));
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Of a period that begins at this time of the trace, ns; `None` for the beginning of the trace.
+    /// The context of a period that begins at this time of the trace, ns; `None` for the beginning of the trace.
     pub fn new(from: Option<i64>) -> Context {
         Context { from, ..Context::default() }
     }
@@ -71,7 +71,7 @@ impl Context {
         if !self.families.contains(family) && self.families.len() < FAMILIES_MAX {
             self.families.insert(family.to_owned());
         }
-        match Class::of(kind) {
+        match Class::from_kind(kind) {
             Class::Interrupt => self.classes.0 |= has_time,
             Class::Deferred => self.classes.1 |= has_time,
         }

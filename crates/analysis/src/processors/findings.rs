@@ -48,28 +48,29 @@ pub struct OnProcessors {
     pub cpus: Vec<u64>,
 }
 
-/// A share from which on the receive work should be divided.
+/// The receive work should be divided if one of its CPUs is busy for at least this share.
 const BUSY_SHARE: f64 = 0.25;
 /// Long runs count if they take this share of the time of one CPU, and there are as many.
 const LONG_SHARE: f64 = 0.01;
 const LONG_MIN: u64 = 10;
-/// A part of the receive path counts from this share of its samples on, and from as many samples.
+/// A part of the receive path counts if it has at least this share of the samples, and this many samples.
 const PATH_SHARE: f64 = 0.05;
 const PATH_SAMPLES: u64 = 50;
 /// The work of a name is on few CPUs if this share of it is on less than a third of them.
 const FEW_SHARE: f64 = 0.95;
 const FEW_PART: usize = 3;
-/// Work on another node counts from this share of a device's work on, and from this share of the time of one CPU.
+/// Work on another node counts if it is at least this share of a device's work, and takes at least this share of the
+/// time of one CPU.
 const REMOTE_SHARE: f64 = 0.2;
 const REMOTE_MIN: f64 = 0.01;
-/// Tracing is a load from this share of all samples on.
+/// Tracing is a load if it has at least this share of all samples.
 const TRACING_SHARE: f64 = 0.1;
 /// Work begins late on idle CPUs if 5 % of it begin after this time, this many times as late as on busy ones, and there
 /// are as many delays of each.
 const LATE_NS: i64 = 50_000;
 const LATE_TIMES: i64 = 3;
 const LATE_MIN: u64 = 100;
-/// From this number on an idle state is deep: 0 and 1 are a pause and a halt.
+/// An idle state with at least this number is deep: 0 and 1 are a pause and a halt.
 const DEEP_STATE: u64 = 2;
 /// Names whose long runs are listed.
 const LONG_NAMES: usize = 3;
@@ -283,7 +284,7 @@ fn long_runs(group: &InterruptGroup) -> Finding {
     let mut cpus: Vec<u64> = group.cpus.iter().map(|one| one.cpu).collect();
     cpus.sort_unstable();
     let what = format!(
-        "{} ({}): {} of {} runs take longer than {}, {:.2} CPU seconds in all; the longest takes {}",
+        "{} ({}): {} of {} runs take longer than {}, {:.2} CPU seconds in total; the longest takes {}",
         name(group.name.as_deref()),
         group.kind,
         grouped(group.over_limit),
@@ -309,7 +310,8 @@ fn long_sums(module: &TotalModule) -> Option<Finding> {
     let mut cpus = module.cpus.clone();
     cpus.sort_unstable();
     let what = format!(
-        "{} ({}): at least {} of {} runs take longer than {}, {:.2} CPU seconds or more in all; the longest takes more than {}",
+        "{} ({}): at least {} of {} runs take longer than {}, {:.2} CPU seconds or more in total; \
+         the longest takes more than {}",
         module.name,
         module.kind,
         grouped(least),

@@ -8,10 +8,10 @@ use super::data::{Timeline, TimelineCpu};
 
 /// A CPU with this share of its time in interrupts and deferred work has hardly time for threads.
 pub(super) const HELD_SHARE: f64 = 0.5;
-/// A period counts from this part of the trace on, from this time on, and from as many bins.
-const LEAST_SHARE: f64 = 0.05;
-const LEAST_NS: i64 = 100_000_000;
-const LEAST_BINS: usize = 4;
+/// A period counts if it has at least this part of the trace, this duration, and this many bins.
+const MIN_SHARE: f64 = 0.05;
+const MIN_NS: i64 = 100_000_000;
+const MIN_BINS: usize = 4;
 
 /// A period, in bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,10 @@ impl Axis<'_> {
     pub(super) fn periods(&self, lane: &TimelineCpu) -> Vec<Period> {
         let bins = self.timeline.bins as usize;
         let above = |bin| busy(lane, bin) as f64 - HELD_SHARE * self.length(bin) as f64;
-        let least = LEAST_NS.max((LEAST_SHARE * (self.end_ns - self.start_ns) as f64) as i64);
+        let least = MIN_NS.max((MIN_SHARE * (self.end_ns - self.start_ns) as f64) as i64);
         let mut found: Vec<_> = maximal((0..bins).map(above))
             .into_iter()
-            .filter(|period| period.end - period.first >= LEAST_BINS)
+            .filter(|period| period.end - period.first >= MIN_BINS)
             .map(|period| (self.times(lane, period).0, period))
             .filter(|(length, _)| *length >= least)
             .collect();

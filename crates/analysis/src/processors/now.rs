@@ -96,7 +96,7 @@ impl Now {
                 continue;
             }
             let exclusive = exclusives.value(row);
-            match Class::of(kind) {
+            match Class::from_kind(kind) {
                 Class::Interrupt => state.interrupt_ns += exclusive,
                 Class::Deferred => state.deferred_ns += exclusive,
             }

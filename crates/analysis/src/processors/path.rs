@@ -141,7 +141,7 @@ fn is_filtering_platform(module: &str) -> bool {
 }
 
 fn frames<'a>(stack: &[Named<'a>]) -> Vec<Frame<'a>> {
-    stack.iter().map(|&(module, function)| Frame::of(module, function)).collect()
+    stack.iter().map(|&(module, function)| Frame::from_module(module, function)).collect()
 }
 
 /// The first frame of NDIS, or of the network core, that receives. A protocol that calls NDIS sends.

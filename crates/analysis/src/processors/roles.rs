@@ -233,7 +233,7 @@ pub(super) enum Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// A frame by its module, without folder, and function.
-    pub(super) fn of(module: Option<&'a str>, function: Option<&'a str>) -> Frame<'a> {
+    pub(super) fn from_module(module: Option<&'a str>, function: Option<&'a str>) -> Frame<'a> {
         if let Some(module) = module
             && is_windows(module)
         {
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn modules_and_functions_have_roles() {
-        let module = |name| Frame::of(Some(name), None);
+        let module = |name| Frame::from_module(Some(name), None);
         assert_eq!(module("NdisImPlatform.sys"), Frame::Listed(Role::Team, "NdisImPlatform.sys"));
         assert_eq!(module("NETIO.SYS"), Frame::Listed(Role::Protocol, "NETIO.SYS"));
         assert_eq!(module("Ndu.sys"), Frame::Listed(Role::Filter, "Ndu.sys"));
@@ -356,12 +356,12 @@ mod tests {
             assert_eq!(module(kernel), Frame::Kernel, "{kernel}");
         }
         assert_eq!(module("[unknown]"), Frame::Kernel);
-        assert_eq!(Frame::of(None, None), Frame::Kernel);
+        assert_eq!(Frame::from_module(None, None), Frame::Kernel);
         assert_eq!(module("bonding.ko"), Frame::Listed(Role::Team, "bonding"));
         assert_eq!(module("[xt_conntrack]"), Frame::Listed(Role::Filter, "netfilter"));
         assert_eq!(module("[teamviewer]"), Frame::Unknown("[teamviewer]"));
         assert_eq!(module("[bpf]"), Frame::Listed(Role::Filter, "BPF"));
-        let function = |name| Frame::of(Some("[kernel.kallsyms]"), Some(name));
+        let function = |name| Frame::from_module(Some("[kernel.kallsyms]"), Some(name));
         assert_eq!(function("net_rx_action.part.0"), Frame::Poll);
         assert_eq!(function("__netif_receive_skb_core"), Frame::Receive);
         assert_eq!(function("nft_do_chain"), Frame::Listed(Role::Filter, "netfilter"));

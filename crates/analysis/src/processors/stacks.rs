@@ -21,7 +21,7 @@ const NAMES_MAX: usize = 1 << 17;
 const RECORDINGS_MAX: usize = 4_096;
 /// Deepest call that is shown, and the least share of all samples of a node.
 const DEPTH_MAX: usize = 100;
-const LEAST_SHARE: f64 = 0.002;
+const MIN_SHARE: f64 = 0.002;
 /// Most groups that are listed.
 const GROUPS_MAX: usize = 200;
 
@@ -244,7 +244,7 @@ impl Stacks {
                 level = &mut node.children;
             }
         }
-        show(self, roots, ((all as f64 * LEAST_SHARE) as u64).max(1))
+        show(self, roots, ((all as f64 * MIN_SHARE) as u64).max(1))
     }
 
     /// The drivers and layers in the stacks of received packets, from the adapter to TCP.

@@ -273,7 +273,7 @@ fn work_on_another_node_than_the_adapter_is_found() {
 #[test]
 fn the_beginning_of_a_flood_is_found() {
     let mut processors = Processors::new(Limits::default());
-    // From 4 s on to the end, nine tenths.
+    // Nine tenths of the time between 4 s and the end.
     let rows: Vec<_> = (0..6_000)
         .map(|run| Interrupt {
             start: 4_000_000_000 + run * 1_000_000,

@@ -157,7 +157,7 @@ impl Sums {
                 return None;
             }
             let of_cpu = self.cpus.entry(cpu).or_default();
-            let class = Class::of(&row.kind);
+            let class = Class::from_kind(&row.kind);
             let (sum, classes) = match &row.name {
                 None => {
                     let key = (row.recording.clone(), row.start, row.end);
@@ -225,7 +225,7 @@ impl Sums {
         let cpus: Vec<TotalCpu> = cpus.collect();
         let whole = length_ns.saturating_mul(i64::try_from(cpus.len()).unwrap_or(i64::MAX));
         let modules = self.groups.into_iter().map(|((kind, name), group)| {
-            let limit_ns = match Class::of(&kind) {
+            let limit_ns = match Class::from_kind(&kind) {
                 Class::Deferred => limits.deferred_ns,
                 Class::Interrupt => limits.interrupt_ns,
             };

@@ -99,7 +99,7 @@ impl Operations {
     /// Operations next to this trace.
     pub fn new(report: &Report) -> Operations {
         let start = report.start_ns.unwrap_or(0);
-        let bins = Bins::of(report);
+        let bins = Bins::from_report(report);
         Operations {
             extent: report.extent_ns().unwrap_or((start, start.saturating_add(report.length_ns))),
             held: bins.periods(),
@@ -117,10 +117,11 @@ impl Operations {
     ///
     /// Arrow's, for a column of another type.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let start = Numbers::<Int64Type>::of(batch, "request_start")?;
-        let end = Numbers::<Int64Type>::of(batch, "response_end")?;
-        let waits = Flags::of(batch, "waits")?;
-        let (command, path) = (Text::of(batch, "command")?, Text::of(batch, "path")?);
+        let start = Numbers::<Int64Type>::from_batch(batch, "request_start")?;
+        let end = Numbers::<Int64Type>::from_batch(batch, "response_end")?;
+        let waits = Flags::from_batch(batch, "waits")?;
+        let (command, path) =
+            (Text::from_batch(batch, "command")?, Text::from_batch(batch, "path")?);
         for row in 0..batch.num_rows() {
             let (Some(from), Some(to)) = (start.get(row), end.get(row)) else { continue };
             if waits.get(row) || to < from {
@@ -213,7 +214,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn of(report: &Report) -> Bins {
+    fn from_report(report: &Report) -> Bins {
         let Some(timeline) = &report.timeline else { return Bins::default() };
         let is_held = |bin: usize| {
             timeline.cpus.iter().any(|cpu| {

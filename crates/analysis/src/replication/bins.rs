@@ -63,7 +63,7 @@ impl Bins {
         (self.width_ns, self.first) = (self.width_ns.saturating_mul(2), first);
     }
 
-    /// Bins of a second from this one on.
+    /// Bins of a second, starting at this one.
     pub(super) fn of_seconds(first: i64, bytes: Vec<u64>) -> Bins {
         Bins { width_ns: SECOND_NS, first, bytes }
     }

@@ -20,8 +20,8 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Those of a distribution.
-    pub fn of(from: &Distribution) -> Percentiles {
+    /// The percentiles of a distribution.
+    pub fn from_bounds(from: &Distribution) -> Percentiles {
         Percentiles {
             n: from.n,
             p50_ns: from.p50_ns,
@@ -49,9 +49,9 @@ impl WaitRow {
         WaitRow {
             name: times.name.clone(),
             waiting: Some(times.waiting),
-            added: Some(Percentiles::of(&times.added)),
-            before: Percentiles::of(&times.before),
-            after: Percentiles::of(&times.after),
+            added: Some(Percentiles::from_bounds(&times.added)),
+            before: Percentiles::from_bounds(&times.before),
+            after: Percentiles::from_bounds(&times.after),
         }
     }
 
@@ -60,8 +60,8 @@ impl WaitRow {
             name: row.name.clone(),
             waiting: None,
             added: None,
-            before: Percentiles::of(&row.before.distribution),
-            after: Percentiles::of(&row.after.distribution),
+            before: Percentiles::from_bounds(&row.before.distribution),
+            after: Percentiles::from_bounds(&row.after.distribution),
         }
     }
 }
@@ -78,7 +78,7 @@ pub struct Waits {
 
 impl Waits {
     /// What a replay found.
-    pub fn of(prediction: &Prediction) -> Waits {
+    pub fn from_prediction(prediction: &Prediction) -> Waits {
         let rows = |times: &[ReplicaTimes]| times.iter().map(WaitRow::of_times).collect();
         let scenarios = prediction.scenarios.iter().map(WaitRow::of_row).collect();
         match &prediction.replicas {
@@ -240,8 +240,8 @@ impl LinkForecast {
         LinkForecast {
             rtt_ns: line.rtt_ns,
             bandwidth_bits: line.bandwidth_bits,
-            sync: Waits::of(sync),
-            received: Waits::of(received),
+            sync: Waits::from_prediction(sync),
+            received: Waits::from_prediction(received),
             // The replay also knows writes to pipes, which reach no file.
             at_risk: later.at_risk.filter(|_| load.writes > 0).map(|risk| RiskRow {
                 mean_bytes: risk.mean as u64,

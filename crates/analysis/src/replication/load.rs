@@ -126,7 +126,7 @@ pub struct Snapshots {
 impl WriteLoad {
     /// Adds operations.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let classes = columns.command.command_classes();
         for row in 0..batch.num_rows() {
             let at = columns.response_end.get(row).or_else(|| columns.request_start.get(row));
@@ -349,7 +349,7 @@ impl WriteLoad {
                 end += 1;
             }
             least = least.min(end - start);
-            // Of the bin that no longer fits, the part that does.
+            // The part of the next bin that still fits.
             let part = left.saturating_sub(sum) as f64 / at(end).max(1) as f64;
             holds.push((end - start) as f64 + part.min(1.0));
             if end > start {

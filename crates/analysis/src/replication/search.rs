@@ -7,10 +7,10 @@ const AT_ONCE: usize = 8;
 const FIRST_NS: [i64; AT_ONCE] =
     [100_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 100_000_000];
 /// A longer round trip is not looked for, ns.
-const MOST_NS: i64 = 1_000_000_000;
+const MAX_NS: i64 = 1_000_000_000;
 /// Exact enough: a fiftieth, or a microsecond.
 const SHARE: i64 = 50;
-const LEAST_NS: i64 = 1_000;
+const MIN_NS: i64 = 1_000;
 
 /// A search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,15 +56,15 @@ impl Search {
             return FIRST_NS.to_vec();
         }
         let low = self.kept_ns.unwrap_or(0);
-        let high = self.missed_ns.unwrap_or(MOST_NS);
-        let is_exact = high - low <= (high / SHARE).max(LEAST_NS);
-        if is_exact || self.passes > 6 || low >= MOST_NS {
+        let high = self.missed_ns.unwrap_or(MAX_NS);
+        let is_exact = high - low <= (high / SHARE).max(MIN_NS);
+        if is_exact || self.passes > 6 || low >= MAX_NS {
             return Vec::new();
         }
         let step = (high - low) / (AT_ONCE as i64 + 1);
         let is_open = self.missed_ns.is_none();
         let inner = (1..=AT_ONCE as i64).map(|number| low + step * number);
-        let mut all: Vec<_> = inner.chain(is_open.then_some(MOST_NS)).collect();
+        let mut all: Vec<_> = inner.chain(is_open.then_some(MAX_NS)).collect();
         all.dedup();
         all
     }
@@ -103,6 +103,6 @@ mod tests {
             assert!(passes <= 7, "{limit_ns}: {passes}");
         }
         assert_eq!(search(-1).0, Found::Never);
-        assert_eq!(search(i64::MAX).0, Found::Always(MOST_NS));
+        assert_eq!(search(i64::MAX).0, Found::Always(MAX_NS));
     }
 }

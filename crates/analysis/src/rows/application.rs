@@ -32,7 +32,7 @@ impl Application {
     ];
 
     /// The kind of a name's end, in any case.
-    pub(crate) fn of(extension: &str) -> Application {
+    pub(crate) fn from_extension(extension: &str) -> Application {
         // The longest known ending has 8 letters: others need no copy.
         if extension.is_empty() || extension.len() > 8 {
             return Application::Other;
@@ -69,7 +69,8 @@ impl Application {
     /// The kind of a path's last name.
     pub(crate) fn of_path(path: &str) -> Application {
         let name = path.rsplit('\\').next().unwrap_or(path);
-        name.rsplit_once('.').map_or(Application::Other, |(_, end)| Application::of(end))
+        name.rsplit_once('.')
+            .map_or(Application::Other, |(_, end)| Application::from_extension(end))
     }
 
     /// Whether its files must survive a power failure of the server.

@@ -18,14 +18,14 @@ pub(crate) struct BusyTime {
 
 impl Default for BusyTime {
     fn default() -> BusyTime {
-        BusyTime::of(OPEN_MAX)
+        BusyTime::from_limit(OPEN_MAX)
     }
 }
 
 impl BusyTime {
     /// Merges with up to `most` intervals. If an interval arrives late and begins before them all, its
     /// earlier part counts by the share of that time that was free.
-    pub(crate) fn of(most: usize) -> BusyTime {
+    pub(crate) fn from_limit(most: usize) -> BusyTime {
         BusyTime { open: VecDeque::new(), most, closed: None, closed_ns: 0 }
     }
 
@@ -92,16 +92,16 @@ mod tests {
         }
         assert_eq!(busy.ns(), 32);
         // A long one that arrives after those within it were closed.
-        let mut busy = BusyTime::of(4);
+        let mut busy = BusyTime::from_limit(4);
         (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
         busy.add(0, 100);
         assert_eq!(busy.ns(), 100);
         // It covers the first half, and with it half of the gaps.
-        let mut busy = BusyTime::of(4);
+        let mut busy = BusyTime::from_limit(4);
         (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
         busy.add(0, 27);
         assert_eq!(busy.ns(), 40 + 15);
-        let mut busy = BusyTime::of(16);
+        let mut busy = BusyTime::from_limit(16);
         (0..10).for_each(|n| busy.add(10 * n, 10 * n + 4));
         busy.add(0, 100);
         assert_eq!(busy.ns(), 100);

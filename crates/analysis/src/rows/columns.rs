@@ -25,7 +25,7 @@ macro_rules! columns {
         }
 
         impl Columns {
-            pub(crate) fn of(
+            pub(crate) fn from_batch(
                 batch: &arrow::array::RecordBatch,
             ) -> Result<Columns, arrow::error::ArrowError> {
                 // Field by field: an error in a struct expression would drop each field before it
@@ -41,13 +41,13 @@ macro_rules! columns {
     (@type bytes16) => { $crate::rows::columns::Keys };
     (@type $number:ident) => { $crate::rows::columns::Numbers<$number> };
     (@read text, $batch:ident, $name:ident) => {
-        $crate::rows::columns::Text::of($batch, stringify!($name))?
+        $crate::rows::columns::Text::from_batch($batch, stringify!($name))?
     };
     (@read bool, $batch:ident, $name:ident) => {
-        $crate::rows::columns::Flags::of($batch, stringify!($name))?
+        $crate::rows::columns::Flags::from_batch($batch, stringify!($name))?
     };
     (@read bytes16, $batch:ident, $name:ident) => {
-        $crate::rows::columns::Keys::of($batch, stringify!($name))
+        $crate::rows::columns::Keys::from_batch($batch, stringify!($name))
     };
     (@read $number:ident, $batch:ident, $name:ident) => {
         $crate::rows::columns::numbers::<$crate::rows::columns::columns!(@arrow $number)>(
@@ -212,7 +212,7 @@ pub(crate) struct Flags(Option<BooleanArray>);
 
 impl Flags {
     /// The column of that name.
-    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
+    pub(crate) fn from_batch(batch: &RecordBatch, name: &str) -> Result<Flags, ArrowError> {
         let column = match batch.column_by_name(name) {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => return Ok(Flags(None)),
@@ -239,7 +239,7 @@ pub(crate) struct Keys(Option<FixedSizeBinaryArray>);
 
 impl Keys {
     /// The column of that name; empty if it has another type.
-    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Keys {
+    pub(crate) fn from_batch(batch: &RecordBatch, name: &str) -> Keys {
         let column = batch.column_by_name(name);
         let column = column.filter(|column| column.logical_null_count() < column.len());
         Keys(column.and_then(|column| column.as_fixed_size_binary_opt()).cloned())
@@ -266,7 +266,7 @@ impl Default for Text {
 
 impl Text {
     /// The column of that name.
-    pub(crate) fn of(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
+    pub(crate) fn from_batch(batch: &RecordBatch, name: &str) -> Result<Text, ArrowError> {
         let column = match batch.column_by_name(name) {
             Some(column) if column.logical_null_count() < column.len() => column,
             _ => return Ok(Text::default()),
@@ -305,7 +305,7 @@ impl Text {
 
     /// The class of each command of the dictionary, for the column `command`.
     pub(crate) fn command_classes(&self) -> Vec<CommandClass> {
-        let classes = (0..self.keys()).map(|key| self.text(key).map(CommandClass::of));
+        let classes = (0..self.keys()).map(|key| self.text(key).map(CommandClass::from_command));
         classes.map(|class| class.unwrap_or(CommandClass::Other)).collect()
     }
 

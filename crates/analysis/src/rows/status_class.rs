@@ -23,7 +23,7 @@ pub enum StatusClass {
 
 impl StatusClass {
     /// The class of a status.
-    pub fn of(status: u32) -> StatusClass {
+    pub fn from_status(status: u32) -> StatusClass {
         match Status(status) {
             // An SMB1 error class and code (MS-CIFS section 2.2.2.4) where the client did not
             // negotiate NTSTATUS: the class is in the lowest byte, the code in the upper half. No
@@ -57,14 +57,14 @@ mod tests {
     fn distinguishes_errors_from_usual_replies() {
         for usual in [0x103, 0x10c, 0x0012_0001, 0x8000_0005, 0x8000_0006, 0xc000_0016, 0xc000_0011]
         {
-            assert_eq!(StatusClass::of(usual), StatusClass::Usual, "{usual:x}");
+            assert_eq!(StatusClass::from_status(usual), StatusClass::Usual, "{usual:x}");
         }
         for missing in [0xc000_0034, 0xc000_003a, 0xc000_000f, 0x0002_0001] {
-            assert_eq!(StatusClass::of(missing), StatusClass::NotFound, "{missing:x}");
+            assert_eq!(StatusClass::from_status(missing), StatusClass::NotFound, "{missing:x}");
         }
         for error in [0xc000_0022, 0xc000_0043, 0xc000_010a, 0xc0ff_ffff, 0x0006_0001, 0x0005_0002]
         {
-            assert_eq!(StatusClass::of(error), StatusClass::Error, "{error:x}");
+            assert_eq!(StatusClass::from_status(error), StatusClass::Error, "{error:x}");
         }
     }
 }

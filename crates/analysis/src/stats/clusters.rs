@@ -15,7 +15,7 @@ use super::student;
 pub(crate) const CLUSTERS_MAX: usize = 1024;
 /// Blocks of time; the recording is cut into at least half as many.
 const BLOCKS_MAX: i64 = 40;
-/// Effective number of connections or users from which on they are preferred to blocks of time:
+/// Connections or users are preferred to blocks of time if their effective number is at least this:
 /// slightly less than eight, because eight of nearly equal size are worth a little less.
 const ENOUGH: f64 = 7.5;
 /// With fewer clusters there is no interval.
@@ -146,11 +146,11 @@ impl Clusters {
     }
 
     pub(crate) fn by_member(&self) -> Option<Estimate> {
-        Estimate::of((0..).zip(self.sums.iter().copied()))
+        Estimate::from_sums((0..).zip(self.sums.iter().copied()))
     }
 
     pub(crate) fn by_block(&self) -> Option<Estimate> {
-        Estimate::of(self.blocks.iter().map(|(&block, &sum)| (block, sum)))
+        Estimate::from_sums(self.blocks.iter().map(|(&block, &sum)| (block, sum)))
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct Contribution {
 
 impl Estimate {
     /// The ratio of sums; none without operations, and if the mean is not above zero.
-    fn of(sums: impl Iterator<Item = (i64, Sum)> + Clone) -> Option<Estimate> {
+    fn from_sums(sums: impl Iterator<Item = (i64, Sum)> + Clone) -> Option<Estimate> {
         let used = sums.filter(|(_, sum)| sum.n > 0);
         let mut all = (0u64, 0i128);
         for (_, sum) in used.clone() {
@@ -290,7 +290,7 @@ pub(crate) struct Contrast {
 pub(crate) fn contrast(a: &Estimates, b: &Estimates, paired: bool) -> Option<Contrast> {
     if paired {
         let of = |a: &Option<Estimate>, b: &Option<Estimate>, unit| {
-            Pairs::of(a.as_ref()?, b.as_ref()?, unit)
+            Pairs::from_rows(a.as_ref()?, b.as_ref()?, unit)
         };
         let users = of(&a.member, &b.member, Unit::UserPair);
         let blocks = of(&a.block, &b.block, Unit::TimeBlockPair);
@@ -328,7 +328,7 @@ struct Pairs {
 
 impl Pairs {
     /// None if there are too few.
-    fn of(a: &Estimate, b: &Estimate, unit: Unit) -> Option<Pairs> {
+    fn from_rows(a: &Estimate, b: &Estimate, unit: Unit) -> Option<Pairs> {
         let mut pairs: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         for (side, sign) in [(a, -1.0), (b, 1.0)] {
             for part in &side.parts {

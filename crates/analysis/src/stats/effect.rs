@@ -26,7 +26,7 @@ pub enum Effect {
 
 impl Effect {
     /// The label for a delta.
-    pub fn of(delta: f64) -> Effect {
+    pub fn from_delta(delta: f64) -> Effect {
         match delta.abs() {
             size if size < 0.147 => Effect::Negligible,
             size if size < 0.33 => Effect::Small,
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_words_are_those_of_romano() {
-        let word = |delta| Effect::of(delta).name();
+        let word = |delta| Effect::from_delta(delta).name();
         assert_eq!([0.0, 0.146, -0.147].map(word), ["negligible", "negligible", "small"]);
         assert_eq!([0.329, 0.33, -0.473].map(word), ["small", "medium", "medium"]);
         assert_eq!([0.474, -1.0].map(word), ["large", "large"]);

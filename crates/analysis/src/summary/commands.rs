@@ -41,7 +41,7 @@ impl Commands {
         }
         let number = self.entries.len() as u32;
         self.entries.push(Entry {
-            class: CommandClass::of(name),
+            class: CommandClass::from_command(name),
             label: name.to_owned(),
             name: name.to_owned(),
             protocol,

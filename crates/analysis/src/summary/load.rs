@@ -87,12 +87,12 @@ impl LoadSoFar {
 /// Which operations of a load run count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counted {
-    /// Those of scenarios that were scheduled in a measured window.
+    /// Operations of scenarios that were scheduled in a measured window.
     #[default]
     Measured,
-    /// Those of scenarios that were scheduled in the measured window of this step.
+    /// Operations of scenarios that were scheduled in the measured window of this step.
     Step(u64),
-    /// All.
+    /// All operations.
     All,
 }
 
@@ -195,7 +195,7 @@ impl LoadTally {
                 last = Some((&row.recording, number(&row.recording), run));
             }
             let Some((_, recording, run)) = &last else { continue };
-            let phase = match (Phase::of(&row.phase), self.counted) {
+            let phase = match (Phase::from_name(&row.phase), self.counted) {
                 (Phase::Measured, Counted::Step(step)) if step != row.step => Phase::OtherStep,
                 (phase, _) => phase,
             };

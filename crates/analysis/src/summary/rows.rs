@@ -19,7 +19,7 @@ use crate::stats::latency::Sample;
 
 /// Adds a batch.
 pub(crate) fn add(summary: &mut Summary, batch: &RecordBatch) -> Result<(), ArrowError> {
-    let columns = Columns::of(batch)?;
+    let columns = Columns::from_batch(batch)?;
     let mut keys = Keys::new(&columns);
     let mut paths = BatchPaths::new(columns.path.keys());
     let has_slices = columns.has_slices();
@@ -284,7 +284,7 @@ fn facts(columns: &Columns, row: usize, command: CommandClass) -> (Facts, Parts)
     let wire = columns.request_wire_bytes.get(row).unwrap_or(0);
     let class = match status {
         None | Some(0) => StatusClass::Usual,
-        Some(status) => StatusClass::of(status),
+        Some(status) => StatusClass::from_status(status),
     };
     let timed = |value: Option<i64>| if waits { None } else { value };
     let facts = Facts {

@@ -44,7 +44,7 @@ pub(crate) struct ServerTally {
 struct Row {
     slices: [Option<i64>; KINDS],
     turnaround: Option<i64>,
-    /// Of the parts of the turnaround.
+    /// Sum of the parts of the turnaround.
     sum: i64,
     residual: Option<i64>,
     split: ServerSplit,
@@ -91,7 +91,7 @@ impl ServerTally {
         lead_at: Option<i64>,
         name: impl FnOnce() -> String,
     ) {
-        let Some(values) = Row::of(columns, row) else { return };
+        let Some(values) = Row::from_columns(columns, row) else { return };
         if columns.waits.is_set(row) {
             self.waits += 1;
             return;
@@ -209,7 +209,7 @@ impl ServerTally {
 
 impl Row {
     /// None without any slice.
-    fn of(columns: &Columns, row: usize) -> Option<Row> {
+    fn from_columns(columns: &Columns, row: usize) -> Option<Row> {
         let slices = columns.slices().map(|column| column.get(row));
         if slices.iter().all(Option::is_none) {
             return None;

@@ -71,7 +71,7 @@ impl StatusTally {
             let row = rows.entry(status).or_insert_with(|| Status {
                 status,
                 name: self.names.get(&status).cloned().unwrap_or_default(),
-                class: StatusClass::of(status),
+                class: StatusClass::from_status(status),
                 operations: 0,
                 operations_share: 0.0,
                 commands: Vec::new(),

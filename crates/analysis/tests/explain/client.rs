@@ -38,7 +38,7 @@ fn pauses_of_simulated_users_are_no_finding() {
 
 #[test]
 fn a_channel_does_not_pause_while_another_is_busy() {
-    // Of two connections of one session, one is idle while the other is busy.
+    // One of the two connections of a session is idle while the other is busy.
     let mut rows = vec![act(QUERY_INFO, 1, "a"); 40];
     for act in &mut rows {
         act.server_ns = 40 * MS;

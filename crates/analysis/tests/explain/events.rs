@@ -350,7 +350,7 @@ fn what_no_finding_explains_is_named() {
 
 #[test]
 fn little_time_is_not_slow() {
-    // 20 flushes that take 2 ms each are 40 ms in all.
+    // 20 flushes that take 2 ms each are 40 ms in total.
     let diagnosis = explain(&vec![Act { server_ns: 2 * MS, ..act(FLUSH, 1, "a") }; 20]);
     assert_eq!(found(&diagnosis, FindingKind::SlowFlush), None);
     // 100 ms in a minute are not slow either, unless a person notices one of them.

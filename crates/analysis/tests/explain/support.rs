@@ -215,7 +215,7 @@ pub fn long_reads(of_ms: fn(u64) -> i64) -> Vec<Act> {
     (0..40).map(read).collect()
 }
 
-/// A read of 1 MiB on that connection, whose bytes arrive from 1 ms on until the end.
+/// A read of 1 MiB on that connection, whose bytes arrive between 1 ms and its end.
 pub fn long_read(row: &mut Operation, connection: u64) {
     let bytes = 1 << 20;
     set_sequential(row, bytes);

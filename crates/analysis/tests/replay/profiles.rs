@@ -39,7 +39,7 @@ fn more_users_make_each_request_wait_for_the_others() {
     // With fewer users a request waits less, as far as it waited.
     assert_eq!(mean(&waits(1.0, -0.004).operations), today);
 
-    // Of several steps, the one that the users are compared with counts.
+    // Only the step that the users are compared with counts.
     let due = scenario.scheduled_at;
     let counted = |window| with(Plan { window: Some(window), ..Plan::default() }).operations.count;
     assert_eq!((counted((due, due + 1)), counted((due - MS, due))), (1000, 0));

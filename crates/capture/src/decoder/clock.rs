@@ -127,7 +127,7 @@ impl Clock {
         let near = before.iter().skip(index.saturating_sub(FRAMES_BEFORE));
         let near: Vec<_> = near.filter_map(|frame| sent(chunk, frame)).collect();
         let later = |segment: &TcpSegment<'_>, time: i64| {
-            let direction = Direction::of(segment);
+            let direction = Direction::from_segment(segment);
             let is_behind = |number: u32, end: u32| {
                 (0..AHEAD_BYTES).contains(&(number.wrapping_sub(end) as i32))
             };
@@ -180,7 +180,7 @@ fn segment<'a>(chunk: &'a Chunk, frame: &FrameRef) -> Option<TcpSegment<'a>> {
 fn sent(chunk: &Chunk, frame: &FrameRef) -> Option<Sent> {
     let segment = segment(chunk, frame).filter(|segment| segment.payload_len > 0)?;
     Some(Sent {
-        direction: Direction::of(&segment),
+        direction: Direction::from_segment(&segment),
         end: segment.sequence.wrapping_add(segment.payload_len),
         time: frame.time_ns,
     })

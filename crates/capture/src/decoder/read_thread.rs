@@ -261,13 +261,13 @@ impl ReadThread {
                 for (index, frame) in chunk.frames.iter().enumerate() {
                     let bytes = chunk.frame(frame);
                     if let Some(segment) = dissect_plain(frame.link, bytes, frame.original) {
-                        deal(FlowKey::of(&segment).0.shard(shards.len()), index);
+                        deal(FlowKey::from_segment(&segment).0.shard(shards.len()), index);
                         continue;
                     }
                     let packet =
                         self.closer_look.look(frame, bytes, coverage, |found| match found {
                             Found::Segment(segment) => {
-                                deal(FlowKey::of(&segment).0.shard(shards.len()), index);
+                                deal(FlowKey::from_segment(&segment).0.shard(shards.len()), index);
                             }
                             Found::Datagram(_) => deal(0, index),
                         });

@@ -84,7 +84,7 @@ const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
 /// Recognises the beginning of a file, at most [`HEAD_BYTES`] of it.
 pub(super) fn recognise(head: &[u8]) -> Found {
     if let Some(magic) = head.first_chunk::<4>() {
-        if let Some(layout) = Layout::of(*magic) {
+        if let Some(layout) = Layout::from_magic(*magic) {
             return Found::Capture(Kind::Pcap(layout));
         }
         if *magic == [0x0a, 0x0d, 0x0d, 0x0a]

@@ -17,7 +17,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(magic: [u8; 4]) -> Option<Layout> {
+    pub(super) fn from_magic(magic: [u8; 4]) -> Option<Layout> {
         let of = |number| match number {
             0xa1b2_c3d4_u32 => Some((false, false)),
             0xa1b2_3c4d => Some((true, false)),

@@ -20,7 +20,7 @@ pub struct Direction {
 impl Direction {
     /// The direction of a segment.
     #[inline]
-    pub fn of(segment: &TcpSegment<'_>) -> Direction {
+    pub fn from_segment(segment: &TcpSegment<'_>) -> Direction {
         Direction {
             source: segment.source,
             destination: segment.destination,
@@ -68,8 +68,8 @@ impl FlowKey {
     /// The segment's connection, and whether the segment goes from its lower to its higher
     /// endpoint.
     #[inline]
-    pub fn of(segment: &TcpSegment<'_>) -> (FlowKey, bool) {
-        Direction::of(segment).flow()
+    pub fn from_segment(segment: &TcpSegment<'_>) -> (FlowKey, bool) {
+        Direction::from_segment(segment).flow()
     }
 
     /// The direction from the lower to the higher endpoint.

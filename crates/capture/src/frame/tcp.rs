@@ -102,7 +102,7 @@ impl<'a> TcpSegment<'a> {
                         let length = usize::from(*after.first()?);
                         let data = rest.get(2..length)?;
                         rest = rest.get(length..).unwrap_or_default();
-                        return Some(TcpOption::of(kind, data));
+                        return Some(TcpOption::from_kind(kind, data));
                     }
                 }
             }
@@ -161,7 +161,7 @@ impl<'a> TcpSegment<'a> {
 }
 
 impl<'a> TcpOption<'a> {
-    fn of(kind: u8, data: &'a [u8]) -> TcpOption<'a> {
+    fn from_kind(kind: u8, data: &'a [u8]) -> TcpOption<'a> {
         match (kind, data) {
             (2, &[m1, m0]) => TcpOption::Mss(u16::from_be_bytes([m1, m0])),
             (3, &[shift]) => TcpOption::WindowScale(shift),

@@ -123,7 +123,7 @@ fn accounts(sent: &[Sent]) -> Vec<String> {
         frame[2..4].copy_from_slice(&(original as u16).to_be_bytes());
         frame.extend(&one.bytes);
         let segment = dissect(file::LinkType::RAW, &frame, original).unwrap();
-        kdc.segment(FlowKey::of(&segment).0, &segment, 0, &mut out);
+        kdc.segment(FlowKey::from_segment(&segment).0, &segment, 0, &mut out);
     }
     out.details.tickets.drain(..).for_each(|ticket| tickets.learn(ticket));
     let mut accounts: Vec<_> = tickets.accounts.into_values().collect();

@@ -31,7 +31,7 @@ impl Dedup {
         let end = end.wrapping_add(segment.flags.sequence_len());
         let syn = segment.flags.has(TcpFlags::SYN).then_some(segment.sequence);
         let new = Half { interface, end, acknowledgement: segment.acknowledgement, syn };
-        let key = FlowKey::of(segment);
+        let key = FlowKey::from_segment(segment);
         if self.0.len() >= HALVES_MAX && !self.0.contains_key(&key) {
             self.0.clear();
         }

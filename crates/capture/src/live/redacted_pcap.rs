@@ -98,7 +98,7 @@ impl RedactedPcap {
         if self.halves.len() >= HALVES_MAX {
             self.halves.clear();
         }
-        self.halves.entry(FlowKey::of(segment)).or_default()
+        self.halves.entry(FlowKey::from_segment(segment)).or_default()
     }
 
     fn write(&mut self, bytes: &[u8], packet: &Packet<'_>) -> io::Result<()> {

@@ -42,7 +42,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(header: &[u8; HEADER_BYTES]) -> Kind {
+    fn from_header(header: &[u8; HEADER_BYTES]) -> Kind {
         let field16 = |at| u16_at(header, at).unwrap_or(0);
         let field32 = |at| u32_at(header, at).unwrap_or(0);
         let (remaining, offset, length) = (field32(8), field32(12), field32(16));
@@ -93,7 +93,7 @@ pub struct Counters {
 
 /// Whether the client sends the message that begins here, if that shows.
 pub fn is_from_client(message: &[u8]) -> Option<bool> {
-    match Kind::of(message.first_chunk()?) {
+    match Kind::from_header(message.first_chunk()?) {
         Kind::NegotiateRequest => Some(true),
         Kind::NegotiateResponse => Some(false),
         Kind::Data { offset, .. } => {
@@ -203,7 +203,7 @@ impl Direction {
             self.state = State::Header(have + count);
             return count as u32;
         }
-        let kind = Kind::of(&self.header);
+        let kind = Kind::from_header(&self.header);
         if kind == Kind::Unknown {
             self.counters.unknown += 1;
         } else {

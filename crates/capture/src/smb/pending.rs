@@ -69,7 +69,7 @@ pub struct ReplyTimes {
 impl ReplyTimes {
     /// The times of a message.
     #[inline]
-    pub fn of(message: &Message<'_>) -> ReplyTimes {
+    pub fn from_message(message: &Message<'_>) -> ReplyTimes {
         ReplyTimes {
             start: message.start,
             end: message.end,

@@ -363,7 +363,7 @@ impl Smb1 {
         if let (None, Some(&uid)) = (row.session_id(), owner) {
             row.set_session_id(u64::from(uid));
         }
-        cx.pairing.notification(cx.out, row, &ReplyTimes::of(message));
+        cx.pairing.notification(cx.out, row, &ReplyTimes::from_message(message));
     }
 
     fn allocate(&mut self, key: u32) -> u32 {

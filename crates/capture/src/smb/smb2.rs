@@ -52,7 +52,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(first: &Header, number: u64) -> Chain {
+    fn from_first(first: &Header, number: u64) -> Chain {
         let (session_id, tree_id) = (first.session_id, first.tree_id());
         Chain { number, members: 0, session_id, tree_id, file: None, is_cut: false }
     }
@@ -99,7 +99,7 @@ impl Smb2 {
             cx.pairing.unbegin(message.start, message.begun);
             if first.next_command == 0 {
                 let member = Member { offset: 0, header: first, bytes: message.bytes };
-                let times = ReplyTimes::of(message);
+                let times = ReplyTimes::from_message(message);
                 let arrival = Arrival { times, wrapping, lead: true, rest: None };
                 self.reply(&member, &arrival, &mut None, cx);
             } else {
@@ -137,7 +137,7 @@ impl Smb2 {
         if first.next_command == 0 {
             self.note_next_id(&first, None, message);
             let member = Member { offset: 0, header: first, bytes: message.bytes };
-            let mut chain = Chain::of(&first, 0);
+            let mut chain = Chain::from_first(&first, 0);
             if let Some(slot) = self.request(&member, &mut chain, message, wrapping, cx) {
                 let time = message.end.unwrap_or(message.start);
                 self.depart(slot, &chain, time, cx);
@@ -169,7 +169,7 @@ impl Smb2 {
     ) {
         self.chains += 1;
         cx.pairing.table.compounds += 1;
-        let mut chain = Chain::of(first, self.chains);
+        let mut chain = Chain::from_first(first, self.chains);
         let mut slots = [0_u32; MEMBERS_MAX];
         let mut count = 0_usize;
         let mut tail = None;
@@ -390,7 +390,7 @@ impl Smb2 {
             }
             return;
         }
-        let times = ReplyTimes::of(message);
+        let times = ReplyTimes::from_message(message);
         let Some((slot, pending)) = self
             .sealed
             .pop_front()

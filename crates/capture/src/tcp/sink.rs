@@ -92,7 +92,7 @@ impl Sink<'_> {
         crate::smb::smb2::negotiated(message.bytes, self.cx.pairing);
         let status = header.status_or_channel_sequence;
         self.smb2.grant(i64::from(header.credits) - 1, self.cx.pairing);
-        self.smb1.answered_by_smb2(&ReplyTimes::of(message), status, &mut self.cx)
+        self.smb1.answered_by_smb2(&ReplyTimes::from_message(message), status, &mut self.cx)
     }
 
     /// If a session was set up: how its key is known.

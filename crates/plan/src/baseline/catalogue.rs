@@ -257,7 +257,7 @@ pub fn find(place: &Place) -> Option<(&'static Row, &'static PlacePattern)> {
         });
         all.collect()
     });
-    let (row, place) = PlaceKey::of(place).into_iter().find_map(|key| index.get(&key))?;
+    let (row, place) = PlaceKey::from_place(place).into_iter().find_map(|key| index.get(&key))?;
     let row = rows().get(*row)?;
     Some((row, row.places.get(*place)?))
 }

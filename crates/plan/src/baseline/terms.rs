@@ -59,7 +59,7 @@ pub struct Terms {
 
 impl Terms {
     /// From what is effective.
-    pub fn of(effective: Effective) -> Terms {
+    pub fn from_effective(effective: Effective) -> Terms {
         let mut terms = Terms { settings: effective.settings, ..Terms::default() };
         for (place, value) in effective.values {
             match catalogue::find(&place).and_then(|(row, pattern)| {

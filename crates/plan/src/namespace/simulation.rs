@@ -59,7 +59,7 @@ struct Schedule {
 
 impl Schedule {
     /// The waits of a plan, made shorter by a factor of thousandths.
-    fn of(plan: &MovePlan, thousandths: i64) -> Schedule {
+    fn from_plan(plan: &MovePlan, thousandths: i64) -> Schedule {
         let wait = |id| plan.stage(id).unwrap().wait.as_ref().unwrap();
         let scaled = |id| wait(id).total_s as i64 * thousandths / 1_000;
         let add_s = BEGIN_S;
@@ -302,7 +302,7 @@ fn waiting_times_suffice_and_are_not_a_day_too_long() {
     let mut shortest_margin = i64::MAX;
     for (ttl_s, assumed) in populations() {
         let plan = planned(ttl_s, assumed, 25);
-        let schedule = Schedule::of(&plan, 1_000);
+        let schedule = Schedule::from_plan(&plan, 1_000);
         for seed in 0..24 {
             let courses = courses(&plan, &schedule, seed);
             let what = format!("TTL {ttl_s}, {:?}, seed {seed}", plan.assumed);
@@ -343,7 +343,7 @@ fn the_wait_for_a_lower_ttl_suffices() {
 #[test]
 fn shorter_waits_fail() {
     let plan = planned(300, Assumptions::default(), 25);
-    let schedule = Schedule::of(&plan, 100);
+    let schedule = Schedule::from_plan(&plan, 100);
     let failed = (0..8)
         .filter(|seed| courses(&plan, &schedule, *seed).iter().any(|course| course.failures > 0));
     assert!(failed.count() >= 4);
@@ -359,7 +359,7 @@ fn a_go_of_the_gate_is_final() {
             continue;
         }
         let plan = planned(ttl_s, assumed, 25);
-        let schedule = Schedule::of(&plan, 1_000);
+        let schedule = Schedule::from_plan(&plan, 1_000);
         for seed in 100..112 {
             let courses = courses(&plan, &schedule, seed);
             let mut random = Random(seed);

@@ -25,7 +25,7 @@ use crate::value::format;
 /// Lines of a diagnosis that does not go to a terminal.
 const HEIGHT: usize = 40;
 /// Length of a recording from which on findings say when they occurred.
-const WHEN_LEAST_NS: i64 = 5_000_000_000;
+const WHEN_MIN_NS: i64 = 5_000_000_000;
 /// Remedies per finding that are shown without --all.
 const REMEDIES: usize = 2;
 /// Examples per finding whose frames are shown.
@@ -37,7 +37,7 @@ const CHANNELS: usize = 4;
 /// Kinds of operations without an explanation that are shown.
 const KINDS: usize = 3;
 /// Shorter pauses in all are not worth a line, ns.
-const PAUSES_LEAST_NS: i64 = 50_000_000;
+const PAUSES_MIN_NS: i64 = 50_000_000;
 
 /// A diagnosis, with what else is known of the same time.
 #[derive(Clone, Debug)]
@@ -291,7 +291,7 @@ fn unexplained(unexplained: &Unexplained, has_findings: bool) -> String {
 }
 
 fn pauses(pauses: &Pauses) -> Option<String> {
-    (pauses.sum_ns >= PAUSES_LEAST_NS).then(|| {
+    (pauses.sum_ns >= PAUSES_MIN_NS).then(|| {
         format!(
             "Between requests, clients paused {} in all ({} pauses of less than a second): {}",
             format::duration(pauses.sum_ns),
@@ -361,7 +361,7 @@ fn findings_are_reported(diagnosis: &Diagnosis) -> bool {
 /// When a finding occurred, for a recording that is long enough for the question.
 pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
     let (first, last) = (found.first_ns?, found.last_ns?);
-    (whole.lasted_ns >= WHEN_LEAST_NS).then(|| format::period(first, last))
+    (whole.lasted_ns >= WHEN_MIN_NS).then(|| format::period(first, last))
 }
 
 /// The cost of a finding, and its certainty.

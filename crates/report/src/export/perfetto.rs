@@ -62,7 +62,7 @@ impl Counts {
 
 /// The columns of a batch of operations, for [`PerfettoTrace::operation`].
 pub fn rows(batch: &RecordBatch) -> Result<Rows, ArrowError> {
-    Rows::of(batch)
+    Rows::from_batch(batch)
 }
 
 impl<W: Write> PerfettoTrace<W> {

@@ -93,7 +93,7 @@ pub fn settings() -> Vec<Setting> {
 }
 
 fn terms(settings: &[Setting]) -> Terms {
-    Terms::of(effective(&[Input { name: "baseline", layer: Layer::Policy, settings }]))
+    Terms::from_effective(effective(&[Input { name: "baseline", layer: Layer::Policy, settings }]))
 }
 
 /// What the recording shows.

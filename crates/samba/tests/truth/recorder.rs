@@ -62,11 +62,11 @@ impl Recorder {
         interface: Option<live::Options>,
     ) -> Option<Recorder> {
         let choice = Choice { ports: vec![lab.port()], ..Choice::default() };
-        Recorder::of(choice, load, interface)
+        Recorder::from_choice(choice, load, interface)
     }
 
     /// Records the chosen processes.
-    pub fn of(
+    pub fn from_choice(
         choice: Choice,
         load: LoadOptions,
         interface: Option<live::Options>,

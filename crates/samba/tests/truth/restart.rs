@@ -12,7 +12,8 @@ use smbscope_testing::samba::{Samba, samba};
 fn a_server_that_is_started_again_is_recorded_too() {
     let _alone = alone();
     let Some(lab) = samba(|_| {}) else { return };
-    let Some(recorder) = Recorder::of(Choice::default(), LoadOptions::default(), None) else {
+    let Some(recorder) = Recorder::from_choice(Choice::default(), LoadOptions::default(), None)
+    else {
         return;
     };
     let port = lab.port();
@@ -25,7 +26,8 @@ fn a_server_that_is_started_again_is_recorded_too() {
 fn a_server_that_comes_later_on_another_port_is_recorded_too() {
     let _alone = alone();
     let Some(_first) = samba(|_| {}) else { return };
-    let Some(recorder) = Recorder::of(Choice::default(), LoadOptions::default(), None) else {
+    let Some(recorder) = Recorder::from_choice(Choice::default(), LoadOptions::default(), None)
+    else {
         return;
     };
     let Some(lab) = samba(|_| {}) else { return };

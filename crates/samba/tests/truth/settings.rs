@@ -21,7 +21,7 @@ fn run(lab: &Samba) -> Option<Vec<Row>> {
     client.read(first, 0, 65_536);
     client.close(first);
     let file = client.open("file");
-    let joined = Joined::of(lab, || {
+    let joined = Joined::from_lab(lab, || {
         for _ in 0..ROUNDS {
             for size in SIZES {
                 client.write(file, 0, &bytes[..size]);

@@ -87,7 +87,7 @@ fn run(lab: &Samba, starve: bool) -> Option<Joined> {
         sched_setaffinity(Pid::from_raw(process), &only(CPU)).unwrap();
     }
     let spinner = if starve { Some(Spinner::begin()?) } else { None };
-    let joined = Joined::of(lab, || work(&mut client));
+    let joined = Joined::from_lab(lab, || work(&mut client));
     drop(spinner);
     client.close(file);
     client.end();

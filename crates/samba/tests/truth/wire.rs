@@ -37,7 +37,7 @@ pub struct Joined {
 
 impl Joined {
     /// Records and captures meanwhile; `None` if one of the two is not possible.
-    pub fn of(lab: &Samba, work: impl FnOnce()) -> Option<Joined> {
+    pub fn from_lab(lab: &Samba, work: impl FnOnce()) -> Option<Joined> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.pcap");
         let mut capturing = tcpdump(lab, &file)?;
@@ -102,6 +102,6 @@ fn slices_are_the_time_on_the_wire() {
     let run = || {
         run::run(&lab, &planner, 6, |_| ());
     };
-    let Some(joined) = Joined::of(&lab, run) else { return };
+    let Some(joined) = Joined::from_lab(&lab, run) else { return };
     joined.check();
 }

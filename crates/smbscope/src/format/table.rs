@@ -39,7 +39,7 @@ impl TableWriter {
     /// `readable`: durations and sizes as people write them; otherwise as they are.
     pub fn new(schema: &SchemaRef, readable: bool, output: Output) -> TableWriter {
         let units = schema.fields().iter().map(|field| {
-            if readable { Unit::of(field.name(), field.data_type()) } else { Unit::None }
+            if readable { Unit::from_name(field.name(), field.data_type()) } else { Unit::None }
         });
         let units = units.collect();
         let fields = schema.fields().iter();
@@ -141,7 +141,7 @@ enum Unit {
 }
 
 impl Unit {
-    fn of(name: &str, data_type: &DataType) -> Unit {
+    fn from_name(name: &str, data_type: &DataType) -> Unit {
         match name {
             _ if !is_number(data_type) => Unit::None,
             name if name.ends_with("_ns") => Unit::Nanoseconds,
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn numbers_with_a_unit_in_their_name_are_readable() {
-        let text = |name: &str, value: &str| Unit::of(name, &DataType::Int64).text(value);
+        let text = |name: &str, value: &str| Unit::from_name(name, &DataType::Int64).text(value);
         assert_eq!(text("p95_ns", "4510000000").as_deref(), Some("4.51 s"));
         assert_eq!(text("p95_ns", "2500.5").as_deref(), Some("2.50 µs"));
         assert_eq!(text("read_bytes", "1048576").as_deref(), Some("1.00 MiB"));
         assert_eq!(text("read_bytes", "-1"), None);
         assert_eq!(text("n", "1048576"), None);
         assert_eq!(text("p95_ns", ""), None);
-        assert!(Unit::of("path_bytes", &DataType::Utf8) == Unit::None);
+        assert!(Unit::from_name("path_bytes", &DataType::Utf8) == Unit::None);
     }
 }

@@ -76,7 +76,7 @@ pub fn forecast(
     };
     let waiting = match &capacity {
         Ok(capacity) => {
-            Waiting::of(&plan, demand, capacity, changed_capacity.as_ref(), &prediction)?
+            Waiting::from_plan(&plan, demand, capacity, changed_capacity.as_ref(), &prediction)?
         }
         Err(_) => Waiting::default(),
     };

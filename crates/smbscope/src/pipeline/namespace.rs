@@ -68,13 +68,14 @@ impl Referrals {
     }
 
     fn operations(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
-        let recording = Text::of(batch, "recording")?;
-        let operation = Numbers::<UInt64Type>::of(batch, "operation")?;
-        let detail = Text::of(batch, "detail")?;
-        let command = Text::of(batch, "command")?;
-        let (client, server) = (Text::of(batch, "client")?, Text::of(batch, "server")?);
-        let start = Numbers::<TimestampNanosecondType>::of(batch, "request_start")?;
-        let elapsed = Numbers::<Int64Type>::of(batch, "elapsed_ns")?;
+        let recording = Text::from_batch(batch, "recording")?;
+        let operation = Numbers::<UInt64Type>::from_batch(batch, "operation")?;
+        let detail = Text::from_batch(batch, "detail")?;
+        let command = Text::from_batch(batch, "command")?;
+        let (client, server) =
+            (Text::from_batch(batch, "client")?, Text::from_batch(batch, "server")?);
+        let start = Numbers::<TimestampNanosecondType>::from_batch(batch, "request_start")?;
+        let elapsed = Numbers::<Int64Type>::from_batch(batch, "elapsed_ns")?;
         for row in 0..batch.num_rows() {
             // SMB1 asks by Transaction2, whose detail names the subcommand.
             let asks = detail.get(row).is_some_and(|text| {

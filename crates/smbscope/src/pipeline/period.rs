@@ -215,7 +215,7 @@ impl Analysis for Ends {
             }
             Part::Operations(batch) => {
                 for name in ["request_start", "response_end"] {
-                    let times = Numbers::<arrow::datatypes::Int64Type>::of(batch, name)?;
+                    let times = Numbers::<arrow::datatypes::Int64Type>::from_batch(batch, name)?;
                     (0..batch.num_rows())
                         .filter_map(|row| times.get(row))
                         .for_each(|time| self.add(time));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{answer, fixture};
 
 /// Causes that explain less are not findings.
-const LEAST_SHARE: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 /// Fixtures of notes, which have no cost in time.
 const NOTES: [&str; 4] = ["channels", "not-stable", "one-connection", "signing"];
 
@@ -25,7 +25,7 @@ fn found(name: &str, capture: &str) -> Vec<String> {
     if NOTES.contains(&name.trim_end_matches("-not")) {
         texts("notes", "about", 0.0)
     } else {
-        texts("findings", "trouble", LEAST_SHARE)
+        texts("findings", "trouble", MIN_SHARE)
     }
 }
 

@@ -254,7 +254,7 @@ fn a_trace_of_the_flooded_server_gives_the_layout_that_was_worked_out_by_hand() 
     let (_guard, dir) = folder();
     let trace = dir.join("flood.etl");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&trace).unwrap());
-    Recording::of(Stage::Before).write(&mut file).unwrap();
+    Recording::from_stage(Stage::Before).write(&mut file).unwrap();
     drop(file);
     let script = dir.join("apply.ps1");
     let trace = trace.to_str().unwrap();

@@ -86,7 +86,7 @@ fn a_trace_on_standard_input_gives_the_same_report() {
     // One of its blocks is longer than what a trace is recognised by.
     let long = dir.join("flood.etl");
     let mut out = BufWriter::new(File::create(&long).unwrap());
-    Recording::of(Stage::WithoutBoth).write(&mut out).unwrap();
+    Recording::from_stage(Stage::WithoutBoth).write(&mut out).unwrap();
     drop(out);
     let short = ["loopback.ftrace.txt", "loopback.perf.data", "loopback.v7.dat"].map(trace);
     for input in short.into_iter().chain([long.to_str().unwrap().to_owned()]) {
@@ -186,7 +186,7 @@ fn the_flooded_backup_server_is_told_as_the_case_study_did() {
     let files = Stage::ALL.map(|stage| {
         let path = dir.join(stage.file_name());
         let mut out = BufWriter::new(File::create(&path).unwrap());
-        Recording::of(stage).write(&mut out).unwrap();
+        Recording::from_stage(stage).write(&mut out).unwrap();
         path.to_str().unwrap().to_owned()
     });
     let [before, without_team, after] = &files;

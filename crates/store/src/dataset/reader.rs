@@ -35,7 +35,7 @@ impl Dataset {
         named
             || Table::ALL.iter().any(|&table| {
                 let parts = list(dir, table).unwrap_or_default();
-                parts.iter().any(|part| FileInfo::of(part).is_ok())
+                parts.iter().any(|part| FileInfo::from_path(part).is_ok())
             })
     }
 
@@ -63,7 +63,7 @@ impl Dataset {
                 path: dir.to_owned(),
                 what: "the folder contains no dataset (no manifest.json and no Parquet files of smbscope), and no captures or traces".into(),
             })?;
-            FileInfo::of(first)?;
+            FileInfo::from_path(first)?;
         }
         let dataset = Dataset { dir: dir.to_owned(), manifest, parts };
         dataset.check()?;
@@ -89,11 +89,9 @@ impl Dataset {
     pub fn is_old(&self) -> bool {
         match &self.manifest {
             Some(manifest) => manifest.schema_version < SCHEMA_VERSION,
-            None => self
-                .parts
-                .values()
-                .flatten()
-                .any(|part| FileInfo::of(part).is_ok_and(|info| info.version < SCHEMA_VERSION)),
+            None => self.parts.values().flatten().any(|part| {
+                FileInfo::from_path(part).is_ok_and(|info| info.version < SCHEMA_VERSION)
+            }),
         }
     }
 
@@ -155,7 +153,7 @@ pub struct FileInfo {
 
 impl FileInfo {
     /// Reads the footer of the file at `path`.
-    pub fn of(path: &Path) -> Result<FileInfo> {
+    pub fn from_path(path: &Path) -> Result<FileInfo> {
         let file = File::open(path).map_err(Error::io(path))?;
         let size_bytes = file.metadata().map_err(Error::io(path))?.len();
         let reader =

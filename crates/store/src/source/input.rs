@@ -121,7 +121,7 @@ impl Input {
         }
         let head = head(&path)?;
         if head.starts_with(PARQUET_MAGIC) {
-            let info = FileInfo::of(&path)?;
+            let info = FileInfo::from_path(&path)?;
             return Ok(Input::File { path, info });
         }
         if let Some(format) = trace::recognise(&head) {

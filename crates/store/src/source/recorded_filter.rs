@@ -15,7 +15,7 @@ pub struct RecordedFilter {
 
 impl RecordedFilter {
     /// The filters of some manifests among this number of inputs.
-    pub(super) fn of<'a>(
+    pub(super) fn from_manifests<'a>(
         manifests: impl Iterator<Item = &'a Manifest>,
         inputs: usize,
         hides_names: bool,
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn of(manifests: &[Manifest], inputs: usize) -> Option<RecordedFilter> {
-        RecordedFilter::of(manifests.iter(), inputs, false)
+        RecordedFilter::from_manifests(manifests.iter(), inputs, false)
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         // Nor is anything known that was never counted.
         let killed = Manifest { complete: false, coverage: Vec::new(), ..docs.clone() };
         assert_eq!(of(&[docs.clone(), killed], 2).unwrap().all, None);
-        let hidden = RecordedFilter::of([docs].iter(), 1, true).unwrap();
+        let hidden = RecordedFilter::from_manifests([docs].iter(), 1, true).unwrap();
         assert_eq!(hidden.words, HIDDEN_FILTER);
     }
 

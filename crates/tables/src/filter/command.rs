@@ -48,7 +48,7 @@ impl CommandChoice {
     pub fn matches(self, command: &str, detail: Option<&str>) -> bool {
         match self {
             CommandChoice::Command(name) => name == command,
-            CommandChoice::Class(class, _) => match CommandClass::of(command) {
+            CommandChoice::Class(class, _) => match CommandClass::from_command(command) {
                 CommandClass::Transaction => {
                     detail.is_some_and(|detail| CommandClass::of_subcommand(detail) == class)
                 }
@@ -60,7 +60,7 @@ impl CommandChoice {
     /// Whether [`CommandChoice::matches`] needs the detail of this command.
     pub fn needs_detail(self, command: &str) -> bool {
         matches!(self, CommandChoice::Class(..))
-            && CommandClass::of(command) == CommandClass::Transaction
+            && CommandClass::from_command(command) == CommandClass::Transaction
     }
 }
 

@@ -200,8 +200,8 @@ impl RowFilter {
         let mut stays = vec![true; batch.num_rows()];
         let filter = &self.filter;
         if filter.from.is_some() || filter.to.is_some() {
-            let start = Numbers::<Int64Type>::of(batch, "request_start")?;
-            let end = Numbers::<Int64Type>::of(batch, "response_end")?;
+            let start = Numbers::<Int64Type>::from_batch(batch, "request_start")?;
+            let end = Numbers::<Int64Type>::from_batch(batch, "response_end")?;
             for (row, stays) in stays.iter_mut().enumerate() {
                 // A member of a compound has no times of its own; its lead is the row before it.
                 if let Some(time) = start.get(row).or_else(|| end.get(row)) {
@@ -215,10 +215,10 @@ impl RowFilter {
             (&filter.servers, "server", "server_port"),
         ];
         for (all, host, port) in endpoints.iter().filter(|(all, ..)| !all.is_empty()) {
-            let hosts = Tested::of(batch, host, |text| {
+            let hosts = Tested::from_batch(batch, host, |text| {
                 all.iter().map(|one| one.has_host(text)).collect::<Vec<bool>>()
             })?;
-            let ports = Numbers::<UInt16Type>::of(batch, port)?;
+            let ports = Numbers::<UInt16Type>::from_batch(batch, port)?;
             retain(&mut stays, |row| {
                 let port = ports.get(row);
                 hosts.get(row).is_some_and(|has| {
@@ -243,10 +243,10 @@ impl RowFilter {
             })?;
         }
         if !filter.commands.is_empty() {
-            let commands = Text::of(batch, "command")?;
-            let details = Text::of(batch, "detail")?;
+            let commands = Text::from_batch(batch, "command")?;
+            let details = Text::from_batch(batch, "detail")?;
             let chosen = &filter.commands;
-            let tested = Tested::of(batch, "command", |command| {
+            let tested = Tested::from_batch(batch, "command", |command| {
                 let is_clear = !chosen.iter().any(|one| one.needs_detail(command));
                 is_clear.then(|| chosen.iter().any(|one| one.matches(command, None)))
             })?;
@@ -266,12 +266,12 @@ impl RowFilter {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let names = Text::of(batch, "recording")?;
-        let operation = Numbers::<UInt64Type>::of(batch, "operation")?;
-        let connection = Numbers::<UInt64Type>::of(batch, "connection")?;
-        let handle = Numbers::<UInt64Type>::of(batch, "handle")?;
-        let session = Numbers::<UInt64Type>::of(batch, "session_id")?;
-        let tree = Numbers::<UInt32Type>::of(batch, "tree_id")?;
+        let names = Text::from_batch(batch, "recording")?;
+        let operation = Numbers::<UInt64Type>::from_batch(batch, "operation")?;
+        let connection = Numbers::<UInt64Type>::from_batch(batch, "connection")?;
+        let handle = Numbers::<UInt64Type>::from_batch(batch, "handle")?;
+        let session = Numbers::<UInt64Type>::from_batch(batch, "session_id")?;
+        let tree = Numbers::<UInt32Type>::from_batch(batch, "tree_id")?;
         for row in 0..batch.num_rows() {
             let name = names.get(row).unwrap_or_default();
             let kept = match self.recordings.get_mut(name) {
@@ -292,8 +292,8 @@ impl RowFilter {
     }
 
     fn slices(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let names = Text::of(batch, "recording")?;
-        let operation = Numbers::<UInt64Type>::of(batch, "operation")?;
+        let names = Text::from_batch(batch, "recording")?;
+        let operation = Numbers::<UInt64Type>::from_batch(batch, "operation")?;
         let stays: Vec<bool> = (0..batch.num_rows())
             .map(|row| {
                 let kept = self.recordings.get(names.get(row).unwrap_or_default());
@@ -387,7 +387,7 @@ fn keep_names(
     stays: &mut [bool],
     meets: impl Fn(&str) -> bool,
 ) -> Result<(), ArrowError> {
-    let tested = Tested::of(batch, column, meets)?;
+    let tested = Tested::from_batch(batch, column, meets)?;
     retain(stays, |row| tested.get(row) == Some(&true));
     Ok(())
 }
@@ -400,12 +400,12 @@ struct Tested<A> {
 }
 
 impl<A> Tested<A> {
-    fn of(
+    fn from_batch(
         batch: &RecordBatch,
         column: &str,
         test: impl Fn(&str) -> A,
     ) -> Result<Tested<A>, ArrowError> {
-        let texts = Text::of(batch, column)?;
+        let texts = Text::from_batch(batch, column)?;
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut answers = Vec::new();
         let places = (0..batch.num_rows())

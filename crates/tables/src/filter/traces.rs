@@ -21,7 +21,7 @@ pub(super) fn rows(
     if filter.from.is_none() && filter.to.is_none() {
         return Ok(batch.clone());
     }
-    let times = Numbers::<Int64Type>::of(batch, column)?;
+    let times = Numbers::<Int64Type>::from_batch(batch, column)?;
     let stays: BooleanArray = (0..batch.num_rows())
         .map(|row| Some(times.get(row).is_none_or(|time| filter.has_time(time))))
         .collect();

@@ -235,10 +235,10 @@ pub(crate) struct Zeros(DictionaryArray<Int32Type>);
 
 impl Zeros {
     pub(crate) fn new() -> Result<Zeros, ArrowError> {
-        Zeros::of(0)
+        Zeros::from_len(0)
     }
 
-    fn of(len: usize) -> Result<Zeros, ArrowError> {
+    fn from_len(len: usize) -> Result<Zeros, ArrowError> {
         Ok(Zeros(DictionaryArray::try_new(Int32Array::from_value(0, len), only(""))?))
     }
 
@@ -250,7 +250,7 @@ impl Zeros {
         text: ArrayRef,
     ) -> Result<ArrayRef, ArrowError> {
         if self.0.len() < len {
-            *self = Zeros::of(len)?;
+            *self = Zeros::from_len(len)?;
         }
         let zeros = self.0.slice(0, len);
         Ok(match nulls {

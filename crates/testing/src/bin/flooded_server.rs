@@ -28,7 +28,7 @@ fn main() {
     match words[..] {
         [dir] => Stage::ALL
             .into_iter()
-            .for_each(|stage| write(dir, stage.file_name(), Recording::of(stage))),
+            .for_each(|stage| write(dir, stage.file_name(), Recording::from_stage(stage))),
         [dir, "--long", compression] => {
             let compression = match compression {
                 "plain" => Compression::None,

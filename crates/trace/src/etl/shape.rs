@@ -113,7 +113,7 @@ fn name(origin: Origin) -> (String, u16) {
         }
         Origin::Classic { guid, opcode } => (format!("classic {}", Guid(guid)), opcode.into()),
         Origin::Manifest { guid, id } => {
-            let name = Provider::of(&guid).map(|provider| provider.name().to_owned());
+            let name = Provider::from_guid(&guid).map(|provider| provider.name().to_owned());
             (name.unwrap_or_else(|| Guid(guid).to_string()), id)
         }
         Origin::Other { kind } => ("no event".to_owned(), kind.into()),

@@ -33,7 +33,7 @@ impl Bounds {
 
     /// Bounds of a log whose buffers have these times. The header is believed if at least half of them are within
     /// what it says.
-    fn of(header: &LogHeader, spans: &[Span]) -> Bounds {
+    fn from_header(header: &LogHeader, spans: &[Span]) -> Bounds {
         let ticks = |ns| header.clock.ticks(ns);
         if let Some((start, end)) = header.ticks {
             // The frequency of cycles is known in MHz.
@@ -154,7 +154,7 @@ impl Span {
 
 /// Bounds of a log, and first and last event within them.
 pub fn bounds(header: &LogHeader, spans: &[Span]) -> (Bounds, Option<(i64, i64)>) {
-    let bounds = Bounds::of(header, spans);
+    let bounds = Bounds::from_header(header, spans);
     let within = spans.iter().filter_map(|span| span.within(&bounds));
     let range = within.fold(None, |range: Option<(i64, i64)>, span| {
         let (first, last) = range.unwrap_or((span.first, span.last));

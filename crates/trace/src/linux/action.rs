@@ -60,7 +60,7 @@ pub enum Action {
 
 impl Action {
     /// By the name of the event without its group; `None` for events that are only counted.
-    pub fn of(event: &str) -> Option<Action> {
+    pub fn from_event(event: &str) -> Option<Action> {
         let event = event.strip_prefix("x86_irq_vectors_").unwrap_or(event);
         let event = match event.strip_prefix("irq_") {
             Some(softirq) if softirq.starts_with("softirq_") => softirq,
@@ -98,14 +98,17 @@ mod tests {
     #[test]
     fn events_have_their_meaning_by_name() {
         let begin = Some(Action::Begin(Handler::Softirq));
-        assert_eq!(Action::of("softirq_entry"), begin);
-        assert_eq!(Action::of("irq_softirq_entry"), begin);
+        assert_eq!(Action::from_event("softirq_entry"), begin);
+        assert_eq!(Action::from_event("irq_softirq_entry"), begin);
         let timer = Handler::Vector(Kind::Irq, "local_timer");
-        assert_eq!(Action::of("local_timer_exit"), Some(Action::End(timer)));
-        assert_eq!(Action::of("x86_irq_vectors_local_timer_entry"), Some(Action::Begin(timer)));
-        assert_eq!(Action::of("irq_handler_exit"), Some(Action::End(Handler::Irq)));
-        assert_eq!(Action::of("power_cpu_idle"), Some(Action::Idle));
-        assert_eq!(Action::of("cpu_frequency"), Some(Action::Frequency));
+        assert_eq!(Action::from_event("local_timer_exit"), Some(Action::End(timer)));
+        assert_eq!(
+            Action::from_event("x86_irq_vectors_local_timer_entry"),
+            Some(Action::Begin(timer))
+        );
+        assert_eq!(Action::from_event("irq_handler_exit"), Some(Action::End(Handler::Irq)));
+        assert_eq!(Action::from_event("power_cpu_idle"), Some(Action::Idle));
+        assert_eq!(Action::from_event("cpu_frequency"), Some(Action::Frequency));
         for other in [
             "cpu_frequency_limits",
             "irq_entry",
@@ -115,7 +118,7 @@ mod tests {
             "vector_alloc",
             "",
         ] {
-            assert_eq!(Action::of(other), None, "{other}");
+            assert_eq!(Action::from_event(other), None, "{other}");
         }
     }
 }

@@ -108,7 +108,7 @@ impl Tracing {
                 let Some(still) = left.checked_sub(1) else { return Ok(None) };
                 left = still;
                 let Some(format) = Format::parse(&text) else { continue };
-                if let Some(action) = Action::of(&format.name) {
+                if let Some(action) = Action::from_event(&format.name) {
                     self.events.insert(format.id, Known { format, action });
                 }
             }

@@ -37,10 +37,14 @@ pub fn choose(allowed: &BTreeSet<u32>) -> Choice {
 impl Counts {
     fn now() -> Counts {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Counts::of(&text("/proc/interrupts"), &text("/proc/softirqs"), &text("/proc/stat"))
+        Counts::from_interrupts(
+            &text("/proc/interrupts"),
+            &text("/proc/softirqs"),
+            &text("/proc/stat"),
+        )
     }
 
-    fn of(interrupts: &str, softirqs: &str, stat: &str) -> Counts {
+    fn from_interrupts(interrupts: &str, softirqs: &str, stat: &str) -> Counts {
         let mut counts = Counts::default();
         let irqs = interrupts::read(interrupts);
         let softirqs = interrupts::read(softirqs);
@@ -107,7 +111,7 @@ mod tests {
         let softirqs = format!("{heading}{}{}", line("NET_RX", rx), line("TIMER", [1 << 30; 4]));
         let stat: String =
             (0..4).map(|cpu| format!("cpu{cpu} 0 0 0 0 0 {} 0\n", ticks[cpu])).collect();
-        Counts::of(&interrupts, &softirqs, &stat)
+        Counts::from_interrupts(&interrupts, &softirqs, &stat)
     }
 
     fn chosen(rx: [u64; 4], ticks: [u64; 4]) -> Choice {

@@ -143,7 +143,7 @@ impl Tracefs {
             let folder = self.instance.join("events").join(&name);
             let known = fs::read_to_string(folder.join("format")).ok();
             let known = known.as_deref().and_then(Format::parse).and_then(|format| {
-                let action = Action::of(&format.name)?;
+                let action = Action::from_event(&format.name)?;
                 Some(Known { format, action })
             });
             let enabled = known.filter(|_| fs::write(folder.join("enable"), "1").is_ok());

@@ -18,7 +18,7 @@ pub enum Compression {
 
 impl Compression {
     /// By its name in the head of the file.
-    pub fn of(name: &str) -> Compression {
+    pub fn from_name(name: &str) -> Compression {
         match name {
             "none" => Compression::None,
             "zlib" => Compression::Zlib,
@@ -59,13 +59,13 @@ mod tests {
         let zstd = zstd::encode_all(&plain[..], 1).unwrap();
         let mut out = Vec::new();
         for (name, packed) in [("zlib", zlib), ("zstd", zstd)] {
-            let compression = Compression::of(name);
+            let compression = Compression::from_name(name);
             assert!(compression.unpack(&packed, plain.len() as u64, &mut out), "{name}");
             assert_eq!(out, plain);
             assert!(!compression.unpack(&packed, 1 << 40, &mut out));
             assert!(!compression.unpack(&packed[..4], 5, &mut out));
             assert!(compression.unpack(&packed, 5, &mut out) && out.len() == 5);
         }
-        assert!(!Compression::of("lzma").unpack(plain, 5, &mut out));
+        assert!(!Compression::from_name("lzma").unpack(plain, 5, &mut out));
     }
 }

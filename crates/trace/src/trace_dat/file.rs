@@ -131,7 +131,7 @@ impl File {
         let order = self.order;
         let Some(name) = read_text(source, TEXT_BYTES_MAX)? else { return Ok(None) };
         let Some(_version) = read_text(source, TEXT_BYTES_MAX)? else { return Ok(None) };
-        let compression = Compression::of(&name);
+        let compression = Compression::from_name(&name);
         if compression == Compression::Unknown {
             self.damaged.push("its compression is not supported");
         }

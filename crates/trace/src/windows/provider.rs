@@ -77,7 +77,7 @@ impl Provider {
 
     /// The provider of that GUID.
     #[inline]
-    pub fn of(guid: &[u8; 16]) -> Option<Provider> {
+    pub fn from_guid(guid: &[u8; 16]) -> Option<Provider> {
         Provider::ALL.into_iter().find(|provider| provider.guid().0 == *guid)
     }
 
@@ -103,8 +103,8 @@ mod tests {
         assert_eq!(guid.to_string(), "d48ce617-33a2-4bc3-a5c7-11aa4f29619e");
         assert_eq!(guid.0[..8], [0x17, 0xe6, 0x8c, 0xd4, 0xa2, 0x33, 0xc3, 0x4b]);
         assert_eq!(guid.0[8..], [0xa5, 0xc7, 0x11, 0xaa, 0x4f, 0x29, 0x61, 0x9e]);
-        assert!(Provider::ALL.iter().all(|one| Provider::of(&one.guid().0) == Some(*one)));
-        assert_eq!(Provider::of(&[0; 16]), None);
+        assert!(Provider::ALL.iter().all(|one| Provider::from_guid(&one.guid().0) == Some(*one)));
+        assert_eq!(Provider::from_guid(&[0; 16]), None);
         assert!(Guid::default().is_nil() && !guid.is_nil());
     }
 }

@@ -54,7 +54,7 @@ impl Decryptor {
     /// left alone) into `out`, whose contents it replaces. After an error `out` is empty.
     pub fn decrypt(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), DecryptError> {
         out.clear();
-        let parts = Parts::of(message)?;
+        let parts = Parts::from_message(message)?;
         let body = message.get(TRANSFORM_HEADER_BYTES..).unwrap_or_default();
         out.extend_from_slice(slice_at(body, 0, parts.length).ok_or(parts.truncated(message))?);
         let opened = parts.open(&self.0, out);
@@ -68,7 +68,7 @@ impl Decryptor {
     /// [`DecryptError::Unverified`] the encrypted bytes may be lost; after another error nothing
     /// is changed.
     pub fn decrypt_in_place(&self, message: &mut [u8]) -> Result<Range<usize>, DecryptError> {
-        let parts = Parts::of(message)?;
+        let parts = Parts::from_message(message)?;
         let range = TRANSFORM_HEADER_BYTES..TRANSFORM_HEADER_BYTES.saturating_add(parts.length);
         let truncated = parts.truncated(message);
         parts.open(&self.0, message.get_mut(range.clone()).ok_or(truncated)?)?;
@@ -80,7 +80,7 @@ impl Decryptor {
     /// or compressed (`FC 'SMB'`), which another key passes once in two thousand million times.
     pub fn decrypt_prefix(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), DecryptError> {
         out.clear();
-        let parts = Parts::of(message)?;
+        let parts = Parts::from_message(message)?;
         let body = message.get(TRANSFORM_HEADER_BYTES..).unwrap_or_default();
         out.extend_from_slice(body.get(..parts.length).unwrap_or(body));
         let applied = self.0.apply(&parts.nonce, out);
@@ -114,7 +114,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(message: &[u8]) -> Result<Parts, DecryptError> {
+    fn from_message(message: &[u8]) -> Result<Parts, DecryptError> {
         if !message.starts_with(&ENCRYPTED_MAGIC) {
             return Err(DecryptError::NotEncrypted);
         }

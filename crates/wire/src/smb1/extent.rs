@@ -19,7 +19,7 @@ pub struct Extent {
 impl Extent {
     /// For a message of the transaction family, even if only the totals were captured: the
     /// message's length then gives what follows the words. `None` for a response without words.
-    pub fn of(block: Block<'_>, to_server: bool) -> Option<Extent> {
+    pub fn from_block(block: Block<'_>, to_server: bool) -> Option<Extent> {
         if let Some(part) = Part::parse(block, to_server) {
             let counts = part.counts();
             return Some(Extent {
@@ -60,7 +60,7 @@ mod tests {
     fn the_extent_of_cut_messages_follows_from_their_length() {
         let extent = |bytes: &[u8], captured: usize, to_server| {
             let cut = Message::new(&bytes[..captured], bytes.len()).unwrap();
-            let extent = Extent::of(cut.blocks().next().unwrap(), to_server);
+            let extent = Extent::from_block(cut.blocks().next().unwrap(), to_server);
             extent.map(|extent| (extent.total, extent.brings))
         };
         let fixed = words(30, &[(0, &[10, 0, 90]), (18, &[10, 0, 65, 0, 20, 0, 75]), (26, &[1])]);

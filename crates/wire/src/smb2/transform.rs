@@ -30,7 +30,7 @@ pub enum Protocol {
 impl Protocol {
     /// Judges by the first four bytes; `None` if it is not SMB.
     #[inline]
-    pub fn of(message: &[u8]) -> Option<Protocol> {
+    pub fn from_message(message: &[u8]) -> Option<Protocol> {
         let [first, b'S', b'M', b'B'] = *array_at(message, 0)? else {
             return None;
         };
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn recognizes_the_protocol() {
-        assert_eq!(Protocol::of(b"\xffSMBr"), Some(Protocol::Smb1));
-        assert_eq!(Protocol::of(&super::super::MAGIC), Some(Protocol::Smb2));
-        assert_eq!(Protocol::of(&ENCRYPTED_MAGIC), Some(Protocol::Encrypted));
-        assert_eq!(Protocol::of(&COMPRESSED_MAGIC), Some(Protocol::Compressed));
-        assert_eq!(Protocol::of(b"\xfeSM"), None);
-        assert_eq!(Protocol::of(b"\xfbSMB"), None);
-        assert_eq!(Protocol::of(b"\xfeSMA"), None);
+        assert_eq!(Protocol::from_message(b"\xffSMBr"), Some(Protocol::Smb1));
+        assert_eq!(Protocol::from_message(&super::super::MAGIC), Some(Protocol::Smb2));
+        assert_eq!(Protocol::from_message(&ENCRYPTED_MAGIC), Some(Protocol::Encrypted));
+        assert_eq!(Protocol::from_message(&COMPRESSED_MAGIC), Some(Protocol::Compressed));
+        assert_eq!(Protocol::from_message(b"\xfeSM"), None);
+        assert_eq!(Protocol::from_message(b"\xfbSMB"), None);
+        assert_eq!(Protocol::from_message(b"\xfeSMA"), None);
     }
 }

@@ -207,7 +207,7 @@ impl Balance {
             let is_too_large = size_credits.is_some_and(|credits| credits > most);
             return Some(if is_too_large { Cause::SizeTooLarge } else { Cause::FewGranted });
         }
-        // Of the requests that take more credits than they request; small ones in between take one.
+        // The mean of the requests that take more credits than they request; small ones in between take one.
         let modest = mean(self.modest_charged, self.modest.operations);
         let spends_more = (self.requested as f64) < SPENT_MIN * self.charged as f64;
         let is_modest = self.modest.operations >= OPERATIONS_MIN

@@ -28,8 +28,8 @@ pub(crate) const KIND: KindInfo = KindInfo::new("fixed-timer", "fixed timer")
 ]);
 
 /// Shorter times are those of disks and networks, ns.
-const LEAST_NS: i64 = 20_000_000;
-/// From this time on, three of the same length are a timer, ns.
+const MIN_NS: i64 = 20_000_000;
+/// Three equal times of at least this length are a timer, ns.
 const LONG_NS: i64 = 1_000_000_000;
 const LONG_MIN: u64 = 3;
 /// Fewest of the same length for shorter timers.
@@ -38,8 +38,8 @@ const SHORT_MIN: u64 = 8;
 const TIMES_AWAY: i64 = 10;
 /// A shorter timer shows in at most this share of the operations of the same kinds ...
 const SLOW_SHARE: f64 = 0.5;
-/// ... or in operations of this many kinds, from this time on, ns: distant storage delays all kinds by a
-/// constant too, but a shorter one.
+/// ... or in operations of this many kinds, if it lasts at least this long, ns: distant storage delays
+/// all kinds by a constant too, but a shorter one.
 const KINDS_MIN: u32 = 3;
 const OF_ALL_NS: i64 = 100_000_000;
 /// Most connections that are followed; when there are more, all are forgotten.
@@ -53,7 +53,7 @@ const TIMERS: usize = 2;
 /// Each class of durations is longer than the one before it by this factor.
 const CLASS: f64 = 1.01;
 
-/// Timers that are known, ns, and what waits for so long.
+/// Known timers, ns, and what waits for them.
 const KNOWN: [(i64, &str); 7] = [
     (
         200_000_000,
@@ -113,7 +113,7 @@ impl Detector for FixedTimer {
         // Without a round trip of its own, the quickest reply shows how far the server is at most.
         let (server_ns, away_ns) = op.split().unwrap_or((turnaround, *quickest));
         let is_other = op.explained.is_some() || op.recovery_ns() > 0 || op.waits_for_others();
-        if server_ns < LEAST_NS || server_ns < TIMES_AWAY.saturating_mul(away_ns) || is_other {
+        if server_ns < MIN_NS || server_ns < TIMES_AWAY.saturating_mul(away_ns) || is_other {
             return;
         }
         act.1 += 1;

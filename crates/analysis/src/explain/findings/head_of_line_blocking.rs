@@ -30,7 +30,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("head-of-line-blocking", "head-o
 ]);
 
 /// A wait of at least this is worth a look, ns.
-const WAIT_LEAST_NS: i64 = 50_000_000;
+const WAIT_MIN_NS: i64 = 50_000_000;
 /// The reply follows that of the request in front within this time, ns, or this share of the wait.
 const AFTER_NS: i64 = 1_000_000;
 const AFTER_SHARE: f64 = 0.01;
@@ -75,7 +75,7 @@ impl Detector for HeadOfLineBlocking {
         let key = (op.recording, op.connection);
         let after_ns = AFTER_NS.max((AFTER_SHARE * turnaround as f64) as i64);
         if let Some(front) = self.fronts.get_mut(&key)
-            && turnaround >= WAIT_LEAST_NS
+            && turnaround >= WAIT_MIN_NS
         {
             let behind_ns = front.end.saturating_sub(start);
             let is_next = (0..=after_ns).contains(&replied.saturating_sub(front.last).max(0))
@@ -97,7 +97,7 @@ impl Detector for HeadOfLineBlocking {
                 return Some(FindingKind::HeadOfLineBlocking);
             }
         }
-        if op.elapsed_ns >= WAIT_LEAST_NS && op.act != Act::Break {
+        if op.elapsed_ns >= WAIT_MIN_NS && op.act != Act::Break {
             if self.fronts.len() >= CONNECTIONS_MAX {
                 self.fronts.clear();
             }

@@ -1,4 +1,4 @@
-//! Packets are lost and sent again (RFC 6298: after the loss of the last segment TCP waits for a
+//! Packets are lost and retransmitted (RFC 6298: after the loss of the last segment TCP waits for a
 //! timer; M. Mathis, J. Semke, J. Mahdavi and T. Ott, CCR 27(3), 1997: TCP then sends less at once).
 //! The observation is [`super::super::transfer_rates`].
 
@@ -23,7 +23,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("loss", "packet loss")
 ]);
 
 /// `stalls` is the time in which streams stood still, `slower` that of the reduced rate afterwards
-/// (bits/s), `retransmitted` the segments that were sent again and all segments.
+/// (bits/s), `retransmitted` the segments that were retransmitted and all segments.
 pub(crate) fn finish(
     mut stalls: Attribution,
     stalled_ns: i64,
@@ -46,15 +46,15 @@ pub(crate) fn finish(
     stalls.merge(slower);
     Candidate::new(
         FindingKind::Loss,
-        "Packets are lost in the network: data waits until they are sent again, and TCP sends less at once \
+        "Packets are lost in the network: data waits until they are retransmitted, and TCP sends less at once \
          afterwards",
         stalls,
         confidence,
         because,
     )
     .with_figures([
-        ("segments_sent_again", retransmitted.0 as f64, "", "segments sent again: {}"),
-        ("segments", retransmitted.1 as f64, "", "segments in all: {}"),
+        ("segments_sent_again", retransmitted.0 as f64, "", "segments retransmitted: {}"),
+        ("segments", retransmitted.1 as f64, "", "segments in total: {}"),
         ("standstill", stalled_ns as f64, "ns", "streams stood still for {}"),
     ])
     .with_figures((slower_rate > 0.0).then_some(("rate_afterwards", slower_rate, "bits/s", "{} afterwards")))

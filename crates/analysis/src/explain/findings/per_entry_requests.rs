@@ -190,7 +190,7 @@ impl PerEntryRequests {
             self.ask(stream);
         }
         let is_missing =
-            op.status.is_some_and(|status| StatusClass::of(status) == StatusClass::NotFound);
+            op.status.is_some_and(|status| StatusClass::from_status(status) == StatusClass::NotFound);
         if is_missing && stream.is_some() {
             self.count(op, group, path, (op.busy_ns, 1), savings);
             return;

@@ -34,7 +34,7 @@ const CLIENTS_MAX: usize = 65_536;
 /// Fewest times that a client asks.
 const ASKED_MIN: u64 = 5;
 /// Shorter intervals are those of a busy client, ns.
-const INTERVAL_LEAST_NS: f64 = 100e6;
+const INTERVAL_MIN_NS: f64 = 100e6;
 /// The intervals differ by at most this share of their mean (standard deviation).
 const IRREGULAR: f64 = 0.5;
 /// The client is idle for at least this share of the intervals.
@@ -77,7 +77,7 @@ pub(crate) struct Polling {
 impl Detector for Polling {
     fn see(&mut self, op: &Operation) {
         let is_missing = op.act == Act::Open
-            && op.status.is_some_and(|it| it != 0 && StatusClass::of(it) == StatusClass::NotFound);
+            && op.status.is_some_and(|it| it != 0 && StatusClass::from_status(it) == StatusClass::NotFound);
         let command = match op.act {
             Act::Logon => op.columns.command.get(op.row),
             _ => None,
@@ -110,7 +110,7 @@ impl Detector for Polling {
         let polled = |name: &Name| {
             let interval = name.intervals.mean();
             name.asked >= ASKED_MIN
-                && interval >= INTERVAL_LEAST_NS
+                && interval >= INTERVAL_MIN_NS
                 && name.intervals.deviation() <= IRREGULAR * interval
                 && name.idle_ns as f64 >= IDLE_MIN * interval * name.intervals.n as f64
                 && name.operations <= OPERATIONS_MAX * name.intervals.n

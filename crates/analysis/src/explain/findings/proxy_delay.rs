@@ -40,7 +40,7 @@ const HELD_MAX: usize = 64;
 /// A request releases a reply if the reply follows it within this time, ns.
 const RELEASED_NS: i64 = 2_000_000;
 /// Delays below this say nothing about timers, ns.
-const DELAY_LEAST_NS: i64 = 20_000_000;
+const DELAY_MIN_NS: i64 = 20_000_000;
 
 type Set<T> = HashSet<T, foldhash::fast::RandomState>;
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -113,7 +113,7 @@ impl Detector for ProxyDelay {
             self.after_ns = self.after_ns.saturating_add(after);
             self.within_ns = self.within_ns.saturating_add(inner.elapsed_ns);
             let delay = before.saturating_add(after);
-            if delay >= DELAY_LEAST_NS {
+            if delay >= DELAY_MIN_NS {
                 self.delays.add(delay);
                 self.held_replies += 1;
                 if self.held.len() >= HELD_MAX {

@@ -30,7 +30,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("stragglers", "stragglers")
 /// A straggler takes this many times as long as usual ...
 const TIMES: f64 = 10.0;
 /// ... and at least this, ns.
-const LEAST_NS: i64 = 2_000_000;
+const MIN_NS: i64 = 2_000_000;
 /// Operations of a kind and size after which the usual time is known.
 const KNOWN_MIN: u64 = 50;
 /// Classes of size, each four times as large as the one before.
@@ -84,7 +84,7 @@ impl Detector for Stragglers {
         let usual = &mut self.usual[op.act as usize][size.min(SIZES - 1)];
         let logarithm = (alone_ns as f64).ln();
         let is_straggler = usual.n >= KNOWN_MIN
-            && alone_ns > LEAST_NS
+            && alone_ns > MIN_NS
             && logarithm > TIMES.ln() + usual.mean().max(0.0);
         let mut excess_ns = 0;
         if is_straggler {
@@ -164,8 +164,8 @@ impl Stragglers {
     }
 }
 
-/// Counts an operation in a place. Of a straggler: how long the connection waited for it, and how
-/// much of that exceeds the usual time.
+/// Counts an operation in a place. For a straggler, also adds how long the connection waited for it,
+/// and how much of that exceeds the usual time.
 fn count<K: Eq + std::hash::Hash>(
     places: &mut Map<K, Place>,
     key: K,

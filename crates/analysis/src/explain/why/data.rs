@@ -21,7 +21,7 @@ pub struct Explanation {
     pub breaks: Vec<Break>,
     /// How many there are.
     pub breaks_count: u64,
-    /// How long it waited for their answers in all.
+    /// How long it waited for their answers in total.
     pub breaks_waited_ns: i64,
     /// For a break: the opens of its file that were in flight when the server sent it.
     pub waiters: Vec<Brief>,
@@ -285,11 +285,11 @@ pub struct Neighbours {
     pub blocking: Blocking,
     /// Requests that were in flight when it was sent.
     pub in_flight: u64,
-    /// Of them, answered while it waited.
+    /// Requests among them that were answered while it waited.
     pub in_flight_answered: u64,
     /// Requests that were sent while it waited.
     pub sent: u64,
-    /// Of them, answered before it.
+    /// Requests among them that were answered before it.
     pub sent_answered: u64,
     /// Requests in flight that wait by design; they are in no other number.
     pub waiting: u64,

@@ -16,7 +16,7 @@ use crate::stats::latency::{Grain, Latency, Sample};
 /// Fewer operations have no percentiles.
 const PERCENTILES_MIN: u64 = 10;
 /// Shorter durations are not those of timers.
-const TIMER_LEAST_NS: i64 = 30_000_000;
+const TIMER_MIN_NS: i64 = 30_000_000;
 /// From here on, a timer is suspected even if the round trip is unknown.
 const TIMER_SURE_NS: i64 = 1_000_000_000;
 /// As many other operations as have to agree.
@@ -117,7 +117,7 @@ pub(super) fn timer(
     likes: &Likes,
     steps: &[Step],
 ) -> Option<Timer> {
-    let elapsed_ns = target.brief.elapsed_ns.filter(|ns| *ns >= TIMER_LEAST_NS)?;
+    let elapsed_ns = target.brief.elapsed_ns.filter(|ns| *ns >= TIMER_MIN_NS)?;
     if target.brief.waits {
         return None;
     }

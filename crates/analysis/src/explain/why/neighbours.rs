@@ -13,7 +13,7 @@ use crate::summary::slowest::Slowest;
 /// Neighbours that are shown.
 const SHOWN_MAX: usize = 8;
 /// Shorter silences do not show that a request released a reply, ns.
-const SILENCE_LEAST_NS: i64 = 100_000_000;
+const SILENCE_MIN_NS: i64 = 100_000_000;
 /// How long a request without a reply is followed, ns.
 const UNANSWERED_NS: i64 = 10_000_000_000;
 
@@ -24,8 +24,8 @@ pub(super) struct NeighbourRows {
     found: Neighbours,
     earlier: Slowest<Brief>,
     during: Slowest<Brief>,
-    /// Of the requests that were sent before it and answered while it waited: the last answer, and the
-    /// one that took longest.
+    /// The last answer to the requests that were sent before it and answered while it waited, and the
+    /// one of these requests that took longest.
     last_answer: Option<(i64, Option<u64>)>,
     longest: Option<(i64, Brief)>,
     /// The first answer to a request that was sent after it.
@@ -181,7 +181,7 @@ impl NeighbourRows {
         found.left_out = found.in_flight + found.sent - found.shown.len() as u64;
         let is_silent = is_answered
             && self.sent_in_silence == 0
-            && self.times.is_some_and(|times| times.reply - times.sent >= SILENCE_LEAST_NS);
+            && self.times.is_some_and(|times| times.reply - times.sent >= SILENCE_MIN_NS);
         found.released_by = self.last_sent.map(|(_, brief)| brief).filter(|_| is_silent);
         let wait = self.times.map_or(0, |times| times.reply - times.sent);
         let replies = Behind { is_replies: true, ns: self.replies_ns, frame: None };

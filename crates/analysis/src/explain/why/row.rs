@@ -100,7 +100,7 @@ impl Columns {
     }
 
     pub(super) fn class(&self, row: usize) -> CommandClass {
-        match self.command.get(row).map_or(CommandClass::Other, CommandClass::of) {
+        match self.command.get(row).map_or(CommandClass::Other, CommandClass::from_command) {
             CommandClass::Transaction => {
                 self.detail.get(row).map_or(CommandClass::Other, CommandClass::of_subcommand)
             }
@@ -181,7 +181,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub(super) fn of(
+    pub(super) fn from_batch(
         batch: &RecordBatch,
         columns: &Columns,
         row: usize,

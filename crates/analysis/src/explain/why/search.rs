@@ -73,10 +73,10 @@ pub enum Miss {
 impl Search {
     /// Searches for the named operation.
     pub fn new(which: Which) -> Search {
-        Search::of(Wanted::Named(which))
+        Search::from_wanted(Wanted::Named(which))
     }
 
-    fn of(wanted: Wanted) -> Search {
+    fn from_wanted(wanted: Wanted) -> Search {
         Search {
             wanted,
             exact: Vec::new(),
@@ -92,7 +92,7 @@ impl Search {
 
     /// Looks through a batch of operations.
     pub fn operations(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         self.operations += batch.num_rows() as u64;
         match self.wanted.clone() {
             Wanted::Lead { recording, connection, compound } => {
@@ -130,7 +130,7 @@ impl Search {
         row: usize,
     ) -> Result<(), ArrowError> {
         if self.exact.len() < CANDIDATES_MAX {
-            self.exact.push((found_by, Row::of(batch, columns, row)?));
+            self.exact.push((found_by, Row::from_batch(batch, columns, row)?));
         } else {
             self.exact_more += 1;
         }
@@ -167,7 +167,7 @@ impl Search {
                 self.found(FoundBy::Reply, batch, columns, row)?;
             } else if first < frame && frame < last {
                 if self.enclosing.len() < CANDIDATES_MAX {
-                    self.enclosing.push(Row::of(batch, columns, row)?);
+                    self.enclosing.push(Row::from_batch(batch, columns, row)?);
                 } else {
                     self.enclosing_more += 1;
                 }
@@ -231,7 +231,7 @@ impl Found {
         let compound = compound.filter(|_| {
             brief.elapsed_ns.is_none() && compound_index.is_some_and(|index| index > 0)
         })?;
-        Some(Search::of(Wanted::Lead {
+        Some(Search::from_wanted(Wanted::Lead {
             recording: brief.recording.clone(),
             connection: brief.connection,
             compound,

@@ -77,7 +77,7 @@ pub(super) fn steps(
         }
         return steps;
     };
-    let parts = Parts::of(target, elapsed, behind);
+    let parts = Parts::from_target(target, elapsed, behind);
     if let Some(first) = steps.first_mut() {
         first.duration_ns = Some(parts.request);
     }
@@ -171,7 +171,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(target: &Row, elapsed: i64, behind: Option<Behind>) -> Parts {
+    fn from_target(target: &Row, elapsed: i64, behind: Option<Behind>) -> Parts {
         let mut request = target.request_transfer_ns.unwrap_or(0).min(elapsed);
         let mut response = target.response_transfer_ns.unwrap_or(0).min(elapsed - request);
         let turnaround = elapsed - request - response;

@@ -81,7 +81,7 @@ fn two_steps_tell_what_the_machine_does_without_load() {
     let capacity = capacity(&[(50, 30.0), (100, 50.0)]);
     let limit = capacity.limit().unwrap();
     assert!((limit.used.idle.unwrap() - 0.1).abs() < 1e-9);
-    // 40 % for a hundred users, of 90 % that are to be had.
+    // 40 % for a hundred users, of 90 % that are available.
     assert!((limit.users - 225.0).abs() < 1e-6, "{limit:?}");
 }
 
@@ -97,7 +97,7 @@ fn what_processes_need_is_not_there_without_load() {
                     time: (number as i64 * 100 + 10) * SECOND,
                     source: source.into(),
                     name: "process_cpu_percent".into(),
-                    // Of two CPUs.
+                    // Two CPUs have twice the per cent of one.
                     value: 2.0 * percent * share,
                     ..Counter::default()
                 }]);
@@ -280,7 +280,7 @@ fn one_shard_alone_stands_for_the_others_and_says_so() {
     let capacity = demand.finish().unwrap();
     let limit = capacity.limit().unwrap();
     assert!((limit.users - 50.0).abs() < 1e-9, "{limit:?}");
-    // Of two CPUs 30 % for 15 scenarios a second.
+    // 15 scenarios a second take 30 % of two CPUs.
     assert!((limit.demand_s - 0.04).abs() < 1e-9, "{limit:?}");
     assert!((capacity.users_recorded - 15.0).abs() < 1e-9);
     assert!(capacity.notes[0].contains("5 of the 15 users"), "{:?}", capacity.notes);

@@ -62,7 +62,7 @@ struct StepPart {
     step: u64,
     start: i64,
     end: i64,
-    /// Of all machines.
+    /// Users of all machines.
     users: u64,
     users_here: u64,
     rate: f64,
@@ -186,7 +186,8 @@ impl StepParts {
         }
     }
 
-    /// Of the step that the sample's machine measured at that time; a recording without steps counts for any machine's.
+    /// The counters of the step that the sample's machine measured at that time; a recording without steps counts for
+    /// any machine's.
     fn counters_at(&mut self, row: &Counter) -> Option<&mut StepCounters> {
         let is_then = |one: &StepPart| (one.start..one.end).contains(&row.time);
         let is_own = |one: &StepPart| one.recording == row.recording;

@@ -34,7 +34,7 @@ impl Definition for Rtt {
     }
 
     fn print(seconds: f64, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // To the nanosecond, without the further digits of the double.
+        // To the nanosecond, without the remaining digits of the double.
         write!(to, "{}us", (1e9 * seconds).round() / 1e3)
     }
 

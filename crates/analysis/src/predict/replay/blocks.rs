@@ -6,7 +6,7 @@
 //! between two pieces is for their bytes, and does not change. The cost of a byte and of a request is a
 //! straight line through the medians of the recorded operations of many sizes ([`Fit`]), each without its
 //! time on the network. Medians, because means would contain the delay of the first request after a pause,
-//! which further requests do not have. Smaller pieces cost no more than other small requests on an open:
+//! which the following requests do not have. Smaller pieces cost no more than other small requests on an open:
 //! storage is read once for contiguous pieces, and a small request among large ones waits for the work
 //! that those leave behind.
 
@@ -146,7 +146,7 @@ pub struct SizeCosts {
     pub most_bytes: u64,
     /// Cost of a request without bytes, and of a byte, ns; none where the sizes were too similar.
     pub cost: Option<(f64, f64)>,
-    /// Cost of each further request when one becomes several smaller ones, ns.
+    /// Cost of each additional request when one becomes several smaller ones, ns.
     pub piece_ns: Option<f64>,
 }
 
@@ -230,7 +230,7 @@ mod tests {
         let (request, byte) = read.cost.unwrap();
         assert!((request - 500.0).abs() < 1e-3 && (byte - 2.0).abs() < 1e-6);
         assert_eq!(write.cost, None);
-        // Further requests cost as much, or as little as other small ones.
+        // Additional requests cost as much, or as little as other small ones.
         assert_eq!(read.piece_ns, Some(request));
         (0..30).for_each(|_| blocks.learn_small(80));
         let [read, write] = blocks.learnt();

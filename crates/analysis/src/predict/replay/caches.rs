@@ -1,7 +1,7 @@
 //! The clients' caches of directories, as rules that are applied to the recorded operations.
 //!
 //! Directory leases (MS-SMB2 section 3.2.5.7.5 and MS-FSA 2.1.4.12): the first open of a directory that
-//! changes nothing is sent, gets a lease and stays open. From then on the client's cache answers further
+//! changes nothing is sent, gets a lease and stays open. From then on the client's cache answers later
 //! opens of that directory, listings once one was sent under the lease, and lookups of names in it whose
 //! answer is known because the directory was listed or the same name was looked up under the lease.
 //! Requests that need an open at the server (attributes of the volume, FSCTLs, notifications) use the

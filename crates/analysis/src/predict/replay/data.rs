@@ -19,7 +19,7 @@ use crate::stats::latency::Distribution;
 pub enum Part {
     /// One round trip.
     Network = 0,
-    /// Further round trips of TCP, and sending at the link's rate.
+    /// Additional round trips of TCP, and sending at the link's rate.
     Windows = 1,
     /// The server's time that is in no slice.
     Server = 2,

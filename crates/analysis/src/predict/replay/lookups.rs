@@ -41,8 +41,8 @@ fn hash(words: &[&[u8]]) -> u64 {
 }
 
 impl Lookups {
-    pub(super) fn of(batch: &RecordBatch) -> Result<Lookups, ArrowError> {
-        let columns = Columns::of(batch)?;
+    pub(super) fn from_batch(batch: &RecordBatch) -> Result<Lookups, ArrowError> {
+        let columns = Columns::from_batch(batch)?;
         Ok(Lookups {
             paths: vec![None; columns.path.keys()],
             shares: vec![None; columns.share.keys()],

@@ -70,7 +70,7 @@ struct Route {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NetworkCost {
     pub(super) rtt_ns: i64,
-    /// Further round trips and the time of sending.
+    /// Additional round trips and the time of sending.
     pub(super) more_ns: i64,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct ConnectionFacts {
 const FILLED: f64 = 0.8;
 
 impl ConnectionFacts {
-    pub(super) fn of(one: &Connection) -> ConnectionFacts {
+    pub(super) fn from_row(one: &Connection) -> ConnectionFacts {
         let vantage = one.vantage.as_deref();
         let side = |ns: Option<i64>, here: &[Vantage]| {
             // A capture point at the end has no network behind it.
@@ -131,7 +131,7 @@ impl ConnectionFacts {
                 filled(one.in_flight_max_to_server, one.server_window_max),
                 filled(one.in_flight_max_to_client, one.client_window_max),
             ],
-            algorithms: Algorithms::of(one),
+            algorithms: Algorithms::from_row(one),
             to_client: side(one.client_rtt_ns, &[Vantage::Client]),
             to_server: side(one.server_rtt_ns, &[Vantage::Server, Vantage::Inside]),
             segment_bytes: match (one.client_mss, one.server_mss) {

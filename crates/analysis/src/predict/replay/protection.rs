@@ -28,7 +28,7 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
-    pub(super) fn of(one: &Connection) -> Algorithms {
+    pub(super) fn from_row(one: &Connection) -> Algorithms {
         Algorithms {
             signing: Protection::signing(one.dialect.as_deref(), one.signing_algorithm.as_deref()),
             encryption: Protection::encryption(one.cipher.as_deref()),
@@ -78,7 +78,7 @@ pub(super) struct ProtectionChange {
 
 impl ProtectionChange {
     /// None where the protection stays the same.
-    pub(super) fn of(
+    pub(super) fn from_plan(
         plan: &Plan,
         algorithms: Algorithms,
         request: &Request,

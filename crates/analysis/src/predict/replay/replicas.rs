@@ -95,8 +95,9 @@ pub(super) struct ReplicaColumns {
 }
 
 impl ReplicaColumns {
-    pub(super) fn of(batch: &RecordBatch) -> Result<ReplicaColumns, ArrowError> {
-        let (share, extension) = (Text::of(batch, "share")?, Text::of(batch, "extension")?);
+    pub(super) fn from_batch(batch: &RecordBatch) -> Result<ReplicaColumns, ArrowError> {
+        let (share, extension) =
+            (Text::from_batch(batch, "share")?, Text::from_batch(batch, "extension")?);
         let (shares, applications) = (Resolved::new(share.keys()), Resolved::new(extension.keys()));
         Ok(ReplicaColumns { share, extension, shares, applications })
     }
@@ -109,8 +110,9 @@ impl ReplicaColumns {
             None => collector.share(""),
         };
         let application = extension.key(row).map_or(Application::Other as u32, |key| {
-            applications
-                .get(key, || Application::of(extension.text(key).unwrap_or_default()) as u32)
+            applications.get(key, || {
+                Application::from_extension(extension.text(key).unwrap_or_default()) as u32
+            })
         });
         (share, application as u8)
     }

@@ -27,8 +27,8 @@ pub(super) enum Role {
 
 impl Role {
     /// By the command's name. SMB1's transactions are not moved, whatever their subcommand does.
-    pub(super) fn of(command: &str) -> Role {
-        match CommandClass::of(command) {
+    pub(super) fn from_command(command: &str) -> Role {
+        match CommandClass::from_command(command) {
             CommandClass::Read => Role::Move(Direction::Read),
             CommandClass::Write => Role::Move(Direction::Write),
             CommandClass::Open => Role::Create,

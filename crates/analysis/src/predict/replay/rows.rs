@@ -86,17 +86,17 @@ impl Replay {
         batch: &RecordBatch,
         spared: &[Saving],
     ) -> Result<(), ArrowError> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let slices = SLICES.iter().map(|name| numbers::<Int64Type>(batch, name));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
         let slices: Vec<_> =
             slices.into_iter().enumerate().filter(|(_, column)| !column.is_empty()).collect();
         let mut lookups = match &self.caches {
-            Some(_) => Some(Lookups::of(batch)?),
+            Some(_) => Some(Lookups::from_batch(batch)?),
             None => None,
         };
         let mut groups = match &self.replicas {
-            Some(_) => Some(ReplicaColumns::of(batch)?),
+            Some(_) => Some(ReplicaColumns::from_batch(batch)?),
             None => None,
         };
         let mut recordings = Resolved::new(columns.recording.keys());

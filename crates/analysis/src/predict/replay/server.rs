@@ -15,7 +15,7 @@ impl Replay {
             return None;
         }
         let link = self.links.get(request.link as usize)?;
-        ProtectionChange::of(&self.plan, link.algorithms, request)
+        ProtectionChange::from_plan(&self.plan, link.algorithms, request)
     }
 
     /// Gives what is saved, slices included, ns.

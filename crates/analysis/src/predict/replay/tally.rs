@@ -45,7 +45,7 @@ struct Group {
     more: i64,
     before: Side,
     after: Side,
-    /// Of each operation's change, ns².
+    /// Sum of the squares of the operations' changes, ns².
     squares: f64,
     parts: Sums,
 }
@@ -205,7 +205,7 @@ impl Tally {
     pub(super) fn command(&mut self, name: &str) -> u32 {
         let number = self.names.number(name);
         if self.commands.len() <= number as usize {
-            self.commands.push(Command { role: Role::of(name), group: Group::new() });
+            self.commands.push(Command { role: Role::from_command(name), group: Group::new() });
         }
         number
     }

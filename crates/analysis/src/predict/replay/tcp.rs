@@ -1,4 +1,4 @@
-//! What TCP adds to the one round trip of a message: further round trips while the congestion window
+//! What TCP adds to the one round trip of a message: additional round trips while the congestion window
 //! or the receive window is smaller than the message, the time of sending at the link's rate, and the cost
 //! of lost segments.
 //!

@@ -15,7 +15,7 @@ use crate::stats::student;
 /// Fewest operations of a command on each side to compare them.
 const MIN: f64 = 10.0;
 /// Fewest bins with operations on each side.
-const LEAST_BINS: usize = 3;
+const MIN_BINS: usize = 3;
 
 /// How many times as long, with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl ByBin {
         };
         let (of_held, of_other): (Vec<usize>, Vec<usize>) =
             (0..held.len()).filter(used).partition(|bin| held.get(*bin).copied().unwrap_or(false));
-        if of_held.len() < LEAST_BINS.min(periods(held)).max(1) || of_other.len() < LEAST_BINS {
+        if of_held.len() < MIN_BINS.min(periods(held)).max(1) || of_other.len() < MIN_BINS {
             return None;
         }
         let log = ratio(&usable, held, 0)?;
@@ -97,7 +97,7 @@ impl ByBin {
         let near = length.max(1).min(bins / 4);
         let moved = (near..=bins.saturating_sub(near)).filter_map(|by| ratio(&rest, held, by));
         let mut by_chance: Vec<f64> = moved.map(f64::abs).collect();
-        if by_chance.len() < LEAST_BINS {
+        if by_chance.len() < MIN_BINS {
             return None;
         }
         let squares: f64 = by_chance.iter().map(|log| log * log).sum();

@@ -188,7 +188,7 @@ pub struct StepRow {
     pub operations_per_second: Option<f64>,
     pub bytes_per_second: Option<f64>,
     pub operation_mean_ns: Option<i64>,
-    /// Of all CPUs of the server, and of its busiest disk.
+    /// Busy share of all CPUs of the server, and of its busiest disk.
     pub server_cpu_share: Option<f64>,
     pub server_disk_share: Option<f64>,
     pub bottleneck: Option<Bottleneck>,
@@ -285,7 +285,7 @@ pub struct CounterRow {
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// Of the samples in measured windows.
+    /// Number of samples in measured windows.
     pub measured_n: u64,
     pub measured_mean: Option<f64>,
     /// Means of the bins of the report's series; null without a sample.

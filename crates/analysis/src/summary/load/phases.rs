@@ -22,7 +22,7 @@ impl Phase {
         [Phase::Measured, Phase::OtherStep, Phase::WarmUp, Phase::CoolDown, Phase::Without];
 
     /// The phase of that name in the table of scenarios.
-    pub(crate) fn of(name: &str) -> Phase {
+    pub(crate) fn from_name(name: &str) -> Phase {
         match name {
             WARM_UP => Phase::WarmUp,
             MEASURED => Phase::Measured,

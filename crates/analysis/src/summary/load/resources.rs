@@ -10,7 +10,7 @@ use smbscope_tables::run::Counter;
 use super::data::{Bottleneck, StepRow};
 use crate::summary::rounded;
 
-/// From this utilization on a resource is called the bottleneck: requests to a resource that is busy 90 %
+/// At this utilization or more a resource is called the bottleneck: requests to a resource that is busy 90 %
 /// of the time take ten times as long as to an idle one (M/M/1).
 const BOTTLENECK_PERCENT: f64 = 90.0;
 /// CPUs or disks of a server that are counted separately.
@@ -19,7 +19,7 @@ const INSTANCES_MAX: usize = 4096;
 const CLIENT: &str = "client";
 const PROCESSORS: &str = "cpu_percent";
 const DISK: &str = "disk_busy_percent";
-/// Of the server's processes, in percent of one CPU.
+/// The counter of the server's processes, in percent of one CPU.
 const PROCESSES: &str = "process_cpu_percent";
 
 /// A mean.

@@ -236,7 +236,7 @@ impl ScenarioTally {
         rows
     }
 
-    /// Scenarios by phase, in time's order; operations are to be added.
+    /// Scenarios by phase, in time's order; the caller adds the operations.
     pub(super) fn phase(&self, phase: Phase) -> Option<PhaseRow> {
         let row = self.phases.get(phase.name())?;
         Some(PhaseRow { phase: phase.name().to_owned(), ..row.clone() })

@@ -209,7 +209,7 @@ fn clocks(of_run: &[&RunDescription], found: &mut Vec<Warning>) {
         }
         match (first.server_clock_ahead_ns, other.server_clock_ahead_ns) {
             (Some(a), Some(b)) => {
-                // The further the server is ahead, the further this machine is behind.
+                // If the server is ahead by more, this machine is behind by more.
                 let difference = a.saturating_sub(b);
                 let error = [first, other].map(|part| part.server_clock_error_ns);
                 let error = error.into_iter().flatten().fold(0, i64::saturating_add);

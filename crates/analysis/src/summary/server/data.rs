@@ -54,7 +54,7 @@ pub struct ServerSplit {
 pub struct ServerCommand {
     pub command: String,
     pub operations: u64,
-    /// Of the slices of all commands.
+    /// Share of the time in the slices of all commands.
     pub time_share: f64,
     pub turnaround: Spread,
     /// Sum of the operation's slices.

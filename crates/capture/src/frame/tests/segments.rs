@@ -175,18 +175,18 @@ fn both_directions_have_one_key() {
             destination_port: there.source_port,
             ..there
         };
-        let (key, forward) = FlowKey::of(&there);
-        assert_eq!(FlowKey::of(&back), (key, !forward));
+        let (key, forward) = FlowKey::from_segment(&there);
+        assert_eq!(FlowKey::from_segment(&back), (key, !forward));
         assert!(forward, "10.0.0.1 is below 10.0.0.2");
         assert_eq!(key.lower().port(), 50_000);
         assert_eq!(key.lower().ip(), there.source.ip());
         assert_eq!(key.higher().port(), 445);
         assert_eq!(key.higher().ip(), there.destination.ip());
         let other = TcpSegment { source_port: 50_001, ..there };
-        assert_ne!(FlowKey::of(&other).0, key);
+        assert_ne!(FlowKey::from_segment(&other).0, key);
         // One address on both sides: the ports decide.
         let own = TcpSegment { source: there.destination, ..there };
-        let (key, forward) = FlowKey::of(&own);
+        let (key, forward) = FlowKey::from_segment(&own);
         assert_eq!((key.lower().port(), forward), (445, false));
     }
     assert!(size_of::<FlowKey>() <= 40);
@@ -199,7 +199,7 @@ fn connections_spread_over_the_workers() {
     for shards in [1, 2, 3, 8] {
         let mut counts = vec![0; shards];
         for source_port in 49_152..59_152 {
-            let (key, _) = FlowKey::of(&TcpSegment { source_port, ..segment });
+            let (key, _) = FlowKey::from_segment(&TcpSegment { source_port, ..segment });
             counts[key.shard(shards)] += 1;
         }
         let fair = 10_000 / shards;

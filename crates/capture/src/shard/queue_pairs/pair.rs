@@ -159,7 +159,7 @@ impl Pair {
             if arrival.packet.is_request() {
                 self.directions[from].last = Some((arrival.packet.psn, arrival.time));
             }
-            let packet = Waiting::of(arrival, from);
+            let packet = Waiting::from_arrival(arrival, from);
             self.waiting_bytes += packet.memory_bytes();
             waiting.push(packet);
             if waiting.len() > WAITING_MAX || self.waiting_bytes > WAITING_BYTES_MAX {
@@ -361,7 +361,7 @@ impl Pair {
             }
             return;
         }
-        let packet = Waiting::of(arrival, from);
+        let packet = Waiting::from_arrival(arrival, from);
         self.early_bytes += packet.memory_bytes();
         direction.early.insert(place, packet);
         let limit = if direction.is_acknowledged { EARLY_MAX } else { EARLY_MAX_ONE_DIRECTION };

@@ -29,7 +29,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Copies what will be needed of a packet.
-    pub fn of(arrival: &Arrival<'_>, from: usize) -> Waiting {
+    pub fn from_arrival(arrival: &Arrival<'_>, from: usize) -> Waiting {
         let Arrival { packet, time, frame, order } = *arrival;
         // Only Sends have bytes that are decoded.
         let is_send = matches!(packet.operation, Operation::Send { .. });

@@ -273,7 +273,7 @@ impl Exchange {
         let Some(block) = message.blocks().last() else { return false };
         match &mut self.stage {
             Stage::Transaction(state) => {
-                Extent::of(block, false).is_some_and(|extent| !state.answer(extent))
+                Extent::from_block(block, false).is_some_and(|extent| !state.answer(extent))
             }
             Stage::Echo(left) => {
                 *left = left.saturating_sub(1);

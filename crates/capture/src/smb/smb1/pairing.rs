@@ -29,7 +29,7 @@ impl Smb1 {
         message: &Message<'_>,
         cx: &mut SmbContext<'_>,
     ) {
-        let times = ReplyTimes::of(message);
+        let times = ReplyTimes::from_message(message);
         let key = key_of(header);
         if self.answers(key, header.command) {
             self.answer(view, header, &times, cx);

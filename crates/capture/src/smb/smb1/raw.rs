@@ -85,7 +85,7 @@ impl Smb1 {
                     member.pending.row.set_status(0);
                 }
             }
-            exchange.finish_with(&ReplyTimes::of(message), cx);
+            exchange.finish_with(&ReplyTimes::from_message(message), cx);
         }
         self.free.push(slot);
     }

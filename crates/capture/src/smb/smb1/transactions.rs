@@ -83,7 +83,7 @@ impl Transaction {
 
     /// Takes a secondary message of the request, as far as captured.
     pub fn secondary(&mut self, block: Block<'_>, member: &mut Member) {
-        if let Some(extent) = Extent::of(block, true) {
+        if let Some(extent) = Extent::from_block(block, true) {
             self.sent.add(extent);
         }
         if let Some(part) = Part::parse(block, true)
@@ -148,7 +148,7 @@ impl Transaction {
     /// Fills the row from a primary message whose words were not captured whole.
     pub fn cut(block: Block<'_>, member: &mut Member) -> Transaction {
         let mut state = Transaction::default();
-        if let Some(extent) = Extent::of(block, true) {
+        if let Some(extent) = Extent::from_block(block, true) {
             state.sent.add(extent);
         }
         // A request that waits for minutes must not count as latency because it was cut.
@@ -164,7 +164,7 @@ impl Transaction {
     /// Fills the row from the primary message.
     pub fn request(part: Part<'_>, member: &mut Member, dfs: bool) -> Transaction {
         let mut state = Transaction { dfs, bulk: Bulk::Data, ..Transaction::default() };
-        if let Some(extent) = Extent::of(part.block(), true) {
+        if let Some(extent) = Extent::from_block(part.block(), true) {
             state.sent.add(extent);
         }
         match part.block().command() {

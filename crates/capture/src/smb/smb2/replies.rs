@@ -33,7 +33,7 @@ impl Smb2 {
         wrapping: Wrapping,
         cx: &mut SmbContext<'_>,
     ) {
-        let times = ReplyTimes::of(message);
+        let times = ReplyTimes::from_message(message);
         let mut chain_file = None;
         for (index, member) in members(message.bytes).enumerate() {
             if !member.header.is_response() {

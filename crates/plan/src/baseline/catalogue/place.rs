@@ -33,7 +33,7 @@ pub enum PlaceKey {
 
 impl PlaceKey {
     /// The keys that may find a place, the closest first.
-    pub fn of(place: &Place) -> Vec<PlaceKey> {
+    pub fn from_place(place: &Place) -> Vec<PlaceKey> {
         match place.key() {
             Place::Registry { scope: Scope::Computer, key, name } => vec![
                 PlaceKey::Registry { key: key.clone(), name },

@@ -45,7 +45,7 @@ pub struct CommandCost {
 }
 
 impl CommandCost {
-    fn of(one: &CommandNumbers) -> CommandCost {
+    fn from_row(one: &CommandNumbers) -> CommandCost {
         let added = one.after_ns - one.before_ns;
         let error = (CALIBRATION_ERROR * added).hypot(one.change_error_ns.unwrap_or(0.0));
         CommandCost {
@@ -97,9 +97,9 @@ pub struct Predicted {
 
 impl Predicted {
     /// From the answer to a question.
-    pub fn of(question: Question, numbers: &Numbers) -> Predicted {
+    pub fn from_question(question: Question, numbers: &Numbers) -> Predicted {
         let commands = numbers.commands.iter().filter(|one| one.n > 0);
-        let mut commands: Vec<_> = commands.map(CommandCost::of).collect();
+        let mut commands: Vec<_> = commands.map(CommandCost::from_row).collect();
         let total = |one: &CommandCost| one.n as f64 * one.added_ns.value;
         commands.sort_by(|one, other| total(other).total_cmp(&total(one)));
         let errors = numbers.commands.iter().map(|one| {
@@ -118,7 +118,7 @@ impl Predicted {
             added_ns: added,
             before_ns,
             percent: added.times(percent),
-            scenarios: numbers.scenarios.as_ref().map(CommandCost::of),
+            scenarios: numbers.scenarios.as_ref().map(CommandCost::from_row),
             ns_per_mib: (mib > 0.0).then(|| moved.times(1.0 / mib)),
             cpu_s_per_gb: numbers.server_cpu_ns.filter(|_| gb > 0.0).map(|ns| {
                 let seconds = ns / 1e9 / gb;

@@ -81,7 +81,7 @@ impl Inquiry {
             .cloned()
             .unwrap_or(Question { changes: Vec::new(), shares: Vec::new() });
         match answers.get(question) {
-            Some(Ok(numbers)) => Ok(Predicted::of(asked, numbers)),
+            Some(Ok(numbers)) => Ok(Predicted::from_question(asked, numbers)),
             Some(Err(because)) => Err(because.clone()),
             None => Err("There is no recording: give one with --recording.".to_owned()),
         }

@@ -36,7 +36,7 @@ pub(crate) fn hardened(pattern: &str, demands: &str) -> Setting {
 }
 
 pub(crate) fn terms(settings: &[Setting]) -> Terms {
-    Terms::of(effective(&[Input { name: "in", layer: Layer::Policy, settings }]))
+    Terms::from_effective(effective(&[Input { name: "in", layer: Layer::Policy, settings }]))
 }
 
 /// A recording of unsigned operations of SMB 3.1.1 on two shares.
@@ -193,7 +193,7 @@ fn without_a_recording_the_reason_is_named() {
 #[test]
 fn numbers_have_intervals() {
     let question = Question { changes: vec!["signing=hmac-sha256".to_owned()], shares: vec![] };
-    let one = Predicted::of(question, &numbers(9e5));
+    let one = Predicted::from_question(question, &numbers(9e5));
     let near = |one: f64, other: f64| (one - other).abs() < 1e-6 * other.abs();
     let mib = one.ns_per_mib.unwrap();
     assert!(near(mib.value, 9e5) && near(mib.low, 8.1e5) && near(mib.high, 9.9e5), "{mib:?}");

@@ -25,7 +25,7 @@ fn smb(object: SmbObject, property: &str, value: &str) -> Setting {
 }
 
 fn terms(settings: &[Setting]) -> Terms {
-    Terms::of(effective(&[Input { name: "in", layer: Layer::Policy, settings }]))
+    Terms::from_effective(effective(&[Input { name: "in", layer: Layer::Policy, settings }]))
 }
 
 fn compare(before: &[Setting], after: &[Setting], unset: Unset) -> Vec<(String, String, String)> {

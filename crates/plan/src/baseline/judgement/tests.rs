@@ -130,7 +130,7 @@ fn inputs_that_disagree_are_listed_with_their_origins() {
     }];
     let input = |name, settings| Input { name, layer: Layer::Policy, settings };
     let all = effective(&[input("one", &first), input("two", &second), input("host", &seen)]);
-    let (nothing, after) = (terms(&[]), Terms::of(all));
+    let (nothing, after) = (terms(&[]), Terms::from_effective(all));
     let judged = Assessment::new(side(&nothing), side(&after), Unset::Kept, None).judge(&[]);
     let not_on = judged.findings.iter().find(|one| one.kind == FindingKind::NotOn).unwrap();
     assert!(not_on.what.ends_with("and the server shows 0."), "{}", not_on.what);
@@ -138,7 +138,7 @@ fn inputs_that_disagree_are_listed_with_their_origins() {
     // What is really on counts.
     assert_eq!(judged.difference.changes[0].to.as_ref().unwrap().value, "0");
     let without = effective(&[input("one", &first), input("two", &second)]);
-    let after = Terms::of(without);
+    let after = Terms::from_effective(without);
     let judged = Assessment::new(side(&nothing), side(&after), Unset::Kept, None).judge(&[]);
     let conflict = &judged.findings[0];
     assert_eq!(conflict.kind, FindingKind::Conflict);

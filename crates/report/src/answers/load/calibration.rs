@@ -44,7 +44,7 @@ pub fn calibration_text(
         text.push_str(&format!("\n{}", lines(&columns, &rows, bold, None)));
     }
     for (block, bytes) in BLOCKS {
-        let blocks: Vec<_> = measured.iter().map(|one| Times::of(bytes, one)).collect();
+        let blocks: Vec<_> = measured.iter().map(|one| Times::from_bytes(bytes, one)).collect();
         text.push_str(&format!(
             "\n{}One operation of {block}, in total{}\n{}",
             bold.0,
@@ -63,7 +63,7 @@ struct Times {
 }
 
 impl Times {
-    fn of(bytes: u64, measured: &Measured) -> Times {
+    fn from_bytes(bytes: u64, measured: &Measured) -> Times {
         // Without its data, a message is shorter than the smallest block.
         let find = |of: fn(&(u64, u64)) -> u64| {
             let is = |message: u64| (bytes..bytes + BLOCKS[0].1).contains(&message);

@@ -68,7 +68,7 @@ fn facts(forecast: &Forecast) -> Facts {
 
 /// A chart, its numbers as a table, and the parts that it shows as one.
 fn parts_of(caption: &str, help: &str, row: &ForecastRow) -> Vec<Block> {
-    let Some(steps) = Steps::of(row) else { return Vec::new() };
+    let Some(steps) = Steps::from_row(row) else { return Vec::new() };
     let mut rows = steps.changed.clone();
     rows.extend(steps.unchanged.clone());
     rows.push(Step {

@@ -79,7 +79,7 @@ impl Step {
 
 impl Steps {
     /// None without a mean.
-    pub(crate) fn of(row: &ForecastRow) -> Option<Steps> {
+    pub(crate) fn from_row(row: &ForecastRow) -> Option<Steps> {
         let (before_ns, after_ns) = (row.before_ns?, row.after_ns?);
         let parts = row.parts.iter().map(|part| Step {
             title: title(&part.part),
@@ -340,7 +340,7 @@ mod tests {
                 ("server", 225_000, 225_000),
                 ("rest", 63_001, 63_001),
             ]);
-            let steps = Steps::of(&row).unwrap();
+            let steps = Steps::from_row(&row).unwrap();
             assert_eq!(is_closed(&steps).len(), 4);
             let unchanged = steps.unchanged.as_ref().unwrap();
             assert_eq!((unchanged.before_ns, unchanged.after_ns), (288_001, 288_001));
@@ -351,25 +351,25 @@ mod tests {
     #[test]
     fn a_decrease_and_sums_below_zero_stay_in_the_chart() {
         let down = row(&[("filesystem", 9_000_000, 2_250_000), ("server", 1_000, 1_000)]);
-        let bars = is_closed(&Steps::of(&down).unwrap());
+        let bars = is_closed(&Steps::from_row(&down).unwrap());
         assert!(bars[1].difference_ns() < 0);
         assert_eq!(range(&bars), (0, 9_001_000));
         // Operations in parallel: the time between them is negative.
         let mixed = row(&[("network", 5, 900), ("server", 300, 100), ("between", 10, -700)]);
-        is_closed(&Steps::of(&mixed).unwrap());
+        is_closed(&Steps::from_row(&mixed).unwrap());
         let below = row(&[("server", 500, 0), ("between", 100, -400), ("rest", 0, 700)]);
-        let bars = is_closed(&Steps::of(&below).unwrap());
+        let bars = is_closed(&Steps::from_row(&below).unwrap());
         assert_eq!(range(&bars), (-400, 600));
     }
 
     #[test]
     fn tiny_steps_are_one_and_a_single_one_keeps_its_name() {
         let one = [("network", 0, 1_000_000), ("parse", 10, 5)];
-        let steps = Steps::of(&row(&one)).unwrap();
+        let steps = Steps::from_row(&row(&one)).unwrap();
         assert_eq!(steps.changed.len(), 2);
         is_closed(&steps);
         let two = [one.as_slice(), &[("send", 0, 70)]].concat();
-        let steps = Steps::of(&row(&two)).unwrap();
+        let steps = Steps::from_row(&row(&two)).unwrap();
         let others = steps.changed.last().unwrap();
         assert_eq!((others.title.as_str(), others.joined.len()), ("Others", 2));
         assert_eq!(others.difference_ns(), 65);
@@ -380,11 +380,11 @@ mod tests {
     fn a_difference_that_no_part_explains_is_a_step_of_its_own() {
         let mut row = row(&[("network", 10, 1_000)]);
         row.after_ns = Some(1_400);
-        let bars = is_closed(&Steps::of(&row).unwrap());
+        let bars = is_closed(&Steps::from_row(&row).unwrap());
         assert_eq!(bars[2].difference_ns(), 400);
         row.after_ns = None;
-        assert_eq!(Steps::of(&row), None);
-        let nothing = Steps::of(&self::row(&[("server", 7, 7)])).unwrap();
+        assert_eq!(Steps::from_row(&row), None);
+        let nothing = Steps::from_row(&self::row(&[("server", 7, 7)])).unwrap();
         assert_eq!(is_closed(&nothing).len(), 2);
     }
 

@@ -9,7 +9,7 @@ use smbscope_tables::slice::Kind;
 use crate::value::format::{self, bytes, count, duration, number};
 
 /// Below this, an operation is not called slow even if others are much faster, ns.
-const SLOW_LEAST_NS: i64 = 1_000_000;
+const SLOW_MIN_NS: i64 = 1_000_000;
 /// Times the median from which on an operation is unusual.
 const UNUSUAL: f64 = 2.0;
 
@@ -349,10 +349,10 @@ fn usual(why: &Explanation) -> Option<String> {
     let likes = &why.likes;
     let (elapsed, median) = (why.operation.brief.elapsed_ns?, likes.p50_ns?);
     let times = likes.times_median?;
-    if times < UNUSUAL && elapsed >= SLOW_LEAST_NS {
+    if times < UNUSUAL && elapsed >= SLOW_MIN_NS {
         return Some(format!("That is usual for its kind: the median is {}.", duration(median)));
     }
-    (elapsed < SLOW_LEAST_NS).then(|| "That is not slow.".to_owned())
+    (elapsed < SLOW_MIN_NS).then(|| "That is not slow.".to_owned())
 }
 
 /// How unusual it is among operations of its kind.
@@ -390,7 +390,7 @@ pub(super) fn likes(why: &Explanation) -> String {
         text.push_str(&format!("; longest {}, too few for percentiles", duration(max)));
     }
     text.push('.');
-    if likes.same_duration_any > 0 && why.operation.brief.elapsed_ns >= Some(SLOW_LEAST_NS) {
+    if likes.same_duration_any > 0 && why.operation.brief.elapsed_ns >= Some(SLOW_MIN_NS) {
         text.push_str(&format!(
             " Others with the same time within 1 %: {} of this kind, {} of any.",
             count(likes.same_duration),

@@ -21,10 +21,10 @@ macro_rules! rows {
 
         impl Rows {
             /// Finds the columns by name.
-            pub fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+            pub fn from_batch(batch: &RecordBatch) -> Result<Rows, ArrowError> {
                 Ok(Rows {
                     count: batch.num_rows(),
-                    $($name: <rows!(@type $kind)>::of(batch, stringify!($name))?,)*
+                    $($name: <rows!(@type $kind)>::from_batch(batch, stringify!($name))?,)*
                 })
             }
 

@@ -38,7 +38,7 @@ fn a_reply_that_waits_in_the_kernel_ends_when_it_is_gone() {
     for number in 1..=3 {
         world.dispatch(number, &request(number, &Echo), [1_000, 1_000, 1_100]);
         world.done(number, 0, 1_200);
-        let copied = Bytes::of(&[&[0; 4], &reply(&[number])]);
+        let copied = Bytes::from_pieces(&[&[0; 4], &reply(&[number])]);
         let event = Event::Sent {
             socket: SOCKET,
             total: reply(&[number]).len() as u32 + 4,
@@ -71,7 +71,7 @@ fn the_data_of_an_error_is_not_missing() {
     world.dispatch(1, &read_request(1), [1_000, 1_000, 1_100]);
     world.done(1, 0, 1_200);
     let body = [&reply(&[1])[..64], &[9, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let mut copied = Bytes::of(&[&[0; 4], &body]);
+    let mut copied = Bytes::from_pieces(&[&[0; 4], &body]);
     // One more byte, which is not copied.
     copied.lengths.extend([1, 0, 0, 0, 0, 0, 0, 0]);
     world.send(&copied, 4 + 73, 1_300, 0, 0, 1_300);
@@ -93,11 +93,11 @@ fn an_encrypted_reply_is_delivered_in_plaintext() {
         let id = u64::from(number);
         world.dispatch(id, &request(id, &Echo), [1_000, 1_000, 1_100]);
         world.done(id, 0, 1_200);
-        let copied = Bytes::of(&[&transform(number, 9), &reply(&[id])]);
+        let copied = Bytes::from_pieces(&[&transform(number, 9), &reply(&[id])]);
         world.event(1_250, Event::Clear { pieces: copied.pieces() });
     }
     for (number, at) in [(1, 1_300), (4, 1_400), (3, 1_500)] {
-        world.send(&Bytes::of(&[&[0; 4], &transform(number, 0)]), total, at, 0, 0, at);
+        world.send(&Bytes::from_pieces(&[&[0; 4], &transform(number, 0)]), total, at, 0, 0, at);
         assert_eq!(world.messages.last().unwrap().bytes, reply(&[u64::from(number)]));
     }
     assert_eq!(world.assembler.losses, Losses::default());
@@ -112,13 +112,13 @@ fn encrypted_replies_are_delivered_in_plaintext_and_in_order() {
         world.done(number, 0, 1_200);
     }
     for number in [1, 2] {
-        let copied = Bytes::of(&[&reply(&[number])]);
+        let copied = Bytes::from_pieces(&[&reply(&[number])]);
         world.event(1_250, Event::Clear { pieces: copied.pieces() });
     }
     let transform = [b"\xfdSMB".as_slice(), &[0; 48]].concat();
     let total = 4 + 52 + reply(&[1]).len() as u32;
     for at in [1_300, 1_400, 1_500] {
-        world.send(&Bytes::of(&[&[0; 4], &transform]), total, at, 0, 0, at);
+        world.send(&Bytes::from_pieces(&[&[0; 4], &transform]), total, at, 0, 0, at);
     }
     for (place, number) in [(2, 1), (3, 2)] {
         assert_eq!(world.messages[place].bytes, reply(&[number]));
@@ -144,7 +144,7 @@ fn a_process_that_ends_leaves_nothing() {
     world.hand_over(1, 0xb0, Io::Read, 1_200);
     world.dispatch(2, &request(2, &Flush { file_id: FILE }), [1_000, 1_000, 1_300]);
     world.hand_over(2, 0, Io::Flush, 1_400);
-    let copied = Bytes::of(&[&reply(&[1])]);
+    let copied = Bytes::from_pieces(&[&reply(&[1])]);
     world.event(1_500, Event::Clear { pieces: copied.pieces() });
     world.event(2_000, Event::Exit);
     world.event(2_001, Event::Closed { socket: SOCKET });

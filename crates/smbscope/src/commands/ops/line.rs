@@ -134,7 +134,7 @@ impl LineWriter {
 
 impl RowWriter for LineWriter {
     fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
-        let rows = Rows::of(batch)?;
+        let rows = Rows::from_batch(batch)?;
         let mut out = String::with_capacity(batch.num_rows() * 160);
         for row in 0..batch.num_rows() {
             self.push_line(&mut out, &rows, row);
@@ -202,25 +202,25 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(batch: &RecordBatch) -> Result<Rows, ArrowError> {
+    fn from_batch(batch: &RecordBatch) -> Result<Rows, ArrowError> {
         Ok(Rows {
-            client: Text::of(batch, "client")?,
-            share: Text::of(batch, "share")?,
-            command: Text::of(batch, "command")?,
-            detail: Text::of(batch, "detail")?,
-            status: Numbers::of(batch, "status")?,
-            status_name: Text::of(batch, "status_name")?,
-            path: Text::of(batch, "path")?,
-            offset: Numbers::of(batch, "offset_bytes")?,
-            requested_bytes: Numbers::of(batch, "requested_bytes")?,
-            transferred_bytes: Numbers::of(batch, "transferred_bytes")?,
-            request_start: Numbers::of(batch, "request_start")?,
-            response_start: Numbers::of(batch, "response_start")?,
-            elapsed_ns: Numbers::of(batch, "elapsed_ns")?,
-            server_ns: Numbers::of(batch, "server_ns")?,
-            encrypted: Flags::of(batch, "encrypted")?,
-            request_frame: Numbers::of(batch, "request_frame")?,
-            response_frame: Numbers::of(batch, "response_frame")?,
+            client: Text::from_batch(batch, "client")?,
+            share: Text::from_batch(batch, "share")?,
+            command: Text::from_batch(batch, "command")?,
+            detail: Text::from_batch(batch, "detail")?,
+            status: Numbers::from_batch(batch, "status")?,
+            status_name: Text::from_batch(batch, "status_name")?,
+            path: Text::from_batch(batch, "path")?,
+            offset: Numbers::from_batch(batch, "offset_bytes")?,
+            requested_bytes: Numbers::from_batch(batch, "requested_bytes")?,
+            transferred_bytes: Numbers::from_batch(batch, "transferred_bytes")?,
+            request_start: Numbers::from_batch(batch, "request_start")?,
+            response_start: Numbers::from_batch(batch, "response_start")?,
+            elapsed_ns: Numbers::from_batch(batch, "elapsed_ns")?,
+            server_ns: Numbers::from_batch(batch, "server_ns")?,
+            encrypted: Flags::from_batch(batch, "encrypted")?,
+            request_frame: Numbers::from_batch(batch, "request_frame")?,
+            response_frame: Numbers::from_batch(batch, "response_frame")?,
         })
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// From a prediction without waits.
-    pub(super) fn of(
+    pub(super) fn from_plan(
         plan: &Plan,
         demand: DemandChange,
         capacity: &Capacity,

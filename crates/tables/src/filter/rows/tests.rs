@@ -44,7 +44,7 @@ fn kept(filter: Filter) -> Vec<u64> {
         panic!("operations are never held")
     };
     assert_eq!(filter.counts(), (batch.num_rows() as u64, 4));
-    let numbers = Numbers::<UInt64Type>::of(&batch, "operation").unwrap();
+    let numbers = Numbers::<UInt64Type>::from_batch(&batch, "operation").unwrap();
     (0..batch.num_rows()).filter_map(|row| numbers.get(row)).collect()
 }
 

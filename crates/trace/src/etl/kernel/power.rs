@@ -17,7 +17,7 @@ const DELIVERED: u16 = 111;
 /// First version with its frequency.
 const DELIVERED_VERSION: u16 = 2;
 /// A plausible frequency, compared with that of the header.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 const LARGEST_SHARE: f64 = 4.0;
 
 /// The frequency of a CPU, from an event on or in the time before it.
@@ -55,7 +55,7 @@ pub fn parse(record: &Record<'_>) -> Option<Frequency> {
 /// Whether a number of MHz is plausible on a machine whose header says `header_mhz`.
 pub fn is_plausible(mhz: u32, header_mhz: u32) -> bool {
     let share = f64::from(mhz) / f64::from(header_mhz);
-    header_mhz > 0 && (LEAST_SHARE..=LARGEST_SHARE).contains(&share)
+    header_mhz > 0 && (MIN_SHARE..=LARGEST_SHARE).contains(&share)
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(board: &TopologyDrawing, node: &Node, when: usize) -> Size {
+    fn from_board(board: &TopologyDrawing, node: &Node, when: usize) -> Size {
         let threads = node.cores.iter().map(|core| core.threads.len()).max().unwrap_or(1);
         let core = threads.div_ceil(2).max(1) * CELL + 6;
         let cores = node.cores.len().div_ceil(CORES_IN_ROW) * core;
@@ -136,7 +136,8 @@ fn in_row(columns: usize) -> usize {
 }
 
 fn draw_socket(out: &mut String, board: &TopologyDrawing, socket: &Socket, when: usize) {
-    let sizes: Vec<Size> = socket.nodes.iter().map(|node| Size::of(board, node, when)).collect();
+    let sizes: Vec<Size> =
+        socket.nodes.iter().map(|node| Size::from_board(board, node, when)).collect();
     let columns = sizes.iter().map(|size| size.columns).max().unwrap_or(1).max(2);
     let inside = columns * PITCH + 2 * PADDING;
     let width = inside + 2 * PADDING;

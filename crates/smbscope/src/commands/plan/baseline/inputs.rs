@@ -79,7 +79,7 @@ impl Read {
     }
 
     pub(super) fn terms(&self) -> Terms {
-        Terms::of(self.effective())
+        Terms::from_effective(self.effective())
     }
 
     /// What undo files know of the state before.
