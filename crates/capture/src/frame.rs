@@ -56,7 +56,7 @@ pub enum NotTcp {
 }
 
 /// What [`dissect`] finds in the frames that are the most: TCP in IP in plain Ethernet. None says
-/// nothing of a frame but that it is to be dissected.
+/// only that the frame must be dissected.
 #[inline(always)]
 pub fn dissect_plain(link: LinkType, bytes: &[u8], original: u32) -> Option<TcpSegment<'_>> {
     let &[.., t1, t0] = bytes.first_chunk::<14>()?;

@@ -147,7 +147,7 @@ fn channels_of_a_session_are_numbered_and_a_refused_one_has_its_status() {
     assert_eq!(offered, [("10.45.0.3", "same_interface", false), ("10.45.0.1", "used", true)]);
 }
 
-/// A further connection of the session 77, whose binding the server accepts or refuses.
+/// Another connection of the session 77, whose binding the server accepts or refuses.
 fn channel(port: u16, after_ms: i64, status: u32, more: impl Fn(&mut Talk)) -> (Talk, Sending) {
     let mut talk = Talk::new();
     talk.pass(after_ms * MS);

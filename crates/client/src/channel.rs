@@ -206,7 +206,7 @@ impl Channel {
         self.large_mtu = large_mtu;
     }
 
-    /// The texts of further rows.
+    /// The texts of the rows that follow.
     pub fn name(&mut self, names: Arc<LinkNames>) {
         self.names = names;
     }

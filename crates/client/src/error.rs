@@ -28,8 +28,8 @@ pub enum ClientError {
         /// The answer.
         status: Status,
     },
-    /// The server refused to bind a further connection to the session.
-    #[error("a further connection to the session is refused: {}", bind_problem(*.status, *.encrypted))]
+    /// The server refused to bind another connection to the session.
+    #[error("another connection to the session is refused: {}", bind_problem(*.status, *.encrypted))]
     BindRefused {
         /// The answer to the SessionSetup.
         status: Status,
@@ -53,7 +53,7 @@ pub enum ClientError {
     /// The server violated the protocol, or supports nothing that the client supports.
     #[error("protocol: {0}")]
     Protocol(String),
-    /// The session gets no further connections.
+    /// The session gets no more connections.
     #[error("{0}")]
     NoMultichannel(String),
     /// A reply whose signature or encryption does not verify.
@@ -108,7 +108,7 @@ fn bind_problem(status: Status, encrypted: bool) -> String {
     let answer = status_text(status);
     match status {
         Status::ACCESS_DENIED if encrypted => format!(
-            "{answer}; the session requires encryption, and Samba refuses further channels then: configure encryption as desired on the server (server smb encrypt = desired), or use one channel (--channels 1)"
+            "{answer}; the session requires encryption, and Samba refuses more channels then: configure encryption as desired on the server (server smb encrypt = desired), or use one channel (--channels 1)"
         ),
         Status::USER_SESSION_DELETED => format!(
             "{answer}; the server does not know the session at this address: it is another server or another process of it (Samba on a loopback address), so that the address cannot be used"

@@ -1,4 +1,4 @@
-//! Logs a user on, or binds a further connection to the session, and derives the keys of both.
+//! Logs a user on, or binds another connection to the session, and derives the keys of both.
 //!
 //! MS-SMB2 sections 3.2.4.2.3, 3.2.4.2.3.1 (binding), 3.2.5.3. The tokens come from `auth`.
 
@@ -26,7 +26,7 @@ use super::host::Host;
 use super::negotiate::{Negotiated, exchange};
 use super::reply::{Reply, Want};
 
-/// The session to which a further channel is bound.
+/// The session to which another channel is bound.
 pub(super) struct Binding {
     pub session_id: u64,
     pub signer: Option<Arc<Signer>>,

@@ -106,7 +106,7 @@ pub struct Multichannel {
     settings: Settings,
     lanes: Vec<Lane>,
     waiting: HashMap<u64, Waiting>,
-    /// Requests to be sent again, and when.
+    /// Requests that will be repeated, and when.
     again: VecDeque<(Instant, u64)>,
     /// Answers that came while [`Multichannel::call`] waited for another one.
     events: VecDeque<Event>,
@@ -173,7 +173,7 @@ impl Multichannel {
         self.parts.next_handle()
     }
 
-    /// Begins to connect and bind a further connection to this address; [`Event::Joined`] or
+    /// Begins to connect and bind another connection to this address; [`Event::Joined`] or
     /// [`Event::Refused`] follows. Returns its number.
     pub fn join(&mut self, to: SocketAddr) -> u32 {
         let channel = self.next_channel;

@@ -29,7 +29,7 @@ pub enum Want {
     /// Status, counts, and the result of a Create.
     #[default]
     Result,
-    /// Also the whole message.
+    /// Also returns the whole message.
     Message,
 }
 
@@ -104,7 +104,7 @@ impl Reply {
         let mut transferred = None;
         if !is_error_response(header, member.bytes) {
             transferred = reply.body(header, member.bytes);
-            // Of a read's payload, possibly only the head is here; the frame's size limits the count.
+            // Possibly only the head of a read's payload is here; the frame's size limits the count.
             if header.command == Command::READ {
                 let most = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
                 transferred = transferred.map(|bytes| bytes.min(most));

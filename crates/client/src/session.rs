@@ -81,8 +81,8 @@ impl Session {
         Previous { client_guid: self.client_guid, session_id: self.session_id }
     }
 
-    /// Connects, logs on and connects the share; `limit` applies to each of these and to binding a
-    /// further connection. `handles_from` is the number of the first open.
+    /// Connects, logs on and connects the share; `limit` applies to each of these and to binding
+    /// another connection. `handles_from` is the number of the first open.
     pub async fn connect(
         limit: Duration,
         host: Arc<Host>,
@@ -174,7 +174,7 @@ impl Session {
         }
     }
 
-    /// Binds a further connection to the session (multichannel, 3.x).
+    /// Binds another connection to the session (multichannel, 3.x).
     async fn bind(&mut self, number: u32, credential: &Credential) -> Result<(), ClientError> {
         let binder = self.binder(credential)?;
         let mut slot = None;
@@ -184,14 +184,14 @@ impl Session {
         bound
     }
 
-    /// What binds further connections to the session, and may do so while the session is used.
+    /// What binds more connections to the session, and may do so while the session is used.
     ///
     /// # Errors
     /// Dialect or server have no multichannel.
     pub fn binder(&self, credential: &Credential) -> Result<Binder, ClientError> {
         if self.negotiated.dialect < Dialect::SMB_3_0 {
             return Err(ClientError::NoMultichannel(format!(
-                "further channels need dialect 3.0 or later, but {} was negotiated: allow 3.0, or use one channel (--channels 1)",
+                "more channels need dialect 3.0 or later, but {} was negotiated: allow 3.0, or use one channel (--channels 1)",
                 self.negotiated.dialect.name().unwrap_or("older")
             )));
         }

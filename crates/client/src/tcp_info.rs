@@ -16,7 +16,7 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// Congestion window, segments.
     pub snd_cwnd: u32,
-    /// Segments that were sent again, so far.
+    /// Segments that were retransmitted, so far.
     pub total_retrans: u32,
     /// Since Linux 4.1.
     pub bytes_acked: Option<u64>,
@@ -34,7 +34,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// That of a socket; `None` if the kernel does not answer.
+    /// The state of a socket; `None` if the kernel does not answer.
     pub fn read(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
         TcpInfo::parse(&value(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()?)
     }

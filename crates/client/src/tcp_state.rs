@@ -17,7 +17,7 @@ pub struct TcpState {
     pub window_bytes: u64,
     /// Bytes that were sent and not acknowledged.
     pub in_flight_bytes: u64,
-    /// Segments that were sent again, so far.
+    /// Segments that were retransmitted, so far.
     pub retransmissions: u64,
     /// Bytes that were acknowledged, so far.
     pub acknowledged_bytes: u64,

@@ -84,7 +84,7 @@ fn smbclient(lab: &Guard, user: &str, password: &str, arguments: &[&str]) -> (bo
     (output.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Logs on and lists the share with further options of smbclient.
+/// Logs on and lists the share with more options of smbclient.
 fn logs_on(lab: &Guard, user: &str, more: &[&str]) -> bool {
     let share = format!("//127.0.0.1/{}", lab.share);
     let arguments = [&[&share, "-c", "ls"], more].concat();

@@ -3,7 +3,7 @@
 //!
 //! Every user is a guest, every name is a file. One thread serves each connection. Prints its port, ends with its standard
 //! input. With a file as its argument it speaks SMB 3.1.1, logs on each user with the password in the file's first line (NTLM, also
-//! on further connections of the session), verifies what is signed and signs its replies with AES-GMAC.
+//! on more connections of the session), verifies what is signed and signs its replies with AES-GMAC.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -32,7 +32,7 @@ pub use timeline::Outcome as InterfaceOutcome;
 /// Which channels are wanted in addition to the first connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// This many connections in all, spread over the addresses of the server's name.
+    /// Total number of connections, spread over the addresses of the server's name.
     Count(u16),
     /// Those that the server's list of interfaces offers, by these rules.
     Offered(Rules),
@@ -171,7 +171,7 @@ pub struct ChannelOutcome {
     pub state: ChannelState,
     /// Payload bytes while data was moved.
     pub moved_bytes: u64,
-    /// Segments that were sent again, as far as known.
+    /// Segments that were retransmitted, as far as known.
     pub retransmissions: Option<u64>,
     /// Smoothed round trip at the end of the transfer, ns.
     pub round_trip_ns: Option<i64>,

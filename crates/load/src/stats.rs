@@ -15,7 +15,7 @@ pub use latencies::{Latencies, Summary};
 
 /// Commands of SMB2 (MS-SMB2 section 2.2.1.2 numbers them from 0 to 18), and one for others.
 const COMMANDS: usize = 20;
-/// Number of different failures that are distinguished; further ones count as `other_errors`.
+/// Number of different failures that are distinguished; others count as `other_errors`.
 pub const FAILURES_MAX: usize = 64;
 
 /// A failure that is not a status from a server.

@@ -194,8 +194,7 @@ fn features_beyond_an_old_dialect_are_refused() {
     let encrypted = Config { encryption: Encryption::Required, ..old.clone() };
     let several = Config { channels: 2, ..old };
     runtime().block_on(async {
-        for (config, what) in [(encrypted, "encryption needs"), (several, "further channels need")]
-        {
+        for (config, what) in [(encrypted, "encryption needs"), (several, "more channels need")] {
             let error = refused(&lab, config).await;
             let wanted = format!("{what} dialect 3.0 or later, but 2.1 was negotiated");
             assert!(error.contains(&wanted), "{error}");

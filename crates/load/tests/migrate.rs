@@ -236,7 +236,7 @@ fn encrypted_sessions_get_channels_where_the_server_desires_encryption() {
     assert!(joined, "three channels with encryption");
 }
 
-/// Public reports: with encryption for all sessions Samba refuses further channels.
+/// Public reports: with encryption for all sessions Samba refuses more channels.
 #[test]
 fn a_refused_binding_is_reported_and_the_data_moves_on_one_channel() {
     let options = |options: &mut lab::Options| {

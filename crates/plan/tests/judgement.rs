@@ -112,7 +112,7 @@ fn signing_is_among_the_few_that_touch_file_serving() {
             }
         }
         steps += 1;
-        // Signing is guilty.
+        // Signing is to blame.
         let is_slow = |change: &smbscope_plan::baseline::bisect::Change| {
             !change.without.iter().any(|one| state.candidates[*one].id.starts_with(SIGNING))
         };

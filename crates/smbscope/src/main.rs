@@ -1,4 +1,4 @@
-//! smbscope: where the time goes on an SMB file share.
+//! smbscope: where time is spent on an SMB file share.
 //!
 //! The frame of the program: parses the command line, runs a command, and turns its error into one line on standard
 //! error and an exit code. [`commands`] turn arguments into calls of the [`pipeline`] and print results.

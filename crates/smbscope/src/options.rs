@@ -48,7 +48,7 @@ pub struct Reading {
     pub secrets: SecretFiles,
     /// Name functions in CPU traces by the PDB files in this folder (a symbol store, or
     /// the files themselves), by its ELF files by build id (~/.debug, /usr/lib/debug), or by this
-    /// copy of /proc/kallsyms. Can be given several times.
+    /// copy of /proc/kallsyms. Can be repeated.
     #[arg(long, value_name = "DIR|FILE")]
     pub symbols: Vec<PathBuf>,
     /// Number of decoding threads; 0 uses one per CPU.
@@ -141,7 +141,7 @@ impl Reading {
 }
 
 impl Anonymize {
-    /// The tokenizer, if names are to be replaced.
+    /// The tokenizer, if names must be replaced.
     pub fn tokenizer(&self) -> anyhow::Result<Option<Tokenizer>> {
         match &self.anonymize_key {
             _ if !self.anonymize => Ok(None),

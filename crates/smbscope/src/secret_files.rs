@@ -33,7 +33,7 @@ pub struct SecretFiles {
     /// Decrypt the sessions of the accounts in this file, if the capture shows their logon by NTLM. A
     /// line is NAME:PASSWORD, for example `EXAMPLE\alice:secret`, where NAME is `user`,
     /// `DOMAIN\user`, `user@domain`, or `*` for every account. Everything behind the first colon is
-    /// the password. Can be given several times.
+    /// the password. Can be repeated.
     #[arg(long, value_name = "FILE")]
     pub password_file: Vec<PathBuf>,
     /// As --password-file, with NT hashes of 32 hexadecimal digits: a line is NAME:HASH, HASH alone for
@@ -41,7 +41,7 @@ pub struct SecretFiles {
     #[arg(long, value_name = "FILE")]
     pub nt_hash_file: Vec<PathBuf>,
     /// Decrypt the sessions whose Kerberos tickets are for a service in this keytab: that of the file
-    /// server's account. Can be given several times.
+    /// server's account. Can be repeated.
     #[arg(long, value_name = "FILE")]
     pub keytab: Vec<PathBuf>,
 }

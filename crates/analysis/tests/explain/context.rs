@@ -53,7 +53,7 @@ fn with_counters(cpu: f64, disk: f64) -> smbscope_analysis::explain::Finding {
 fn counters_say_which_resource_of_a_slow_server_is_full() {
     let full = with_counters(99.8, 3.0);
     assert!(full.because.starts_with("its CPUs were 100 % busy"), "{}", full.because);
-    assert!(full.remedies[0].action.contains("processors are full"));
+    assert!(full.remedies[0].action.contains("CPUs are full"));
     assert_eq!(figure(&full, "processors_busy"), 0.998);
     let disk = with_counters(20.0, 97.0);
     assert!(disk.remedies[0].action.contains("disk is busy"), "{:?}", disk.remedies);

@@ -73,7 +73,7 @@ struct Kept {
     offset: usize,
     length: usize,
     bytes: Vec<u8>,
-    /// Of the first piece; the packet's header is made from it.
+    /// Header of the first piece; the packet's header is made from it.
     header: Vec<u8>,
 }
 

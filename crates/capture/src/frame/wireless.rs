@@ -96,7 +96,7 @@ fn payload(bytes: &[u8], at: usize) -> Result<Payload, NotTcp> {
 }
 
 /// The length of a radiotap header. A frame whose check sum is wrong, as it says, is not read: it
-/// is sent again.
+/// is retransmitted.
 pub(super) fn radiotap(bytes: &[u8]) -> Result<usize, NotTcp> {
     const WORDS_MAX: usize = 16;
     const BAD_CHECK_SUM: u8 = 0x40;

@@ -98,7 +98,7 @@ mod tests {
         assert!(seen(2, start.wrapping_add(101), 100, 7, ack));
         assert!(!seen(3, start.wrapping_add(1), 100, 7, ack), "late, over the wrap");
         assert!(!seen(3, start.wrapping_add(101), 100, 7, ack));
-        assert!(seen(2, start.wrapping_add(1), 100, 7, ack), "really sent again");
+        assert!(seen(2, start.wrapping_add(1), 100, 7, ack), "really retransmitted");
         assert!(seen(2, start.wrapping_add(201), 0, 50, ack));
         assert!(!seen(3, start.wrapping_add(201), 0, 50, ack));
         assert!(seen(4, start.wrapping_add(201), 100, 50, ack), "goes another way now");

@@ -20,7 +20,7 @@ use crate::file::LinkType;
 use crate::frame::{FlowKey, TcpFlags, TcpSegment};
 use crate::stream::framer::is_plausible;
 
-/// Of a pcap file with nanoseconds.
+/// First bytes of a pcap file with nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const SNAP_BYTES: u32 = 262_144;
 /// Bytes of a message that are kept at most.
@@ -154,7 +154,7 @@ impl Half {
         }
         if self.next != Some(sequence) {
             if self.next.is_some_and(|next| (sequence.wrapping_sub(next) as i32) < 0) {
-                // Sent again: it was kept the first time.
+                // A retransmission: it was kept the first time.
                 return payload.fill(0);
             }
             *self = Half::default();

@@ -50,7 +50,7 @@ impl Kind {
         match (field16(4), field16(6)) {
             (0, _) if is_versions && offset > DATA_OFFSET_MAX => Kind::NegotiateRequest,
             (VERSION, 0) if is_versions => Kind::NegotiateResponse,
-            // Of the flags only the request for a response is defined.
+            // The request for a response is the only flag that is defined.
             (0 | 1, 0) if length == 0 && remaining == 0 && offset <= DATA_OFFSET_MAX => Kind::Empty,
             (0 | 1, 0)
                 if length > 0

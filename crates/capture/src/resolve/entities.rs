@@ -68,7 +68,7 @@ impl SessionState {
         if let Some(how) = answer.decryption {
             row.decryption = Some(how.to_owned());
         }
-        // The reply to a further channel's setup says nothing of them (Samba's has no flags).
+        // The reply to another channel's setup says nothing of them (Samba's has no flags).
         if !answer.binding {
             row.guest = answer.guest.or(row.guest);
             row.encrypt_data = answer.encrypt_data.or(row.encrypt_data);

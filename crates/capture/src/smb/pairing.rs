@@ -233,7 +233,7 @@ impl Pairing {
         }
     }
 
-    /// Puts an operation that waited for its client back in flight, because a further message of
+    /// Puts an operation that waited for its client back in flight, because another message of
     /// its request came.
     pub fn resume(&mut self, pending: &mut Pending, message: &Message<'_>) {
         pending.begun = BusyClock::resume(message.begun, pending.row.busy_ns().unwrap_or(0));

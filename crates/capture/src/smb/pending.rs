@@ -26,7 +26,7 @@ pub struct Pending {
     pub name: String,
     /// Whether `name` is there.
     pub has_name: bool,
-    /// Of a session setup.
+    /// What a session setup says.
     pub session: Option<Box<Session>>,
     /// Number of replies on the connection after which its own counts as lost, if anything was
     /// lost.

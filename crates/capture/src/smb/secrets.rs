@@ -2,7 +2,7 @@
 //!
 //! Keys come from the user: session keys, keys of the two directions, or the secrets of accounts and
 //! services, from which the session key of a logon in the capture is computed (`logon_key`). A session
-//! key works only with the dialect and, from 3.1.1 on, with the hash over the messages up to session
+//! key works only with the dialect and, since 3.1.1, with the hash over the messages up to session
 //! setup, so the capture must contain them. Keys of the two directions also work mid-stream, where the
 //! cipher is found by trying. The other channels of a session are encrypted with the keys of its
 //! first one (section 3.3.5.5.3); reauthentication does not change them (section 3.3.5.5.2).

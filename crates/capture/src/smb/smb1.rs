@@ -317,7 +317,7 @@ impl Smb1 {
         }
     }
 
-    /// Takes a further message of a transaction's request; false when its first was not seen.
+    /// Takes another message of a transaction's request; false when its first was not seen.
     fn secondary(
         &mut self,
         view: smb1::Message<'_>,

@@ -94,7 +94,7 @@ impl Order {
         follows
     }
 
-    /// Judges a segment with payload, and accepts it if it is to be used.
+    /// Assesses a segment with payload, and accepts it if it is used.
     #[inline]
     pub fn judge(&mut self, sequence: u32, length: u32) -> Verdict {
         let Some(next) = self.next else {
@@ -114,8 +114,8 @@ impl Order {
         Verdict::Use { skip: seen }
     }
 
-    /// Keeps an early segment; returns whether it is a new one. Of two with the same start the
-    /// longer stays.
+    /// Keeps an early segment; returns whether it is a new one. If two start
+    /// at the same place, the longer one stays.
     pub fn keep(&mut self, piece: &Piece<'_>) -> bool {
         if self.waiting.is_empty() {
             self.hole_since = piece.time;

@@ -62,7 +62,7 @@ impl Connection {
             if self.handshake.syn_ack.is_none() {
                 self.handshake.syn_ack = Some((time, segment.sequence.wrapping_add(1)));
             } else {
-                // Sent again: the acknowledgement may answer either.
+                // A retransmission: the acknowledgement may answer either.
                 self.handshake.done = true;
             }
         } else {

@@ -16,7 +16,7 @@ use crate::stream::Piece;
 const HELD_PACKETS_MAX: usize = 16;
 /// Time for which they are held at most, ns.
 const HELD_NS_MAX: i64 = 2_000_000_000;
-/// An acknowledgement further ahead belongs to a stream that was lost track of.
+/// An acknowledgement beyond this belongs to a stream that was lost track of.
 const AHEAD_BYTES: i32 = 64 << 20;
 
 /// A packet that is held.
@@ -77,7 +77,7 @@ impl Connection {
         next.is_some_and(|next| (2..=AHEAD_BYTES).contains(&ahead(number, next)))
     }
 
-    /// The bytes of one end before which a packet is to be held: up to what number.
+    /// The bytes of one end before which a packet is held: up to what number.
     fn awaited(&self, segment: &TcpSegment<'_>, from: usize) -> Option<(usize, u32)> {
         let acknowledges = segment.flags.has(TcpFlags::ACK) && !segment.flags.has(TcpFlags::RST);
         if acknowledges && self.is_unseen(1 - from, segment.acknowledgement) {
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// The place of the packet that is to be taken next, and what is awaited before it.
+    /// The place of the packet that comes next, and what is awaited before it.
     fn next_held(&self) -> (usize, Option<(usize, u32)>) {
         let (mut place, mut passed) = (0, Vec::new());
         while let Some(held) = self.held.get(place)

@@ -52,7 +52,7 @@ fn decoded(begins: bool) -> Decoded {
         let mut reth = vec![0; 12];
         reth.extend(length.to_be_bytes());
         let psn = sender.request(now, false, 0x0c, reth.clone());
-        // Lost and sent again: one request.
+        // Lost and retransmitted: one request.
         let again = sender.packets.last().cloned().unwrap();
         sender.packets.push(crate::write::Packet { time: now + 9_000_000, ..again });
         now += 10_000_000;

@@ -152,7 +152,7 @@ fn go_back(packets: &[Packet], dice: &mut Dice, is_captured: bool) -> (Vec<Packe
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Lost on the way to the recorder or behind it, refused, and sent again.
+    /// Lost on the way to the recorder or behind it, refused, and retransmitted.
     #[test]
     fn retransmissions_change_no_row(seed in any::<u64>(), is_captured in any::<bool>()) {
         let talk = everything(noise());

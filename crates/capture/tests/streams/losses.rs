@@ -27,7 +27,7 @@ fn a_keep_alive_is_not_a_retransmission() {
     assert_eq!(retransmissions(Some(again)), 1);
 }
 
-/// All packets; those from that index on arrive later by `ns`.
+/// All packets; those at the index `from` and after it arrive later by `ns`.
 fn later(packets: &[Packet], from: usize, ns: i64) -> Vec<Packet> {
     let late = |(index, one): (usize, &Packet)| {
         if index < from { one.clone() } else { Packet { time: one.time + ns, ..one.clone() } }
@@ -51,7 +51,7 @@ fn the_cost_of_losses_is_on_the_operation() {
         (times, [row.recovery_ns_to_server, row.recovery_ns_to_client], row.clone())
     };
     assert_eq!(rows_with_recovery(&packets).0, []);
-    // Lost before ReplyTimes: the request is sent again, and answered then.
+    // Lost before ReplyTimes: the request is retransmitted, and answered then.
     let place = packets.iter().rposition(|one| one.to_server && one.payload.len() > 1).unwrap();
     let mut again = later(&packets, place + 1, LATE_NS);
     let repeated = Packet { time: packets[place].time + LATE_NS, ..packets[place].clone() };

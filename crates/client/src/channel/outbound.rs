@@ -229,7 +229,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The header's field that is the status in replies: ChannelSequence from 3.0 on, otherwise zero (MS-SMB2
+    /// The header's field that is the status in replies: ChannelSequence since 3.0, otherwise zero (MS-SMB2
     /// section 2.2.1.2).
     fn sequence_in_header(&self) -> u32 {
         match self.dialect {

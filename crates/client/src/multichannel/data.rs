@@ -104,7 +104,7 @@ pub struct ChannelState {
 }
 
 impl ChannelState {
-    /// Of a connection that has not carried anything.
+    /// The state of a connection that has not carried anything.
     pub(super) fn new(number: u32, channel: &Channel) -> ChannelState {
         let (client_port, server_port) = channel.ports();
         let names = channel.names();

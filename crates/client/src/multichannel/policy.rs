@@ -20,7 +20,7 @@ pub struct Rules {
     pub per_rss_interface: u16,
     /// Connections to another interface.
     pub per_interface: u16,
-    /// Connections in all.
+    /// Maximum number of connections.
     pub most: u16,
     /// Slowest link that is used, bits/s; `None`: that of the fastest usable one.
     pub least_speed: Option<u64>,

@@ -1,4 +1,4 @@
-//! Binds further connections to a session (multichannel), also while the session's other connections are in use.
+//! Binds more connections to a session (multichannel), also while the session's other connections are in use.
 //!
 //! MS-SMB2 sections 3.2.4.2.3.1 (the request), 3.2.5.3.3 (the reply), 3.2.4.1.8 (a binding is signed with the
 //! session's key, not encrypted). Each channel has a signing key of its own, from its own preauthentication hash.

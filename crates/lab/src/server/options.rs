@@ -82,11 +82,11 @@ pub struct Options {
     pub connections_most: Option<u32>,
     /// Samba's log level, 0 to 10.
     pub log_level: u8,
-    /// Further lines of smb.conf: name and value.
+    /// More lines of smb.conf: name and value.
     pub set: Vec<(String, String)>,
     /// Address to listen on: one of the loopback interface, or one inside `enter`.
     pub address: IpAddr,
-    /// Entries of `interfaces` instead of `address` alone: further addresses, `IP;speed=...,capability=RSS`.
+    /// Entries of `interfaces` instead of `address` alone: more addresses, `IP;speed=...,capability=RSS`.
     pub interfaces: Vec<String>,
     /// Command that runs its arguments in another environment (`nsenter -t PID -n`): it starts smbd in
     /// an existing network namespace.

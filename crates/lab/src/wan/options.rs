@@ -175,7 +175,7 @@ impl Options {
         }
         let queued = self.queue.there.is_some() || self.queue.back.is_some();
         if queued && self.rate_bits == Both::same(None) {
-            let why = "without a rate nothing ever waits; give the rate too, or leave this away";
+            let why = "a queue needs a rate: add `rate=`, or omit this option";
             return wrong("queue", why.to_owned());
         }
         Ok(())

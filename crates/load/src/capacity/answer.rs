@@ -118,7 +118,7 @@ impl Answer {
             }
             StopReason::LeastUsers => {
                 let too_many = self.too_many();
-                format!("{more}, the fewest that were to be tried, are {too_many}")
+                format!("{more}, the fewest that could be tried, are {too_many}")
             }
             StopReason::LimitedByClient => format!(
                 "The server carries at least {carried}: with {more} the load generator was the \

@@ -90,7 +90,7 @@ impl Early {
         let third_ns = elapsed_ns as f64 / 3.0;
         let trend = ends.windows(2).map(|e| e[1] - e[0]).fold(f64::MAX, f64::min) / third_ns;
         let left_ns = (self.window_ns - elapsed_ns) as f64;
-        // Of the difference of two Poisson counts, per nanosecond.
+        // The variance of the difference of two Poisson counts, per nanosecond.
         let variance = 2.0 * self.begin.users as f64 / self.rule.interval_ns as f64;
         let growth = open - ends[0] + trend * left_ns;
         let error = (variance * left_ns * (1.0 + left_ns / third_ns)).sqrt();
@@ -122,7 +122,7 @@ impl Early {
         let upper = slope + t * (scatter / squares).sqrt();
         let due = self.rule.expected_due(self.begin.users, BLOCK_NS);
         let users = self.begin.users as f64;
-        // A quarter of the users busy: scenarios take so long that a queue may be all of it.
+        // A quarter of the users busy: the scenarios may be long only because of a queue.
         upper < due * self.rule.limit_percent / 100.0 / 4.0 && mean < (users / 4.0).max(1.0)
     }
 

@@ -19,11 +19,11 @@ pub struct Snapshot {
     pub users: u64,
     /// Scenarios that were due until then, since the users began.
     pub due: u64,
-    /// Of them, those that had begun.
+    /// Scenarios due that had begun.
     pub begun: u64,
-    /// Of them, those that began before their user's next one was due.
+    /// Scenarios that had begun before their user's next one was due.
     pub on_time: u64,
-    /// Of those begun, those that had ended, failed ones included.
+    /// Begun scenarios that had ended, failed ones included.
     pub ended: u64,
     /// Users with a scenario not begun that was due longer ago than one mean interval.
     pub users_behind: u64,

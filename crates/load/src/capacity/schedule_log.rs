@@ -65,7 +65,7 @@ impl ScheduleLog {
 
     /// The state of all users at `time_ns`, which must not lie before what was written last by more
     /// than a timer's error. `following(user, number, due_ns)` returns when the scenario after the
-    /// user's scenario `number` (from 0), due at `due_ns`, is due; `None` if there is no further one.
+    /// user's scenario `number` (from 0), due at `due_ns`, is due; `None` if there is no other one.
     pub fn snapshot(
         &self,
         time_ns: i64,

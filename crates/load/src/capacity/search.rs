@@ -210,7 +210,7 @@ impl Search {
         }
     }
 
-    /// A further run of one side of the edge, unless its majority is certain. What was only seen
+    /// Another run of one side of the edge, unless its majority is certain. What was only seen
     /// to be kept in short steps needs a full one.
     fn confirm(&self, users: u64) -> Option<(u64, Purpose)> {
         let level = self.levels.get(&users)?;

@@ -91,7 +91,7 @@ pub struct StepResult {
     pub judgement: Assessment,
     /// Scenarios that ended in the window, failed ones included.
     pub ended: u64,
-    /// Of them, those that failed.
+    /// Ended scenarios that failed.
     pub failed: u64,
     /// Whether the generator was the limit.
     pub limited_by_client: bool,

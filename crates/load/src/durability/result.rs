@@ -40,7 +40,7 @@ pub struct Tally {
     pub promised: u64,
     /// Blocks whose promise could be checked: the newest promised Write of each.
     pub checked: u64,
-    /// Of those, promised within [`FRESH_NS`] before the last reply.
+    /// Checked promises made within [`FRESH_NS`] before the last reply.
     pub fresh: u64,
     /// Broken promises by what is there instead.
     pub broken: BTreeMap<How, u64>,
@@ -50,7 +50,7 @@ pub struct Tally {
     pub lost_bytes: u64,
     /// Time from their reply to the last reply of the round, ns.
     pub lost_ages_ns: Vec<i64>,
-    /// Of those, Writes that are lost although a later one to the same file is there.
+    /// Lost Writes although a later one to the same file is there.
     pub reordered_in_file: u64,
     /// Likewise a later one to another file.
     pub reordered_across_files: u64,
@@ -58,7 +58,7 @@ pub struct Tally {
     pub torn_in_flight: u64,
     /// Acknowledged renames.
     pub renames: u64,
-    /// Of those, undone.
+    /// Renames that were undone.
     pub renames_lost: u64,
     /// Time from the replies of undone renames to the last reply, ns.
     pub rename_ages_ns: Vec<i64>,
@@ -68,7 +68,7 @@ pub struct Tally {
     pub read_errors: u64,
     /// Rounds in which the way was used.
     pub rounds: u64,
-    /// Of those, rounds with a broken promise.
+    /// Rounds with a broken promise.
     pub rounds_broken: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The identity of a server: whether it is the same one, started again.
 //!
 //! Negotiate's ServerStartTime and ServerGuid (MS-SMB2 section 2.2.4). Samba 4.17 and ksmbd 6.12 send a start time of
-//! 0 and the same guid after a start; so do servers in public captures from 2022 on. Older Windows servers send a time.
+//! 0 and the same guid after a start; so do servers in public captures since 2022. Older Windows servers send a time.
 
 use smbscope_client::Session;
 
@@ -28,7 +28,7 @@ pub enum Return {
 }
 
 impl Identity {
-    /// Of the server of a session.
+    /// Identifies the server of a session.
     pub fn of_server(session: &Session) -> Identity {
         let negotiated = session.negotiated();
         Identity { guid: negotiated.server_guid, start_time: negotiated.server_start_time }

@@ -56,7 +56,7 @@ impl Performer {
         for handle in &self.handles {
             match handle {
                 Handle::Closed => {}
-                // Its Create was interrupted too, and is sent again.
+                // Its Create was interrupted too, and is repeated.
                 Handle::Open(opened) if opened.file_id == FileId::ANY => {}
                 Handle::Open(Opened { claim: Some(_), .. }) => durable += 1,
                 Handle::Open(_) | Handle::Cached(_) => return false,

@@ -1,4 +1,4 @@
-//! The requests of a migration, each of which can be sent again on another channel.
+//! The requests of a migration, each of which can be repeated on another channel.
 //!
 //! Writes go to absolute places with content that follows from the place, so that a repetition changes nothing.
 

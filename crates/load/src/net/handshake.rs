@@ -3,7 +3,7 @@
 //!
 //! The listener sends a [`Challenge`] with its nonce; the sender answers with a [`Response`]: its own
 //! nonce and a proof of the token; the listener answers with a [`Verdict`] and its own proof. The first
-//! connection of a test proves the token and makes the test's key; all further ones prove that key.
+//! connection of a test proves the token and makes the test's key; all others prove that key.
 
 use super::token::{Token, is_proof, proof};
 

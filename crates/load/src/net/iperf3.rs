@@ -3,7 +3,7 @@
 //! Source of the facts: esnet/iperf, `src/iperf_api.h` (states), `src/iperf_api.c` (parameters and
 //! results as JSON with a length of 4 bytes, a cookie of 37 bytes on each connection) and
 //! `src/iperf_client_api.c` (order of states). iperf3 has no authentication without RSA keys, which
-//! this client does not have. Its server reports bytes, segments sent again and its CPU share at the end,
+//! this client does not have. Its server reports bytes, retransmitted segments and its CPU share at the end,
 //! but neither `tcp_info` nor intervals, so what limits a rate is known in the sending direction only.
 
 use std::io::{self, Read as _, Write as _};
@@ -68,7 +68,7 @@ pub struct StreamResult {
     pub id: u64,
     /// Payload sent or received.
     pub bytes: u64,
-    /// Segments sent again; -1 if unknown, which some versions write as an unsigned number of 64 bits.
+    /// Retransmitted segments; -1 if unknown, which some versions write as an unsigned number of 64 bits.
     pub retransmits: f64,
     /// Seconds.
     pub start_time: f64,

@@ -7,9 +7,9 @@
 
 use super::cpu::CpuUse;
 
-/// A part of the pace from which on the pace was the limit.
+/// The pace was the limit at this share of it or more.
 const PACE_SHARE: f64 = 0.95;
-/// A part of a CPU, or of all, from which on it was the limit.
+/// A CPU, or all of them, was the limit when busy for this share or more.
 const CPU_SHARE: f64 = 0.9;
 const MACHINE_SHARE: f64 = 0.95;
 /// Part of a busy machine's CPU time that the test itself must have used: other programs may take all idle
@@ -85,10 +85,10 @@ pub(super) fn judge(facts: &Facts) -> (&'static str, String) {
         "sender" => format!("the send buffer was too small for {part} of the time"),
         _ => match facts.retransmissions.unwrap_or(0) {
             0 => format!(
-                "the congestion window held data back for {part} of the time; no segment was sent again"
+                "the congestion window held data back for {part} of the time; no segment was retransmitted"
             ),
             n => format!(
-                "the congestion window held data back for {part} of the time; {n} segments were sent again"
+                "the congestion window held data back for {part} of the time; {n} segments were retransmitted"
             ),
         },
     };

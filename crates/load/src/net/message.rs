@@ -89,7 +89,7 @@ pub struct Interval {
     pub peer_window_bytes: Option<u64>,
     /// Unacknowledged segments.
     pub in_flight_bytes: Option<u64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: Option<u64>,
     /// Time with data to send or to be acknowledged.
     pub busy_ns: Option<i64>,
@@ -109,7 +109,7 @@ pub struct SideReport {
     pub sent: Vec<Moved>,
     /// Streams that it received.
     pub received: Vec<Moved>,
-    /// Segments sent again, where no intervals have them.
+    /// Retransmitted segments, where no intervals have them.
     pub retransmissions: Option<u64>,
     /// MTU of the path.
     pub mtu: Option<u64>,

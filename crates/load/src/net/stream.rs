@@ -50,7 +50,7 @@ pub(super) struct Moving {
     pub(super) stream: TcpStream,
     /// The bytes so far, for others to see.
     pub(super) count: Arc<AtomicU64>,
-    /// Of a sender.
+    /// Options of a sender.
     pub(super) how: Sending,
 }
 

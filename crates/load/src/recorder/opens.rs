@@ -15,7 +15,7 @@ use smbscope_client::row::{LinkNames, Row};
 #[derive(Default)]
 pub struct Opens {
     live: HashMap<u64, Live>,
-    /// Those of `live` that were closed before the last [`Opens::take`], and since then: a notification
+    /// Opens of `live` that were closed before the last [`Opens::take`], and since then: a notification
     /// that is answered after the Close of its directory still counts.
     closed: [Vec<u64>; 2],
     ended: Vec<Handle>,

@@ -21,7 +21,7 @@ use smbscope_client::{ClientError, Host};
 
 /// Number of different unexpected answers that are remembered for the summary.
 const UNEXPECTED_MAX: usize = 32;
-/// Collects all further ones.
+/// Collects all others.
 const UNEXPECTED_OTHERS: &str = "other errors (too many kinds to list)";
 
 /// What users share.

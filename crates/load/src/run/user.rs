@@ -25,7 +25,7 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Connections over which a user's files may be restored.
 const RESTORES_MAX: u32 = 3;
-/// Further sessions over which one execution may continue.
+/// More sessions over which one execution may continue.
 const RESUMES_MAX: u32 = 3;
 /// Time to restore a user's files; the reply timeout when that is longer.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
@@ -445,7 +445,7 @@ impl User {
     }
 }
 
-/// Whether a status says that the server no longer knows the session or the share: all further
+/// Whether a status says that the server no longer knows the session or the share: all other
 /// requests would fail the same way (MS-SMB2 sections 3.3.5.2.9 and 3.3.5.2.11). Only a new session
 /// can work again.
 fn ends_session(failed: &execute::FailedRequest) -> bool {

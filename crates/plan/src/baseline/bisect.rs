@@ -4,10 +4,10 @@
 //! (to those before the baseline) and measures again. The first try is the network without SMB (`smbscope net`): if that is
 //! slow, no setting is the cause.
 //!
-//! A group of settings is slow if one of them is guilty. Suspects are split as Huffman (1952) builds his code: with one
+//! A group of settings is slow if one of them is to blame. Suspects are split as Huffman (1952) builds his code: with one
 //! culprit and any groups allowed, no other order needs fewer tries on average. Weights are the predicted costs; a share of
 //! them is spread evenly, because a prediction can be wrong, and bounds the number of tries. One more suspect is that no
-//! setting is guilty. Only what was slow together is split further, so that the answers stay valid
+//! setting is to blame. Only what was slow together is split further, so that the answers stay valid
 //! with several culprits: of these one is found, then the others are tried without it. A group that is slow, and part of one
 //! that was fast, is a contradiction: it is named, and measured again.
 
@@ -25,20 +25,20 @@ use split::split;
 
 /// Share of the weight that is spread evenly over all suspects.
 const EVEN_SHARE: f64 = 0.1;
-/// Weight of the suspect that no setting is guilty, as a share of all.
+/// Weight of the suspect that no setting is to blame, as a share of all.
 const NONE_SHARE: f64 = 0.02;
 /// Version of the file.
 const VERSION: u32 = 1;
 /// Most candidates that are searched.
 pub const CANDIDATES_MAX: usize = 10_000;
 
-/// A setting that may be guilty, or several that only make sense together.
+/// A setting that may be to blame, or several that only make sense together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The catalogue's identifier, or the place of an unknown setting.
     pub id: String,
     pub title: String,
-    /// How likely it is guilty, in any unit: the predicted cost.
+    /// How likely it is to blame, in any unit: the predicted cost.
     pub weight: f64,
     /// The values of the baseline.
     pub baseline: Vec<Setting>,
@@ -107,13 +107,13 @@ enum Next {
 /// What the tries say.
 struct Known {
     found: Vec<usize>,
-    /// Whether it is possible that no setting is guilty: nothing was fast yet.
+    /// Whether it is possible that no setting is to blame: nothing was fast yet.
     is_none_possible: bool,
     goal: Goal,
 }
 
 enum Goal {
-    /// One of the suspects is guilty; it is slow with these in force.
+    /// One of the suspects is to blame; it is slow with these in force.
     Search {
         suspects: BTreeSet<usize>,
         slow: BTreeSet<usize>,
@@ -238,8 +238,8 @@ impl State {
         }
     }
 
-    /// The most tries that are still needed, and how many are to be expected, if one setting is guilty: without those that
-    /// look for further culprits.
+    /// The most tries that are still needed, and the expected number, if one setting is to blame: without those that
+    /// look for more culprits.
     pub fn tries_left(&self) -> (usize, f64) {
         let network = usize::from(self.tries.is_empty());
         let known = self.known();
@@ -292,7 +292,7 @@ impl State {
         match known.goal {
             Goal::Search { suspects, slow } => {
                 let [one, other] = split(&self.weights(&suspects, known.is_none_possible));
-                // Whether no setting is guilty shows when settings are taken back.
+                // Whether no setting is to blame shows when settings are taken back.
                 let numbers = |part: &[Option<usize>]| part.iter().flatten().count();
                 let taken = match (one.contains(&None), other.contains(&None)) {
                     (true, _) => other,
@@ -347,7 +347,7 @@ impl State {
                 if self.of(Speed::Fast).any(|(_, tried)| rest.is_subset(tried)) {
                     Goal::Nothing
                 } else {
-                    // Whether no other one is guilty.
+                    // Whether no other one is to blame.
                     Goal::Confirm(rest)
                 }
             }
@@ -372,7 +372,7 @@ impl State {
         Some((at.min(other), at.max(other)))
     }
 
-    /// Suspects with their weights; none is the suspect that no setting is guilty.
+    /// Suspects with their weights; none is the suspect that no setting is to blame.
     fn weights(
         &self,
         suspects: &BTreeSet<usize>,

@@ -172,7 +172,7 @@ fn is_removed(key: &SettingKey, side: Side<'_>) -> bool {
     side.terms.removed.contains(key)
 }
 
-/// Of all, and each share or path that a side names; a default of all only where its side is known.
+/// The scope of all, and each share or path that a side names; a default of all only where its side is known.
 fn scopes(row: &Row, before: Side<'_>, after: Side<'_>) -> BTreeSet<Option<String>> {
     let named = [before, after].into_iter().flat_map(|side| side.terms.all(&row.id));
     let mut scopes: BTreeSet<_> = named.map(|term| term.key.of.clone()).collect();

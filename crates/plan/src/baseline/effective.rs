@@ -19,7 +19,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// Of the machine itself: exported registry, cmdlets, smb.conf.
+    /// Settings of the machine itself: exported registry, cmdlets, smb.conf.
     #[default]
     Local,
     /// A group policy, or a baseline that is deployed as one.

@@ -227,7 +227,7 @@ fn read_item(
 }
 
 fn decoded(item: &Item<'_>, sink: &mut Sink<'_>) -> String {
-    // Of a file of no known form only the beginning is shown.
+    // Only the beginning of a file in an unknown format is shown.
     let shown =
         if item.format == Format::Unrecognised { item.bytes.get(..SHOWN_BYTES) } else { None };
     let decoded = text::decode(shown.unwrap_or(&item.bytes));

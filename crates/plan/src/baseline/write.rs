@@ -53,7 +53,7 @@ impl Unwritten {
 /// What is known of the state before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerState {
-    /// Of several for one place, the last one counts.
+    /// The last of several for one place counts.
     pub settings: Vec<Setting>,
     /// Whether these are all: a place that is not among them had no value.
     pub is_complete: bool,

@@ -329,7 +329,7 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
 /// Gives each adapter the interrupts of its receive queues.
 fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
     for card in &mut machine.cards {
-        // Those of its device are known already, with the CPUs that they may go to.
+        // The interrupts of its device are known already, with the CPUs that they may go to.
         let known: BTreeMap<u32, Vec<u32>> =
             std::mem::take(&mut card.rss.interrupts).into_iter().collect();
         let is_mine =

@@ -1,7 +1,7 @@
 //! Which cores serve the queues of which network adapter.
 //!
 //! Owns the choice: cores, their number for each adapter, the range of Windows and the cores of RPS. Does not own the
-//! commands that make it so ([`super::commands`]) nor what it brings ([`super::prediction`]).
+//! commands that make it so ([`super::commands`]) nor its effect ([`super::prediction`]).
 //!
 //! Rules, from Microsoft's "Introduction to receive side scaling", "Setting the number of RSS CPUs" and
 //! "Standardized INF keywords for RSS", and from Linux's `Documentation/networking/scaling.rst`:
@@ -124,7 +124,7 @@ pub enum Note {
     QueuesUnknown,
     /// The hardware has fewer queues than its share of the cores.
     FewQueues { queues: u32, share: u32 },
-    /// Fewer queues have the same largest share of the table; `from` would bring nothing.
+    /// Fewer queues have the same largest share of the table; `from` would gain nothing.
     FewerSuffice { from: u32, to: u32 },
     /// The largest share of the table is above the even one.
     Uneven { percent_max: f64, percent_even: f64 },

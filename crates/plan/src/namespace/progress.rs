@@ -92,7 +92,7 @@ impl Progress {
         Progress { version: VERSION, stages: stages.collect(), plan }
     }
 
-    /// The stage that is to be done next: the first that is not done.
+    /// The next stage: the first that is not done.
     pub fn current(&self) -> Option<&StageProgress> {
         self.stages.iter().find(|stage| stage.status != Status::Done)
     }

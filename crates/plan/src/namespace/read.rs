@@ -69,7 +69,7 @@ pub struct ReadNamespace {
     pub namespace: Namespace,
     pub form: Form,
     pub place: Place,
-    /// Of each link, in the order of [`Namespace::links`].
+    /// Place of each link, in the order of [`Namespace::links`].
     pub link_places: Vec<Place>,
     /// Size of the blob: as `dfsutil /view` prints it, or as the directory has it.
     pub blob_bytes: Option<u64>,

@@ -26,7 +26,7 @@ pub struct Assumptions {
     pub open_s: u32,
     /// Whether there are clients that renew the TTL on use (before Windows XP SP2 and Server 2003 SP1).
     pub has_renewing_clients: bool,
-    /// The longest time for which a client that is to be covered is asleep: its TTL does not elapse meanwhile.
+    /// The longest time for which a client that counts is asleep: its TTL does not elapse meanwhile.
     pub asleep_s: u32,
 }
 

@@ -105,7 +105,7 @@ fn no_go_go_go_at_the_right_places() {
     assert!(!verdict.is_go && verdict.until_s.is_none());
     let kinds: Vec<_> = verdict.held[0].reasons.iter().map(|reason| reason.kind).collect();
     assert_eq!(kinds, [ReasonKind::HoldsOld, ReasonKind::OpenFiles]);
-    // Of a machine that did not answer, the old cache is the last evidence; the other one is right.
+    // The old cache is the last evidence of a machine that did not answer; the other one is right.
     let verdict = gate(&mut progress, &[cache(AFTER, late + 60), during], late + 60);
     assert!(verdict.is_go, "{:?}", verdict.because);
     progress.done(StageId::WaitOld, late + 60, None).unwrap();

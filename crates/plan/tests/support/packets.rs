@@ -112,7 +112,7 @@ impl Tap {
 
 /// Sockets on an interface that receives.
 pub struct Taps {
-    /// Those of the hash's bytes, the highest first, then that of the CPU.
+    /// Sockets for the hash's bytes, the highest first, then the one for the CPU.
     sockets: Vec<OwnedFd>,
 }
 

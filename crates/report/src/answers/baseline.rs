@@ -31,7 +31,7 @@ const CHANGES_IN_TEXT: usize = 12;
 /// Rows of the table of other settings.
 const OTHERS_SHOWN: usize = 1_000;
 
-/// Where the search of the guilty setting is.
+/// Where the search for the setting to blame is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchPlan {
     /// What to do now, a sentence each.
@@ -175,7 +175,7 @@ fn search(search: &SearchPlan) -> Section {
     }
     Section {
         id: "search",
-        title: "The search of the guilty setting",
+        title: "The search for the setting to blame",
         help: "Which settings to take back now. The order is that of the fewest tries by predicted cost.",
         blocks,
     }

@@ -1,4 +1,4 @@
-//! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, what it brings.
+//! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, its effect.
 
 mod before_after;
 pub(crate) mod fields;
@@ -36,7 +36,7 @@ pub struct CoresPlan {
     pub commands: Commands,
     /// Of recorded connections.
     pub prediction: Option<Prediction>,
-    /// Of each CPU, from a trace.
+    /// The load of each CPU, from a trace.
     pub load: Option<Load>,
     /// Lines of the input that were not understood.
     pub unknown_lines: u64,
@@ -152,7 +152,7 @@ fn layout(text: &mut Lines, plan: &CoresPlan) {
 }
 
 fn predicted(text: &mut Lines, prediction: &Prediction) {
-    text.heading("What it brings, for the recorded connections");
+    text.heading("Expected effect on the recorded connections");
     if prediction.cards.is_empty() {
         text.line(2, "The recording has no connection to an adapter of the layout.");
     }

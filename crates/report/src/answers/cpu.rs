@@ -181,7 +181,7 @@ fn processors(report: &Report) -> Section {
     }
     Section {
         id: "processors",
-        title: "Processors",
+        title: "CPUs",
         help: "What each CPU did. Deferred work (DPCs, softirqs) and handlers of interrupts run before any thread; each is counted without what interrupted it.",
         blocks,
     }

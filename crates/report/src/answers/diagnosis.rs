@@ -24,7 +24,7 @@ use crate::value::format;
 
 /// Lines of a diagnosis that does not go to a terminal.
 const HEIGHT: usize = 40;
-/// Length of a recording from which on findings say when they occurred.
+/// In a recording of this length or longer, findings say when they occurred.
 const WHEN_MIN_NS: i64 = 5_000_000_000;
 /// Remedies per finding that are shown without --all.
 const REMEDIES: usize = 2;

@@ -30,7 +30,7 @@ pub struct Durability {
     pub journal: String,
     /// Rounds that were verified.
     pub rounds: u64,
-    /// Of those, with a broken promise.
+    /// Rounds with a broken promise.
     pub rounds_broken: u64,
     /// By way.
     pub ways: Vec<DurableWay>,
@@ -53,7 +53,7 @@ pub struct DurableWay {
     /// Acknowledged Writes and their bytes.
     pub writes: u64,
     pub bytes: u64,
-    /// Of those, promised durable.
+    /// Bytes that were promised durable.
     pub promised: u64,
     /// Blocks whose newest promise was checked, and those promised shortly before the plug was pulled.
     pub checked: u64,

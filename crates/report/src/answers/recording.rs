@@ -116,7 +116,7 @@ fn span(report: &Report, meta: &Meta) -> String {
 
 /// All sections that say something.
 fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
-    // Of a recording without operations there is only what was read, which is not folded then.
+    // A recording without operations has only what was read, which is not folded then.
     if report.totals.tally.operations == 0 && report.load.is_none() {
         let mut sections: Vec<_> = logged::logged(&report.logged).into_iter().collect();
         if let Some(net) = &report.net {

@@ -299,7 +299,7 @@ fn sync(forecast: &ReplicationForecast) -> Section {
         };
         blocks.push(Block::chart(Curve {
             caption: format!("Added time over the round trip, {}", over(bandwidth_bits)),
-            help: "Of the command that waits the longest in all.".to_owned(),
+            help: "Time of the command with the longest total wait.".to_owned(),
             over: "ms",
             format: Format::Duration,
             limit: None,

@@ -211,7 +211,7 @@ pub(crate) struct Curve {
     /// The quantity on the horizontal axis: "users".
     pub(crate) over: &'static str,
     pub(crate) format: Format,
-    /// A value from which on it is too much.
+    /// A value above which it is too much.
     pub(crate) limit: Option<(f64, &'static str)>,
     /// Between which places the answer lies: from, to, what it is.
     pub(crate) mark: Option<(f64, f64, &'static str)>,

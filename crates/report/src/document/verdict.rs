@@ -26,7 +26,7 @@ pub(crate) struct Verdict {
     pub(crate) tone: Tone,
     /// One sentence without a full stop.
     pub(crate) sentence: String,
-    /// Further sentences.
+    /// More sentences.
     pub(crate) reasons: Vec<String>,
 }
 

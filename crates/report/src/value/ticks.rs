@@ -3,7 +3,7 @@
 
 use crate::value::{Clock, Format, show};
 
-/// Marks of an axis from 0 on; the last one is at or above the largest value.
+/// Marks of an axis that starts at 0; the last one is at or above the largest value.
 pub(crate) fn values(most: f64, format: Format) -> Vec<f64> {
     let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
     let step = step(most / 5.0, format);

@@ -111,7 +111,7 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
                 (0, n) => format!(
                     "contains no operations of a measured window ({n} others): try --phase all"
                 ),
-                (n, _) => format!("none of its {n} operations has a time from request to reply"),
+                (n, _) => format!("no operation of {n} has a time from request to reply"),
             };
             return nothing(format!("{name}: {why}: nothing to compare"));
         }

@@ -36,7 +36,7 @@ use crate::trace_options::TraceOptions;
 /// By default the first three findings that explain 5 % or more are shown, shortened to fit the
 /// screen. If there are none, the output says so.
 ///
-/// Of a CPU trace (`.etl`, ftrace, perf) it names what holds the CPUs: drivers with long deferred work,
+/// For a CPU trace (`.etl`, ftrace, perf), it names what keeps the CPUs busy: drivers with long deferred work,
 /// filters and teams in the path of received packets, receive work on too few CPUs. With a trace and
 /// operations of the same time (a capture and an `.etl` of one server) it also says which operations
 /// waited while CPUs were held.

@@ -20,7 +20,7 @@ use crate::pipeline;
 /// operation that is not the first of a compound has no times of its own; it is shown only if it has
 /// server slices. The number of omitted operations is reported at the end.
 ///
-/// Of a CPU trace, each CPU has a track of handlers of interrupts and one of deferred work.
+/// For a CPU trace, each CPU has a track of handlers of interrupts and one of deferred work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

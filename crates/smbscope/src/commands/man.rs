@@ -61,7 +61,7 @@ fn write(mut output: Output, command: Command) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Converts blocks of a line `Title:` and further lines to roff sections; line breaks are kept.
+/// Converts blocks of a line `Title:` and the lines below it to roff sections; line breaks are kept.
 fn sections(text: &str) -> String {
     let mut page = String::new();
     for line in text.lines() {

@@ -31,7 +31,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Most broken promises that a report lists.
 const LISTED: usize = 10_000;
 
-/// What is to be done.
+/// The work.
 pub struct Job {
     pub host: Arc<Host>,
     pub credential: Credential,

@@ -29,7 +29,7 @@ use self::waiting::{Waiting, demand_change, demand_note, load_note, refuse_users
 use super::pass::{Analysis, Monitor, pass};
 use crate::exit::Failure;
 
-/// What is to be predicted.
+/// The questions to predict.
 pub struct Request {
     /// In the order in which they apply.
     pub changes: Vec<Change>,

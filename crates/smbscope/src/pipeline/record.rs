@@ -97,7 +97,7 @@ fn close(source: Box<dyn LiveSource>, folder: &mut RecordingFolder) -> anyhow::R
     Ok(received)
 }
 
-/// Names of the inputs of a recording that begins at `time`: its own, and those of further sources.
+/// Names of the inputs of a recording that begins at `time`: its own, and those of other sources.
 pub fn inputs(from: &[String], time: i64) -> Vec<String> {
     let own = from.first().map(|from| name(from, time));
     own.into_iter().chain(from.iter().skip(1).cloned()).collect()

@@ -21,7 +21,7 @@ use super::forecast::Context;
 use super::pass::{Analysis, Monitor, OfOperations, pass};
 use crate::exit::Failure;
 
-/// What is to be planned.
+/// The questions to plan for.
 pub struct Request {
     pub lines: Vec<Link>,
     pub questions: Questions,

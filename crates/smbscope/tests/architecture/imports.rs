@@ -115,7 +115,7 @@ impl Scan {
         if !tests || words.contains(&"not") {
             return;
         }
-        // Further attributes and the visibility, up to the item.
+        // More attributes and the visibility, up to the item.
         while self.token(self.at) == "#" {
             self.at += 1;
             self.group("[", "]");

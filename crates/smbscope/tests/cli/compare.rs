@@ -137,7 +137,7 @@ fn a_comparison_can_be_a_page() {
     assert_eq!(said, "");
     let page = std::fs::read_to_string(page).unwrap();
     for words in [
-        "<h1>B is slower: its operations take 62.1 % more time",
+        "<h1>B is slower: its operations take 62.1\u{a0}% more time",
         "id=\"changes\"",
         "id=\"numbers\"",
         "95 % interval",

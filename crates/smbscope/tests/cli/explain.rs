@@ -136,7 +136,7 @@ fn a_finding_says_when_it_occurred() {
         assert!(start <= first && first <= last && last <= end, "{finding}");
     }
     let first = findings[0]["first_ns"].as_i64().unwrap();
-    // Of a later part, the finding is later.
+    // The finding of a later part is later.
     let options = ["explain", &input, "--format", "json", "--from", "last 12s"];
     let later: Value = serde_json::from_str(&answer(options)).unwrap();
     assert!(later["findings"][0]["first_ns"].as_i64().unwrap() > first);

@@ -66,7 +66,7 @@ fn a_limit_on_response_times_ends_the_search() {
         ran(&[["load"].as_slice(), &users.options(), &search, &times, &limit].concat());
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("limit 1.00 µs"), "{shown}");
-    assert!(shown.contains("the fewest that were to be tried, are too many: p50 "), "{shown}");
+    assert!(shown.contains("the fewest that could be tried, are too many: p50 "), "{shown}");
     // One header, and each step once.
     assert_eq!(shown.matches("Scenarios/s").count(), 1, "{shown}");
 }
@@ -123,7 +123,7 @@ fn what_the_server_lacks_is_reported_before_anything_is_written() {
     users.prepare();
     let leases = ["--client-cache", "dirlease", "--duration", "2s"];
     let (code, shown, message) = ran(&[["load"].as_slice(), &users.options(), &leases].concat());
-    // Samba grants directory leases from version 4.22 on.
+    // Samba grants directory leases since version 4.22.
     if code == 4 {
         assert!(message.contains("grants no directory leases"), "{message}");
     } else {

@@ -301,7 +301,7 @@ fn operations_of_the_time_of_a_trace_are_said_to_have_waited() {
     assert!(beside["waiting"].is_null());
     assert!(text.contains("have no time in common"), "{text}");
     // Without a trace nothing is said.
-    assert!(!answer(["explain", &capture()]).contains("Processors"));
+    assert!(!answer(["explain", &capture()]).contains("CPUs at the same time"));
 }
 
 /// PDB files that a report of `flood.etl` says are missing.

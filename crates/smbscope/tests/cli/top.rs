@@ -164,7 +164,7 @@ fn top_shows_what_the_users_did() {
     let keys = [(500, "5"), (5_000, "R"), (3_000, "R"), (2_000, "?"), (500, "x"), (300, "q")];
     let shown = typed(users.folder.path(), &format!("{arguments} --out mid"), &keys);
     drop(load);
-    // Blank cells are not sent again: only single words.
+    // Blank cells are not repeated: only single words.
     for wanted in ["\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "RECORDING", "(notifications,"] {
         assert!(shown.contains(wanted), "{wanted:?}: {shown}");
     }

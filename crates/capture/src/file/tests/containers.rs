@@ -159,7 +159,7 @@ fn network_monitor_is_read_up_to_its_table() {
     assert_eq!(summary.interfaces[0].ticks_per_second, 1_000);
     for minor in 0..4 {
         let (seen, summary) = read_all(&netmon_2(minor));
-        // From 2.1 on each frame has a link type, in 2.3 a time of its own.
+        // Since 2.1 each frame has a link type, in 2.3 a time of its own.
         let link = if minor == 0 { 1 } else { 113 };
         let base = if minor == 3 { start } else { start + 480_000_000 };
         let first = frame(base + 974_000, 1, b"one", 60);

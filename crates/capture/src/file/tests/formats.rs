@@ -87,7 +87,7 @@ fn pcapng_with_sections_interfaces_and_resolutions() {
         expected.push((NS + NS / 2, 1, b"micro".to_vec(), 60));
         file.extend(order.enhanced(1, 1_700_000_000_123_456_789, b"nano", 4));
         expected.push((1_700_000_000_123_456_789, 276, b"nano".to_vec(), 4));
-        // 1/1024 s: 1536 ticks are 1.5 s, from 1000 s on.
+        // 1/1024 s: 1536 ticks are 1.5 s, after an offset of 1000 s.
         file.extend(order.enhanced(2, 1_536, b"binary", 6));
         expected.push((1_001 * NS + NS / 2, 101, b"binary".to_vec(), 6));
         // Picoseconds, and five seconds back.

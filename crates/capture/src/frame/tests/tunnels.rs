@@ -180,7 +180,7 @@ fn encrypted_and_unknown_packets_stay_closed() {
         let bytes = wireless(control, 24, &snap);
         assert_eq!(whole(LinkType::WIRELESS, &bytes), Err(NotTcp::OtherProtocol));
     }
-    // A frame with a wrong check sum is sent again.
+    // A frame with a wrong check sum is retransmitted.
     let bad = [0, 0, 9, 0, 2, 0, 0, 0, 0x40];
     let bytes = behind(&bad, &wireless([8, 2], 24, &snap));
     assert_eq!(whole(LinkType::RADIOTAP, &bytes), Err(NotTcp::Malformed));

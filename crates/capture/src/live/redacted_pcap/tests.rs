@@ -155,7 +155,7 @@ fn lost_bytes_are_zero_until_a_message_begins() {
     feed(&mut half, "1 in mid-message", 1000, &message[300..]);
     let at = 1000 + (message.len() - 300) as u32;
     feed(&mut half, "2 the next", at, &message);
-    feed(&mut half, "3 sent again", at, &message);
+    feed(&mut half, "3 retransmitted", at, &message);
     feed(&mut half, "4 after a hole", at + 10_000, &message[200..]);
     feed(
         &mut half,

@@ -3,7 +3,7 @@
 //! A logon is one or more session setups (MS-SMB2 section 3.2.4.2.3) whose security blobs hold NTLMSSP
 //! messages (MS-NLMP) or Kerberos messages (RFC 4120), bare or in SPNEGO. Owns which message of which
 //! leg gives what; the computation is `smbscope_wire::secrets`. A logon that begins again within the
-//! same session setup (another mechanism, or a ticket that is sent again) replaces what was found.
+//! same session setup (another mechanism, or a repeated ticket) replaces what was found.
 
 use smbscope_wire::auth;
 use smbscope_wire::auth::ap::{ApReq, ap_rep};

@@ -24,7 +24,7 @@ use crate::stream::Message;
 /// What follows a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Further replies.
+    /// More replies.
     More,
     /// The client's message without header.
     RawBlock,
@@ -67,7 +67,7 @@ impl Exchange {
         self.count = 0;
     }
 
-    /// A further operation.
+    /// Another operation.
     pub fn push(&mut self, row: Operation) -> &mut Member {
         let at = self.count;
         self.count += 1;
@@ -102,7 +102,7 @@ impl Exchange {
         row.request_start().or(row.request_end())
     }
 
-    /// Takes a further message of the request into account. One that comes when the reply has
+    /// Takes another message of the request into account. One that comes when the reply has
     /// begun is not what the server waited for.
     fn extend(&mut self, message: &Message<'_>) {
         let is_begun = self.is_begun();
@@ -184,7 +184,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a further message of the request: the wait for the client is over.
+    /// Takes another message of the request: the wait for the client is over.
     pub fn resume_request(&mut self, message: &Message<'_>, pairing: &mut Pairing) {
         let is_begun = self.is_begun();
         let waits = |member: &Member| member.pending.row.waits() == Some(true);
@@ -316,7 +316,7 @@ impl Exchange {
         }
     }
 
-    /// Emits the rows of an exchange of which no reply is to be expected.
+    /// Emits the rows of an exchange that will get no reply.
     pub fn give_up(&mut self, time: i64, cx: &mut SmbContext<'_>) {
         for member in self.members() {
             cx.pairing.give_up(cx.out, &mut member.pending, time);

@@ -20,7 +20,7 @@ use crate::outcome::Open;
 use crate::smb::logon;
 use crate::smb::pending::Pending;
 
-/// Bytes of parameters and data that were seen, and how many there are to be.
+/// Bytes of parameters and data that were seen, and how many were announced.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     total: u64,

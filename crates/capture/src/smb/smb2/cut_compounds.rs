@@ -83,7 +83,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Of a message, `rest` bytes of which hold the members that are not there.
+    /// The tail of a message, `rest` bytes of which hold the members that are not there.
     pub fn new(chain: u64, first_id: u64, index: u16, rest: Rest, message: &Message<'_>) -> Tail {
         Tail {
             chain,
@@ -145,7 +145,7 @@ pub struct CutReply {
 }
 
 impl Smb2 {
-    /// Adds the further members of the previous request, now that the number of the next one shows
+    /// Adds the other members of the previous request, now that the number of the next one shows
     /// how many there are.
     #[cold]
     pub(super) fn add_cut_members(

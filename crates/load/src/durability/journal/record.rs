@@ -76,7 +76,7 @@ impl Kind {
 pub struct Record {
     /// What happened.
     pub kind: Kind,
-    /// Of the writer with this number.
+    /// Number of the writer.
     pub lane: u16,
     /// The round.
     pub round: u32,

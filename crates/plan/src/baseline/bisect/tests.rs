@@ -111,7 +111,7 @@ proptest! {
             let (outcome, found, tries) = search(&weights, &guilty, is_rest_slow);
             let ends = if is_rest_slow { Outcome::NoSetting } else { Outcome::Found };
             prop_assert_eq!((outcome, found), (ends, guilty));
-            // One more to see that no other one is guilty.
+            // One more to see that no other one is to blame.
             prop_assert!(tries <= most + 1, "{tries} of {most}");
             mean += weight / all * tries as f64;
         }
@@ -202,7 +202,7 @@ fn a_slow_network_ends_it() {
 fn a_contradiction_is_named_and_measured_again() {
     let mut state = state(&[8.0, 1.0, 1.0]);
     state.result(Speed::Fast).unwrap();
-    // Without the first it is fast, so no other one is guilty; in the file it then says the opposite of a part of it.
+    // Without the first it is fast, so no other one is to blame; in the file it then says the opposite of a part of it.
     let Step::Try(change) = state.step() else { panic!() };
     assert_eq!(change.without, [0]);
     state.tries.push(Try { in_force: Some([1, 2].into()), speed: Speed::Fast });
@@ -214,7 +214,7 @@ fn a_contradiction_is_named_and_measured_again() {
     let mut again = state.clone();
     again.result(Speed::Fast).unwrap();
     assert!(matches!(again.step(), Step::Done { outcome: Outcome::Found, .. }), "{again:?}");
-    // The second time it is slow as well: the older one was wrong, and 1 is guilty.
+    // The second time it is slow as well: the older one was wrong, and 1 is to blame.
     state.result(Speed::Slow).unwrap();
     let Step::Try(change) = state.step() else { panic!("{state:?}") };
     assert!(change.contradiction.is_none());

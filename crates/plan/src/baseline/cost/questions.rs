@@ -31,7 +31,7 @@ pub enum Pending {
     Known(Cost),
 }
 
-/// What is to be predicted.
+/// The questions to predict.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inquiry {
     pub questions: Vec<Question>,
@@ -442,7 +442,7 @@ impl Asking<'_> {
     }
 }
 
-/// Predicted weight of a cost for the search of the guilty setting: added time, with a little for what is not known, and less
+/// Predicted weight of a cost for the search for the setting to blame: added time, with a little for what is not known, and less
 /// for what costs nothing. `most` is the largest added time.
 pub fn weight(cost: &Cost, most: f64) -> f64 {
     let base = if most > 0.0 { most } else { 1.0 };

@@ -65,7 +65,7 @@ fn removed_values_are_gone_and_are_listed() {
     let removed = all(vec![dword("SMB1", 1), set(KEY, "smb1", Value::Delete)]);
     assert!(removed.values.is_empty());
     assert_eq!((removed.removed.len(), removed.removed[0].replaced.len()), (1, 1));
-    // Of a value that no input has.
+    // Removing a value that no input has.
     assert_eq!(all(vec![set(KEY, "SMB1", Value::Delete)]).removed.len(), 1);
     // Set again.
     let again = all(vec![dword("SMB1", 1), set(KEY, "SMB1", Value::Delete), dword("SMB1", 0)]);

@@ -61,7 +61,7 @@ impl PendingAlternative {
                 }
                 one.saved_ns = Some(saved);
                 let per_mib = replaced.ns_per_mib.zip(own.ns_per_mib);
-                // Of a part of the operations, the bytes are others.
+                // A part of the operations has other bytes.
                 one.saved_ns_per_mib = per_mib
                     .filter(|_| replaced.question.shares == own.question.shares)
                     .map(|(replaced, own)| less(replaced, own));
@@ -87,7 +87,7 @@ pub(super) fn alternatives(
     inquiry: &mut Inquiry,
 ) -> Vec<PendingAlternative> {
     let mut found = Vec::new();
-    // Those of the baseline itself: alternatives ask more.
+    // Questions of the baseline itself: alternatives ask more.
     for (number, question) in inquiry.questions.clone().into_iter().enumerate() {
         let [change] = &question.changes[..] else { continue };
         let Some((kind, target)) = change.split_once('=') else { continue };
@@ -128,7 +128,7 @@ fn setting(difference: &Difference, id: &str, value: &str, share: Option<&str>) 
         let value = pattern.write(row, value)?;
         Some((matches!(place, Place::Samba { .. }) == wants_samba, place, value))
     });
-    // Those of the other kind are better than none.
+    // Places of the other kind are better than none.
     let (_, place, value) = places
         .max_by_key(|(is_wanted, place, _)| (*is_wanted, matches!(place, Place::Smb { .. })))?;
     Some(Setting { place, value, origin: Origin::default() })

@@ -1,4 +1,4 @@
-//! What may be guilty, for the search: each changed setting with its values in the baseline and before it.
+//! What may be to blame, for the search: each changed setting with its values in the baseline and before it.
 
 use super::super::bisect::Candidate;
 use super::super::catalogue::{self, Preset, System};

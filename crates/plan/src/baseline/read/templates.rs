@@ -41,7 +41,7 @@ pub struct Template {
     pub value_name: Option<String>,
     pub enabled: Option<Value>,
     pub disabled: Option<Value>,
-    /// Further values that are set when the policy is enabled, or disabled.
+    /// More values that are set when the policy is enabled, or disabled.
     pub enabled_list: Vec<(String, String, Value)>,
     pub disabled_list: Vec<(String, String, Value)>,
     pub elements: Vec<Element>,

@@ -1,6 +1,6 @@
 //! A fragment of smb.conf: sections with their parameters.
 //!
-//! Parameters that run programs, load code or read further files are not written: their values come from inputs of
+//! Parameters that run programs, load code or read more files are not written: their values come from inputs of
 //! other people.
 
 use super::super::read::samba_parameters;

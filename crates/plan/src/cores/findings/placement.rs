@@ -156,7 +156,7 @@ fn foreign_node(
             .map_or(String::new(), |distance| format!(", at a distance of up to {distance}"));
         let sentence = format!(
             "Receive work is on another NUMA node than the adapter{node}: {foreign} of {}{distance}.",
-            count(processors, "processor")
+            count(processors, "CPU")
         );
         let evidence = json!({
             "foreign": foreign,

@@ -173,7 +173,7 @@ fn software_steering(machine: &Machine, card: &Adapter, findings: &mut Findings)
             if online > 0 && queues >= online { Severity::Medium } else { Severity::Low };
         let sentence = format!(
             "RPS sends frames to {} although RSS spreads over {}: each frame costs an interrupt between CPUs.",
-            count(length(rps.len()), "processor"),
+            count(length(rps.len()), "CPU"),
             count(queues, "queue")
         );
         let evidence = json!({ "queues": queues, "processors": rps.len() });
@@ -303,7 +303,7 @@ fn squeezes(machine: &Machine, findings: &mut Findings) {
     let severity = if dropped == 0 { Severity::Medium } else { severity };
     let sentence = format!(
         "Receive work ended early {squeezed} times and lost {dropped} frames on {}, of {processed} frames.",
-        count(processors, "processor")
+        count(processors, "CPU")
     );
     let evidence = json!({
         "processors": processors,

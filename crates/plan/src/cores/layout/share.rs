@@ -20,7 +20,7 @@ pub(super) struct Wish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) cores: u32,
-    /// Before queues were left out that bring nothing.
+    /// Before the queues without a gain were left out.
     pub(super) before_rounding: u32,
     /// If its hardware queues, but not those of the other adapters, had no limit.
     pub(super) without_limit: u32,

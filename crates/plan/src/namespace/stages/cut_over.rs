@@ -11,7 +11,7 @@ use crate::script::quote::word;
 
 /// No import is estimated to take longer.
 const IMPORT_S_MAX: u64 = 30 * 86_400;
-/// Seconds for the removal, the new root and each further server.
+/// Seconds for the removal, the new root and each other server.
 const ROOT_S: u64 = 60;
 
 pub(super) fn cut_over(context: &Context<'_>) -> Stage {

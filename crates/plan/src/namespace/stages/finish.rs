@@ -40,7 +40,7 @@ pub(super) fn verify(context: &Context<'_>) -> Stage {
     };
     stage.steps.push(
         step(
-            "Export it again, and compare with what was to be imported",
+            "Export it again, and compare with the file that was imported",
             vec![any(vec![
                 format!("dfsutil root export {root} {after}"),
                 format!("smbscope plan namespace {after} --compare {rewritten}"),

@@ -47,7 +47,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("alternatives", "Cheaper ways", List("baseline_alternative"), Always, "Ways to the same protection, the largest saving first."),
         ("findings", "Findings", List("baseline_finding"), Always, "What is wrong with it."),
         ("commands", "Commands", List("command_block"), Always, "Commands with their undo; nothing was executed."),
-        ("search", "Search", Object("baseline_search"), Nullable, "Where the search of the guilty setting is."),
+        ("search", "Search", Object("baseline_search"), Nullable, "Where the search for the setting to blame is."),
         ("unread", "Not settings", Texts, Always, "Parts of the inputs that are not settings."),
     ]),
     ("baseline_side", "One side of the comparison in numbers.", &[], &[
@@ -103,12 +103,12 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("commands", "Commands", List("baseline_command"), Always, "By command, most added time first."),
         ("added", "Added", Object("estimate"), Always, "Added to all operations together, ns."),
         ("before_ns", "Today", Duration, Always, "Time of all operations today."),
-        ("percent", "Of the time", Object("estimate"), Always, "Change of that time, per cent."),
+        ("percent", "Share of the time", Object("estimate"), Always, "Change of that time, per cent."),
         ("scenarios", "Scenarios", Object("baseline_command"), Nullable, "Response times of a load run, with the client's work."),
         ("added_per_mib", "For each MiB", Object("estimate"), Nullable, "Added to Reads and Writes for each MiB that they move, ns."),
         ("cpu_s_per_gb", "CPU s per GB", Object("estimate"), Nullable, "Added CPU time of the server for each GB, s."),
         ("users", "Users", Object("baseline_users"), Nullable, "Users that the server carries."),
-        ("notes", "Notes", Texts, Always, "Further effects, a sentence each."),
+        ("notes", "Notes", Texts, Always, "Other effects, a sentence each."),
         ("warnings", "Warnings", Texts, Always, "Where the prediction leaves what was measured."),
     ]),
     ("estimate", "A value with its 95 % interval.", &[], &[
@@ -162,11 +162,11 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("apply", "Apply", Texts, Always, "Lines of a shell or of a file."),
         ("undo", "Undo", Texts, Always, "Lines that take them back."),
     ]),
-    ("baseline_search", "The search of the guilty setting.", &[], &[
+    ("baseline_search", "The search for the setting to blame.", &[], &[
         ("sentences", "Now", Texts, Always, "What to do now."),
         ("commands", "Commands", List("command_block"), Always, "The settings to apply, with their undo."),
         ("tries_most", "Tries at most", Count, Always, "Tries that are still needed at most."),
-        ("tries_expected", "Tries expected", Number, Always, "Tries that are to be expected."),
+        ("tries_expected", "Tries expected", Number, Always, "Expected number of tries."),
         ("found", "Found", Texts, Always, "The culprits."),
         ("is_done", "Done", Flag, Always, "Whether the search has ended."),
     ]),

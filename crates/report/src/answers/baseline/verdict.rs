@@ -8,7 +8,7 @@ use super::words;
 use crate::document::{Tile, Tone, Verdict};
 use crate::value::format;
 
-/// Of the time of requests, per cent: from here on a cost is bad news.
+/// Share of the time of requests, per cent: a cost of this much or more is bad news.
 const BAD_PERCENT: f64 = 10.0;
 
 fn unknown(judgement: &Judgement) -> usize {

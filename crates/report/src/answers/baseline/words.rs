@@ -191,7 +191,7 @@ pub(super) fn others(judgement: &Judgement) -> String {
     let difference = &judgement.difference;
     let others = &difference.others;
     format!(
-        "{} known settings stay the same. Of the settings that the catalogue does not have, {} are new, {} change, {} are no \
+        "{} known settings stay the same. Among the settings that the catalogue does not have, {} are new, {} change, {} are no \
          longer set, {} stay.",
         format::count(difference.same),
         format::count(others.only_after),

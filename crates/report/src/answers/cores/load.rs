@@ -9,7 +9,7 @@ use super::{CoresPlan, Lines};
 use crate::document::{Block, Section};
 use crate::value::format;
 
-/// CPUs with their load that are listed, and the share of the time from which on one is.
+/// CPUs with their load that are listed, and the share of the time above which one is.
 const LISTED: usize = 64;
 const SHOWN_PERCENT: f64 = 0.05;
 
@@ -86,7 +86,7 @@ pub(super) fn text(text: &mut Lines, load: &Load) {
         text.line(2, &format!("and {} more (--format json has all)", listed.len() - LISTED));
     }
     if others > 0 {
-        text.line(2, &format!("{} without receive work.", format::counted(others, "processor")));
+        text.line(2, &format!("{} without receive work.", format::counted(others, "CPU")));
     }
     for sentence in sentences(load) {
         text.line(2, &sentence);
@@ -110,10 +110,8 @@ pub(super) fn section(load: &Load) -> Section {
         blocks.push(Block::Note(format!("{left_out} more are not drawn.")));
     }
     if others > 0 {
-        blocks.push(Block::Note(format!(
-            "{} without receive work.",
-            format::counted(others, "processor")
-        )));
+        blocks
+            .push(Block::Note(format!("{} without receive work.", format::counted(others, "CPU"))));
     }
     blocks.extend(sentences(load).into_iter().map(Block::Note));
     Section {

@@ -60,7 +60,7 @@ fn machine(plan: &CoresPlan) -> Section {
     blocks.extend(adapters);
     Section {
         id: "machine",
-        title: "Processors and adapters",
+        title: "CPUs and adapters",
         help: "Which CPUs receive for which network adapter, today and as planned. Each box is a core, with a cell for each hardware thread; point at a cell for its queues.",
         blocks,
     }
@@ -175,7 +175,7 @@ fn predicted(prediction: &Prediction) -> Section {
     }
     Section {
         id: "prediction",
-        title: "What it brings",
+        title: "Expected effect",
         help: "The recorded connections, placed by the adapter's hash and its table.",
         blocks,
     }
@@ -205,7 +205,7 @@ fn pairs(prediction: &Prediction) -> Vec<Block> {
     }
     let chart = BeforeAfter {
         caption: "Share of each core".to_owned(),
-        help: "Of the received packets of all adapters.".to_owned(),
+        help: "Share of the received packets of all adapters.".to_owned(),
         rows,
     };
     let mut blocks = vec![Block::drawing(chart)];

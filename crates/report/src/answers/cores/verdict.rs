@@ -117,7 +117,7 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
         let cores = format::counted(words::different(machine, |cpu| cpu.core), "core");
         let offline = if offline > 0 { format!(", {offline} offline") } else { String::new() };
         let note = format!("{sockets}, {nodes}, {cores}{offline}");
-        tiles.push(Tile::new("Processors", machine.cpus.len().to_string(), note));
+        tiles.push(Tile::new("CPUs", machine.cpus.len().to_string(), note));
     }
     if !machine.cards.is_empty() {
         tiles.push(Tile::new("Network adapters", machine.cards.len().to_string(), ""));
@@ -132,11 +132,7 @@ pub(super) fn tiles(plan: &CoresPlan) -> Vec<Tile> {
             layout.cores_used.to_string(),
             match now.len() {
                 0 => format!("of {}", layout.cores),
-                _ => format!(
-                    "of {}; today {}",
-                    layout.cores,
-                    format::counted(now.len(), "processor")
-                ),
+                _ => format!("of {}; today {}", layout.cores, format::counted(now.len(), "CPU")),
             },
         ));
     }

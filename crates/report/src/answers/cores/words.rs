@@ -33,13 +33,13 @@ pub(super) fn machine(machine: &Machine) -> String {
         System::Windows => "Windows: ",
     };
     let processors = match cpus.len() {
-        0 => "processors unknown".to_owned(),
+        0 => "CPUs unknown".to_owned(),
         count => format!(
             "{}, {}, {}, {}",
             format::counted(different(machine, |cpu| cpu.socket), "socket"),
             format::counted(different(machine, |cpu| cpu.node), "NUMA node"),
             format::counted(different(machine, |cpu| cpu.core), "core"),
-            format::counted(count, "processor")
+            format::counted(count, "CPU")
         ),
     };
     let adapters = match cards.len() {
@@ -114,9 +114,7 @@ pub(super) fn note(note: &Note) -> String {
             )
         }
         Note::FewerSuffice { from, to } => {
-            format!(
-                "{from} queues would bring no more than {to}: the table has a power of two entries."
-            )
+            format!("{from} queues gain nothing over {to}: the table has a power of two entries.")
         }
         Note::Uneven { percent_max, percent_even } => format!(
             "Shares of its table are uneven: {percent_max:.1} % at most, {percent_even:.1} % if they were even."
@@ -180,7 +178,7 @@ fn multichannel(found: &Multichannel) -> String {
             chance.cores_mean
         ),
         None => format!(
-            "SMB Multichannel would open {connections} on it ({source}): it brings nothing here."
+            "SMB Multichannel would open {connections} on it ({source}): it gains nothing here."
         ),
     }
 }

@@ -422,7 +422,7 @@ fn processors(found: &Comparison) -> Section {
     )));
     Section {
         id: "processors",
-        title: "Processors",
+        title: "CPUs",
         help: "What each CPU spends on interrupts and deferred work of the kinds that all traces have, side by side.",
         blocks,
     }

@@ -92,7 +92,7 @@ fn processors(totals: &Totals) -> Section {
     let sql = "SELECT kind, cpu, sum(duration_ns) FROM interrupt_totals WHERE name IS NOT NULL GROUP BY kind, cpu";
     Section {
         id: "processors",
-        title: "Processors",
+        title: "CPUs",
         help: "Sums over the trace or the period, and of the interval in which a CPU had the most of both.",
         blocks: vec![Block::Table(table.cut(2 * IN_TEXT, IN_PAGE, sql))],
     }

@@ -13,7 +13,7 @@ const COMMANDS: usize = 3;
 /// The CPUs of the same time: what holds them, and which operations waited meanwhile. `waiting` is `None` if the
 /// trace and the operations have no time in common.
 pub(crate) fn cpu_appendix(report: &Report, waiting: Option<&Waiting>, width: usize) -> String {
-    let mut out = String::from("\nProcessors at the same time\n");
+    let mut out = String::from("\nCPUs at the same time\n");
     // Writing to a String cannot fail.
     let mut line = |words: &str| {
         let mut text = String::new();

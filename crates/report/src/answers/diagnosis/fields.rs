@@ -33,7 +33,7 @@ fn closed() -> Vec<Closed> {
 /// In a report and in a diagnosis.
 #[rustfmt::skip]
 pub(crate) const LOGGED: Rows =
-    ("logged", "Events of one kind that Windows' SMB server or client logged on its own.", &[], &[
+    ("logged", "Events of one kind that the Windows SMB server or client logged on its own.", &[], &[
         ("kind", "Kind", Code, Always, "The kind, as in the table server_events."),
         ("title", "What happened", Text, Always, "The kind in words."),
         ("count", "Events", Count, Always, "Events."),
@@ -58,15 +58,15 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("pauses", "Pauses", Object("pauses"), Nullable, "Pauses of clients: context, not a cause. Null if there were none."),
         ("unexplained", "Unexplained", Object("unexplained"), Nullable, "Waiting that no finding explains; null if it is less than 5 %."),
-        ("change", "Change", Object("change"), Nullable, "A moment from which on operations take longer, or shorter, than before; null if there is no sharp one."),
+        ("change", "Change", Object("change"), Nullable, "A moment after which operations take longer, or shorter, than before; null if there is no sharp one."),
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
-        ("logged", "Logged by Windows", List("logged"), Always, "What Windows' SMB server and client logged on their own, the most costly kinds first."),
+        ("logged", "Logged by Windows", List("logged"), Always, "What the Windows SMB server and client logged on their own, the most costly kinds first."),
         ("channels", "Channels", List("channel_finding"), Always, "What is wrong with channels of sessions over several connections."),
         ("network", "The network", List("net_ratio"), Always, "The network without SMB next to SMB, by direction; empty without a test of the path (smbscope net)."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
         ("selection", "Selection", Object("selection"), Optional, "Which part of the inputs was diagnosed; absent if it is all."),
         ("recorded", "Recorded", Object("selection"), Optional, "Which part of what was seen is in the inputs, because they were recorded with a filter; absent if they are whole."),
-        ("processors", "Processors", Object("processors_beside"), Optional, "What a CPU trace of the same time shows; absent without one."),
+        ("processors", "CPUs", Object("processors_beside"), Optional, "What a CPU trace of the same time shows; absent without one."),
     ]),
     ("selection", "The part of the inputs that met the filter options.", &[], &[
         ("filter", "Filter", Text, Always, "The filter in words."),
@@ -171,7 +171,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("whole", "The recording as a whole.", &[], &[
         ("operations", "Operations", Count, Always, "Operations."),
-        ("timed", "Timed", Count, Always, "Of them, those with a time."),
+        ("timed", "Timed", Count, Always, "Those with a time."),
         ("busy_ns", "Busy", Duration, Always, "Time with operations in flight, summed over all connections."),
         ("transfer_ns", "Transfer", Duration, Always, "Of it, transfer of bytes."),
         ("server_ns", "Server", Duration, Always, "Of it, time at the server, if it is known separately."),

@@ -117,9 +117,9 @@ fn promises(test: &Durability) -> Table {
         ("What it does", "The requests.", false),
         ("Promise", "Whether each promise was kept.", false),
         ("Written", "Acknowledged writes.", true),
-        ("Promised", "Of those, promised durable.", true),
+        ("Promised", "Writes that were promised durable.", true),
         ("Checked", "Blocks with a promise, of each the newest.", true),
-        ("Fresh", "Of those, promised in the last five seconds.", true),
+        ("Fresh", "Blocks promised in the last five seconds.", true),
         ("Broken", "Missing or damaged.", true),
         ("Risk at 95 %", "Interval of the share of broken promises (Clopper-Pearson).", false),
         ("Rounds broken", "Rounds with a broken promise, of all.", false),
@@ -202,7 +202,7 @@ fn losses(test: &Durability) -> Table {
         ("Bytes", "Size of the block.", true),
         ("Instead", "What is there.", false),
         ("Way", "How it was written.", false),
-        ("Round", "Of the test.", true),
+        ("Round", "Round of the test.", true),
         ("Promised before the end", "Time from the promise to the last reply.", true),
     ];
     let row = |loss: &super::BrokenPromise| {

@@ -34,7 +34,7 @@ const CHARTED: [&str; 20] = [
     "memory_available_bytes",
     "open_files",
 ];
-/// Of the client: whether it was the limit.
+/// Counters that say whether the client was the limit.
 const CHARTED_OF_CLIENT: [&str; 3] =
     ["cpu_percent", "network_receive_bytes_per_second", "network_transmit_bytes_per_second"];
 /// Our own counters begin like this; what has another name is the server's own and has a chart.
@@ -195,7 +195,7 @@ fn chart(report: &Report, group: &[&CounterRow]) -> Option<Block> {
         words.replace_range(..1, &letter);
     }
     let words = words.replace("Cpu", "CPU").replace(" cpu", " CPU").replace("Tcp", "TCP");
-    // Of the same disk there are bytes too.
+    // The same disk has bytes, too.
     let words = words.strip_suffix(" ns").map(|words| format!("{words} time")).unwrap_or(words);
     let words = [" percent", " bytes per second", " per second", " bytes"]
         .iter()

@@ -177,7 +177,7 @@ fn machine(run: &Run) -> String {
     format!(
         "{} {}{model}{}, {}",
         run.cpus,
-        if run.cpus == 1 { "processor" } else { "processors" },
+        if run.cpus == 1 { "CPU" } else { "CPUs" },
         memory.unwrap_or_default(),
         run.kernel
     )

@@ -163,7 +163,7 @@ fn failures(load: &Load) -> Vec<Block> {
     )];
     if load.failures_others > 0 {
         blocks.push(Block::Note(format!(
-            "{} further failures have a status and scenario past the limit on their number.",
+            "{} more failures have a status and scenario past the limit on their number.",
             format::count(load.failures_others)
         )));
     }

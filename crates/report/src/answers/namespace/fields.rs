@@ -37,7 +37,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("version", "Version", Text, Always, "Version of smbscope that made it."),
         ("inputs", "Inputs", Texts, Always, "The files that were read."),
         ("verdict", "Verdict", Text, Always, "What it says first, in one sentence."),
-        ("reasons", "Reasons", Texts, Always, "Further sentences."),
+        ("reasons", "Reasons", Texts, Always, "More sentences."),
         ("namespace", "Namespace", Object("namespace_summary"), Nullable, "The namespace that was read; null if only the state of a move was."),
         ("findings", "Findings", List("namespace_finding"), Always, "What is wrong with it."),
         ("plan", "Plan", Object("move_plan"), Nullable, "The plan of the move."),

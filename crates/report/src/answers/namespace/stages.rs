@@ -153,7 +153,7 @@ pub(super) fn waits(plan: &MovePlan) -> Section {
             help: "",
         };
         let parts = wait.parts.iter().map(|part| fact(part.seconds, &part.because));
-        let rows = parts.chain([fact(wait.total_s, "in all, at most")]).collect();
+        let rows = parts.chain([fact(wait.total_s, "total, at most")]).collect();
         let caption = format!("Stage {}", stage.id.name());
         blocks.push(Block::Facts(Facts { caption, rows }));
     }

@@ -77,7 +77,7 @@ fn verdict(all: &Forecast) -> Verdict {
     let (tone, longer) = longer(before, after);
     let names: Vec<_> = all.changes.iter().map(|change| change.sentence.as_str()).collect();
     let mut reasons = vec![format!(
-        "{} instead of {} on average; clients would wait {} instead of {} in all.",
+        "{} instead of {} on average; clients would wait {} instead of {} in total.",
         format::duration(after),
         format::duration(before),
         format::duration(all.waiting_after_ns),

@@ -180,7 +180,7 @@ pub(crate) fn ticks((low, high): (i64, i64)) -> Vec<i64> {
 }
 
 /// Classes of a waterfall's bars, and what they mean.
-const KINDS: [(&str, &str); 3] = [("whole", "in all"), ("up", "longer"), ("down", "shorter")];
+const KINDS: [(&str, &str); 3] = [("whole", "in total"), ("up", "longer"), ("down", "shorter")];
 
 fn kind(bar: &Bar) -> &'static str {
     match (bar.is_whole, bar.difference_ns() < 0) {
@@ -277,7 +277,7 @@ fn write_text(out: &mut String, chart: &Waterfall, width: usize) -> fmt::Result 
 /// What a waterfall's bar is drawn with, and what it means.
 fn drawn_with(bar: &Bar) -> (&'static str, &'static str) {
     match (bar.is_whole, bar.difference_ns() < 0) {
-        (true, _) => ("█", "in all"),
+        (true, _) => ("█", "in total"),
         (false, false) => ("▒", "longer"),
         (false, true) => ("░", "shorter"),
     }

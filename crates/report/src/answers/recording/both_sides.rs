@@ -41,10 +41,7 @@ pub(crate) fn both_sides(sides: &BothSides) -> Section {
         format::count(sides.server_requests)
     );
     if sides.limited > 0 {
-        note.push_str(&format!(
-            " {} further requests were not joined.",
-            format::count(sides.limited)
-        ));
+        note.push_str(&format!(" {} more requests were not joined.", format::count(sides.limited)));
     }
     Section {
         id: "both-sides",

@@ -38,7 +38,7 @@ pub(crate) fn channels(channels: &Channels) -> Section {
     }
     if channels.others > 0 {
         blocks.push(Block::Note(format!(
-            "{} further sessions are not listed.",
+            "{} more sessions are not listed.",
             format::count(channels.others)
         )));
     }

@@ -336,7 +336,7 @@ pub(crate) fn errors(report: &Report) -> Section {
     }
     if statuses.others > 0 {
         blocks.push(Block::Note(format!(
-            "{} further replies have statuses past the limit on their number.",
+            "{} more replies have statuses past the limit on their number.",
             format::count(statuses.others)
         )));
     }

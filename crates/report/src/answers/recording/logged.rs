@@ -1,4 +1,4 @@
-//! What Windows' SMB server and client logged on their own.
+//! What the Windows SMB server and client logged on their own.
 
 use smbscope_analysis::summary::Logged;
 

@@ -33,8 +33,7 @@ pub(crate) fn net(net: &Net) -> Section {
     blocks.extend(net.problems.iter().map(|one| Block::Warn(problem(one))));
     if net.left_out > 0 {
         let more = format::count(net.left_out);
-        blocks
-            .push(Block::Note(format!("{more} further rows are past the limit on their number.")));
+        blocks.push(Block::Note(format!("{more} more rows are past the limit on their number.")));
     }
     Section {
         id: "net",
@@ -123,7 +122,7 @@ fn tests(rows: &[NetTest]) -> Table {
         column(of, "rtt_mean_ns", 1, |row: &NetTest| Cell::duration(row.rtt_mean_ns))
             .titled("Round trip"),
         column(of, "retransmissions", 0, |row: &NetTest| Cell::count(row.retransmissions))
-            .titled("Sent again"),
+            .titled("Retransmitted"),
         column(of, "rwnd_limited_ns", 2, move |row: &NetTest| {
             share(row.rwnd_limited_ns, row.busy_ns)
         })

@@ -97,7 +97,7 @@ fn kinds(server: &Server) -> Vec<Kind> {
     server.kinds.iter().filter_map(|name| Kind::from_name(name)).collect()
 }
 
-/// Those of them that add up.
+/// The kinds of slices that add up.
 fn parts(server: &Server) -> Vec<Kind> {
     kinds(server).into_iter().filter(|kind| kind.is_part()).collect()
 }

@@ -62,7 +62,7 @@ pub(super) fn checks(plan: &ReplicationPlan) -> Section {
     Section {
         id: "checks",
         title: "Checks before it is set up",
-        help: "Those of Test-SRTopology, where a recording and the given link decide them. The others are listed with the command that makes them.",
+        help: "The checks of Test-SRTopology, where a recording and the given link decide them. The others are listed with the command that makes them.",
         blocks,
     }
 }

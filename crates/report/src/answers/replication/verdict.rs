@@ -8,7 +8,7 @@ use super::{name, rate};
 use crate::document::{Tile, Tone, Verdict};
 use crate::value::format;
 
-/// The row whose operations wait the longest in all.
+/// The row whose operations have the longest total wait.
 pub(super) fn most_waiting(waits: &Waits) -> Option<(&WaitRow, &Percentiles)> {
     let row = waits.commands.first()?;
     row.added.as_ref().filter(|_| row.waiting > Some(0)).map(|added| (row, added))

@@ -10,7 +10,7 @@ use crate::value::format::{self, bytes, count, duration, number};
 
 /// Below this, an operation is not called slow even if others are much faster, ns.
 const SLOW_MIN_NS: i64 = 1_000_000;
-/// Times the median from which on an operation is unusual.
+/// An operation of this many times the median or more is unusual.
 const UNUSUAL: f64 = 2.0;
 
 /// What happened, in a few sentences; the first is the most important.

@@ -42,7 +42,7 @@ impl Tracks {
         Track { uuid: self.last, new: true }
     }
 
-    /// A track of the connection that is free from `start` to `end`. Of several, the one that became free last,
+    /// A track of the connection that is free from `start` to `end`. The one that became free last if there are several,
     /// so that the others stay free for longer operations: operations arrive in the order of their ends, so
     /// longer ones come later.
     pub fn take(

@@ -117,7 +117,7 @@ pub(super) fn timeline(out: &mut String, chart: &Timeline) {
 
 /// One bar with all parts of a whole; names and shares stand below it.
 pub(super) fn portions(out: &mut String, chart: &Portions) {
-    open(out, &chart.caption, &format!("{} in all", chart.whole), &chart.help);
+    open(out, &chart.caption, &format!("{} in total", chart.whole), &chart.help);
     let mut shapes = String::new();
     let mut words = Vec::new();
     let mut items = String::new();

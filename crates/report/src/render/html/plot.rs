@@ -266,7 +266,7 @@ fn area(pieces: &[Vec<(usize, f64)>], x: impl Fn(usize) -> f64, y: impl Fn(f64) 
 /// A curve with more points is drawn without dots.
 const DOTS: usize = 30;
 
-/// Points over a quantity from 0 on, with lines between their means.
+/// Points over a quantity that starts at 0, with lines between their means.
 pub(super) fn curve(out: &mut String, chart: &Curve) {
     open(out, &chart.caption, &format!("over {}", chart.over), &chart.help);
     out.push_str("<div class=\"lines curve\">");

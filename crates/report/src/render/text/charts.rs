@@ -40,7 +40,7 @@ pub fn write_bars(out: &mut String, bars: &Stacked, width: usize) -> fmt::Result
 
 /// One bar, and its parts in a line below.
 pub fn write_portions(out: &mut String, chart: &Portions, width: usize) -> fmt::Result {
-    writeln!(out, "{} ({} in all)", chart.caption, chart.whole)?;
+    writeln!(out, "{} ({} in total)", chart.caption, chart.whole)?;
     let room = width.saturating_sub(4).min(100) as f64;
     let (mut before, mut drawn) = (0.0, 0);
     let mut bar = String::new();

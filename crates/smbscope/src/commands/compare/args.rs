@@ -47,7 +47,7 @@ pub struct Compare {
     /// Recording after the change.
     #[arg(value_name = "B")]
     pub b: String,
-    /// Further CPU traces, each compared with A.
+    /// More CPU traces, each compared with A.
     #[arg(value_name = "C")]
     pub more: Vec<String>,
     /// How to group operations [default: command].

@@ -55,7 +55,7 @@ fn text(shape: &Shape) -> String {
         ));
     }
     if shape.others > 0 {
-        text.push_str(&format!("{} events of further kinds\n", shape.others));
+        text.push_str(&format!("{} events of other kinds\n", shape.others));
     }
     text
 }

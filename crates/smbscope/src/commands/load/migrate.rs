@@ -267,7 +267,7 @@ fn channel_table(outcome: &MigrationOutcome) -> String {
         Column::right("share"),
         Column::right("mean rate"),
         Column::right("round trip"),
-        Column::right("sent again"),
+        Column::right("retransmitted"),
         Column::left("state"),
     ];
     let since = |time: i64| match time - begin {
@@ -308,7 +308,7 @@ fn unused(outcome: &MigrationOutcome) -> String {
         let address = one.judged.offered.address.map_or("?".to_owned(), |it| it.to_string());
         out += &format!("  {address}: {}\n", one.sentence());
     }
-    // Addresses that are in no list, and further channels to one that is used.
+    // Addresses that are in no list, and more channels to one that is used.
     for (to, reason) in &outcome.refused {
         let is_said = outcome
             .interfaces

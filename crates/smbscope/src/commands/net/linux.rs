@@ -293,7 +293,7 @@ impl Observer for Shown {
                 let name = direction.name();
                 let _ = write!(
                     line,
-                    "{name} {rate} over {} streams, round trip {rtt}, {again} sent again  ",
+                    "{name} {rate} over {} streams, round trip {rtt}, {again} retransmitted  ",
                     self.streams
                 );
             }

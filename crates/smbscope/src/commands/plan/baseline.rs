@@ -1,6 +1,6 @@
 //! `smbscope plan baseline`: which settings of a security baseline touch file serving, and what they cost here.
 //!
-//! Owns the options, and where the judgement goes. Inputs are read in [`inputs`], the search of the guilty setting is
+//! Owns the options, and where the judgement goes. Inputs are read in [`inputs`], the search for the setting to blame is
 //! [`search`], files to apply are made in [`files`].
 
 mod files;
@@ -63,7 +63,7 @@ pub struct BaselineArgs {
     /// Files, folders, captures or //HOST of the proposed baseline, in the order in which they apply.
     #[arg(value_name = "BASELINE", required_unless_present = "search")]
     pub inputs: Vec<String>,
-    /// What there is today, in the same forms; can be given several times [default: the defaults of --system].
+    /// Current settings, in any of these formats; can be repeated [default: the defaults of --system].
     #[arg(long, value_name = "OTHER")]
     pub against: Vec<String>,
     /// Version whose defaults apply where the baseline sets nothing: 2012r2, 2016, 2019, 2022, 2025, windows-10,
@@ -83,7 +83,7 @@ pub struct BaselineArgs {
     /// What signing and encryption cost the server: a file written by `smbscope predict calibrate`.
     #[arg(long, value_name = "FILE", help_heading = "Cost", requires = "recording")]
     pub calibration: Option<PathBuf>,
-    /// Search the setting that makes the server slow: the state of the search is stored in this file. A new file begins
+    /// Look for the setting that makes the server slow: the state of the search is stored in this file. A new file begins
     /// one, an existing one continues it.
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub search: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub struct BaselineArgs {
     pub result: Option<search::SpeedChoice>,
     /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION). The
     /// extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1 PowerShell,
-    /// .conf fragment of smb.conf. Can be given several times. Files that exist are not replaced. When a search
+    /// .conf fragment of smb.conf. Can be repeated. Files that exist are not replaced. When a search
     /// continues, the settings of its step are written.
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub write: Vec<PathBuf>,

@@ -57,7 +57,7 @@ Examples:
   smbscope plan cores machine.tar                               # ... and here
   smbscope plan cores --print-windows-script > collect.ps1      # the same for Windows
   smbscope plan cores rss.txt hardware.txt                      # pasted outputs
-  smbscope plan cores machine.tar --recording monday.pcapng     # what it brings
+  smbscope plan cores machine.tar --recording monday.pcapng     # the expected effect
   smbscope plan cores flood.etl                                 # a trace of the CPUs: load before and after
   smbscope plan cores flood.etl rss.txt                         # the same with the settings found, for an exact undo
   smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
@@ -75,8 +75,8 @@ pub struct Cores {
     /// Print a PowerShell script that writes what is read of a Windows machine to a file (JSON). It changes nothing.
     #[arg(long, conflicts_with_all = ["machine", "recording", "script", "management", "collect"])]
     pub print_windows_script: bool,
-    /// A capture or run of the same machine, whose connections are placed, or a trace of its CPUs. Can be given
-    /// several times.
+    /// A capture or run of the same machine, whose connections are placed, or a trace of its CPUs. Can be
+    /// repeated.
     #[arg(long, value_name = "RECORDING")]
     pub recording: Vec<String>,
     /// The adapter that the recorded connections used, if the machine has several.

@@ -79,7 +79,7 @@ pub struct CheckArgs {
     /// Ask this machine's resolver for the names of servers. It sends the names to your DNS server.
     #[arg(long, conflicts_with = "hosts")]
     pub resolve: bool,
-    /// A capture or run with referrals: what servers answer, who asks, and what it costs. Can be given several times.
+    /// A capture or run with referrals: what servers answer, who asks, and what it costs. Can be repeated.
     #[arg(long, value_name = "RECORDING")]
     pub capture: Vec<String>,
     /// Time until the servers are exchanged: lists that clients may keep longer are a finding.

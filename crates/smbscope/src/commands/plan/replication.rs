@@ -52,18 +52,18 @@ pub struct ReplicationArgs {
     /// Capture files, datasets or run folders, or `-` for a capture on standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
-    /// Round trip between the servers; can be given several times.
+    /// Round trip between the servers; can be repeated.
     #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present_any = ["distance", "link"], help_heading = "Link")]
     pub rtt: Vec<Duration>,
-    /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be given several times.
+    /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be repeated.
     #[arg(long, value_name = "DISTANCE", value_parser = distance, help_heading = "Link")]
     pub distance: Vec<Duration>,
-    /// Rate of the link between the servers: 1gbit [default: no limit]; can be given several times, each for every
+    /// Rate of the link between the servers: 1gbit [default: no limit]; can be repeated, each for every
     /// round trip.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Link")]
     pub bandwidth: Vec<u64>,
     /// A test of the link between the servers (a folder of `smbscope net send --out`): its round trip and rate; can be
-    /// given several times.
+    /// repeated.
     #[arg(long, alias = "line", value_name = "RUN", help_heading = "Link")]
     pub link: Vec<String>,
     /// How long the link is down: the log that this needs, and how long catching up takes.

@@ -94,7 +94,7 @@ pub struct Predict {
 /// The changes to predict.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PredictionArgs {
-    /// Predict this change (`smbscope predict --list` shows all changes); can be given several times.
+    /// Predict this change (`smbscope predict --list` shows all changes); can be repeated.
     #[arg(long = "change", value_name = "CHANGE", help_heading = "Changes")]
     pub changes: Vec<Change>,
     /// What signing and encryption cost the server: a file written by `smbscope predict calibrate`.

@@ -80,7 +80,7 @@ pub struct Top {
     /// Stop after this time (30s, 10m).
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Folder for recordings started with the key R; it must be empty or not exist. Further
+    /// Folder for recordings started with the key R; it must be empty or not exist. More
     /// recordings go to DIR-2, DIR-3 ... [default: smbscope-top-TIME in the current folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -55,7 +55,7 @@ pub(super) fn check_sizes(missing: Option<MissingInput>) -> anyhow::Result<()> {
     )))
 }
 
-/// Further effects of the changes, one sentence each.
+/// Other effects of the changes, one sentence each.
 pub(super) fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     let mut notes = changes::notes(plan, prediction);
     let is_other = |row: &replay::Row| row.count != row.count_after;

@@ -90,7 +90,7 @@ impl Preflight<'_> {
         }
         let dialect = dialect.name().unwrap_or("an old dialect");
         let message = format!(
-            "--client-cache dirlease: {} grants no directory leases (negotiated {dialect}, without SMB2_GLOBAL_CAP_DIRECTORY_LEASING; Samba: \"smb3 directory leases = yes\" from version 4.22 on); use --client-cache published or collapse",
+            "--client-cache dirlease: {} grants no directory leases (negotiated {dialect}, without SMB2_GLOBAL_CAP_DIRECTORY_LEASING; Samba: \"smb3 directory leases = yes\" since version 4.22); use --client-cache published or collapse",
             self.host.target.address()
         );
         Err(Failure::new(Code::Input, message).into())

@@ -58,7 +58,7 @@ fn a_request_whose_reply_was_lost_is_not_in_flight_for_ever() {
     for has_losses in [true, false] {
         let mut wire = Wire::default();
         wire.pairing.has_losses = has_losses;
-        // Of the second, which shares its number with a Close, the reply is late and not lost.
+        // The reply to the second, which shares its number with a Close, is late and not lost.
         wire.client(read_and_x(1));
         wire.client(read_and_x(2));
         wire.client(close(2).0);

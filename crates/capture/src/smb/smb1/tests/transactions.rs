@@ -80,7 +80,7 @@ fn a_whole_request_may_be_answered_without_words() {
 
 #[test]
 fn a_message_that_overtook_its_first_part_does_not_end_before_it() {
-    // The first message of each was lost and sent again, the second had come before.
+    // The first message of each was lost and retransmitted, the second had come before.
     let mut wire = Wire::default();
     let start = wire.client(trans2(1, 6, b"\x01\x00\0\0\0\0\\a\0", 20));
     wire.time -= 7_000;

@@ -49,7 +49,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Settings {
                 lines.skip(1);
             }
             Some(_) => lines.skip(1),
-            // Further modes (`100baseT/Half 100baseT/Full`) and message types (`drv probe link`).
+            // More modes (`100baseT/Half 100baseT/Full`) and message types (`drv probe link`).
             None if text.contains("base") && !text.starts_with("Supported")
                 || text.starts_with("drv ") =>
             {

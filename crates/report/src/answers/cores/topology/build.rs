@@ -14,7 +14,7 @@ use crate::value::format;
 
 /// CPUs that are drawn.
 const CPUS_DRAWN: usize = 2048;
-/// From this number on, a core's number is one that the reader of the input made up.
+/// A core's number at or above this is one that the reader of the input made up.
 const CORES_MADE_UP: u32 = 1 << 20;
 
 /// The share of the time in which CPUs are busy, 0 to 1.
@@ -123,7 +123,7 @@ fn core_of(threads: &[&Cpu], work: &BTreeMap<CpuId, [Work; 2]>) -> Core {
     Core { number: number.filter(|core| *core < CORES_MADE_UP), threads: threads.collect() }
 }
 
-/// `A` to `Z`, then `a` to `z`; further adapters share a mark.
+/// `A` to `Z`, then `a` to `z`; all others share a mark.
 fn letter(place: usize) -> char {
     (b'A'..=b'Z').chain(b'a'..=b'z').nth(place).map_or('#', char::from)
 }

@@ -15,7 +15,7 @@ const CORES_IN_ROW: usize = 24;
 const LABEL: usize = 42;
 /// CPUs of an adapter that are listed.
 const CPUS_LISTED: usize = 16;
-/// From this number on, CPUs with equal distances are written as a range.
+/// This number of CPUs or more with equal distances are written as a range.
 const CPUS_IN_RANGE: usize = 6;
 
 /// Draws sockets, nodes, cores and threads.
@@ -54,10 +54,7 @@ pub(crate) fn machine(text: &mut Lines, board: &TopologyDrawing) {
         }
     }
     if board.undrawn > 0 {
-        text.line(
-            2,
-            &format!("{} more are not drawn.", format::counted(board.undrawn, "processor")),
-        );
+        text.line(2, &format!("{} more are not drawn.", format::counted(board.undrawn, "CPU")));
     }
     legend(text, board);
 }

@@ -9,7 +9,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("channels", "What the connections of sessions carried, and since when.", &[], &[
         ("sessions", "Sessions", List("session_timeline"), Always, "Sessions with several connections, those that moved as much, and runs that move bulk data, in the order of recordings and time."),
         ("others", "Others", Count, Always, "Sessions that are not listed."),
-        ("interfaces", "Interfaces", List("offered_interface"), Always, "What servers offered for further channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), and why it was used or not."),
+        ("interfaces", "Interfaces", List("offered_interface"), Always, "What servers offered for more channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), and why it was used or not."),
         ("findings", "Findings", List("channel_finding"), Always, "What is wrong with channels."),
     ]),
     ("session_timeline", "A session and its connections.", &[], &[
@@ -27,13 +27,13 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("mean_bytes_per_second", "Mean", Number, Always, "Mean rate from the first byte to the last, bytes/s."),
         ("paths", "Paths", Count, Always, "Pairs of addresses of client and server that carried payload."),
         ("fairness", "Fairness", Number, Nullable, "Jain's index of the channels' bytes while all of them carried some: 1 if they are equal, 1/n if one has all."),
-        ("gain", "Gain of further paths", Object("path_gain"), Nullable, "What further paths brought within the session; null if there was no plateau with one path, before the others or after a loss."),
+        ("gain", "Gain of more paths", Object("path_gain"), Nullable, "What additional paths gained within the session; null if there was no plateau with one path, before the others or after a loss."),
         ("slowest", "Slowest channel", Object("slowest_path"), Nullable, "The channel with the lowest plateau; null with fewer than two plateaus."),
         ("versus", "Compared", Object("versus"), Nullable, "The same amount moved in another recording of the report, with fewer paths or more slowly."),
         ("power", "Power saving", Object("power_state"), Nullable, "Idle states of CPUs; null without such counters."),
         ("rdma_bytes", "By RDMA", Number, Nullable, "Bytes that counters of RDMA show: they bypass TCP. Null without such counters."),
         ("rdma_after_ns", "RDMA took over after", Duration, Nullable, "Time until RDMA moved more than TCP, by counters; null if it never did."),
-        ("cpu", "Processor time", List("cpu_cost"), Always, "CPU time of client and server for each GB (10^9 bytes) moved, from counters between the first and the last byte."),
+        ("cpu", "CPU time", List("cpu_cost"), Always, "CPU time of client and server for each GB (10^9 bytes) moved, from counters between the first and the last byte."),
         ("bin_ns", "Width", Duration, Always, "Width of the bins of the rates."),
         ("bins_start_ns", "Bins from", Time, Always, "Beginning of the first bin."),
         ("channels", "Channels", List("channel_timeline"), Always, "Channels in the order in which they were opened."),
@@ -63,7 +63,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("in_flight_max_bytes", "Bytes in flight", Bytes, Nullable, "Most unacknowledged bytes of TCP."),
         ("round_trip_min_ns", "Least round trip", Duration, Nullable, "Smallest round trip of TCP."),
         ("round_trip_p50_ns", "Round trip", Duration, Nullable, "Median of the intervals' smallest round trips."),
-        ("retransmissions", "Sent again", Count, Nullable, "Segments that were sent again."),
+        ("retransmissions", "Retransmitted", Count, Nullable, "Segments that were retransmitted."),
         ("link_bits_per_second", "Link", Number, Nullable, "Speed of the server's interface, bits/s, if the server offered it."),
         ("lost_ns", "Lost", Time, Nullable, "When it was lost; null if it was not, as far as the recording shows."),
         ("lost_reason", "Lost because", Text, Nullable, "Why: what the load generator says; in captures reset, fin or silent."),
@@ -71,7 +71,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("bind_status", "Refused with", Code, Nullable, "Status with which the server refused the channel."),
         ("bytes_per_second", "Rate", Values, Always, "Rate in each bin, bytes/s."),
     ]),
-    ("path_gain", "What further paths brought within a session.", &[], &[
+    ("path_gain", "What additional paths gained within a session.", &[], &[
         ("before_bytes_per_second", "Before", Number, Always, "Plateau while one path carried payload, bytes/s."),
         ("after_bytes_per_second", "After", Number, Always, "Plateau while all paths did."),
         ("factor", "Factor", Number, Always, "The quotient."),

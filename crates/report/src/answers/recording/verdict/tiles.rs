@@ -113,7 +113,7 @@ fn migration_tiles(report: &Report, step: &StepRow, session: &SessionTimeline) -
     }
     let tally = &report.totals.tally;
     let again: u64 = session.channels.iter().filter_map(|one| one.retransmissions).sum();
-    let again = format!("{} segments sent again", format::count(again));
+    let again = format!("{} segments retransmitted", format::count(again));
     tiles.push(Tile::new("Errors", format::count(tally.errors), again));
     tiles
 }

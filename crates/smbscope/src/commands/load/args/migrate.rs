@@ -85,7 +85,7 @@ pub struct Bulk {
     /// Connections to another interface, with --channels auto.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
     pub channels_per_interface: u16,
-    /// Most connections in all, with --channels auto.
+    /// Maximum number of connections, with --channels auto.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=32))]
     pub channels_max: u16,
     /// Use interfaces from this link speed on, in Gbit/s, with --channels auto [default: the speed of

@@ -51,7 +51,7 @@ impl Read {
             }
             if baseline.settings_omitted > 0 {
                 verbosity.say(&format!(
-                    "{}: {} further settings are past the limit on their number",
+                    "{}: {} more settings are past the limit on their number",
                     baseline.name, baseline.settings_omitted
                 ));
             }
@@ -223,7 +223,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
             if length > left {
                 return Err(bad(
                     &name,
-                    format!("more than {} MiB in all: not a baseline", BYTES_MAX >> 20),
+                    format!("more than {} MiB in total: not a baseline", BYTES_MAX >> 20),
                 ));
             }
             left -= length;

@@ -1,4 +1,4 @@
-//! The search of the setting that makes a server slow: its state file, and what to do now.
+//! The search for the setting that makes a server slow: its state file, and what to do now.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -42,7 +42,7 @@ pub struct RewriteArgs {
     /// FQDNs of short names: a file with lines SHORT FQDN.
     #[arg(long, value_name = "FILE")]
     pub fqdn: Option<PathBuf>,
-    /// Suffix for short names: contoso.com, or fs-*=emea.contoso.com; can be given several times, the first that fits counts.
+    /// Suffix for short names: contoso.com, or fs-*=emea.contoso.com; can be repeated, the first that fits counts.
     #[arg(long, value_name = "SUFFIX", value_parser = SuffixRule::parse)]
     pub suffix: Vec<SuffixRule>,
     /// FQDNs by the names of a hosts or zone file.
@@ -51,7 +51,7 @@ pub struct RewriteArgs {
     /// FQDNs by this machine's resolver.
     #[arg(long, conflicts_with = "hosts")]
     pub resolve: bool,
-    /// Move targets: OLD=NEW, or \\OLD\share=\\NEW\share; can be given several times.
+    /// Move targets: OLD=NEW, or \\OLD\share=\\NEW\share; can be repeated.
     #[arg(long, value_name = "OLD=NEW", value_parser = ServerRule::parse)]
     pub server: Vec<ServerRule>,
     /// Rewrite targets of the root, too, not only those of links.
