@@ -381,7 +381,7 @@ mod tests {
         assert!(wrong("latency=20ms").starts_with("unknown link property `latency`"));
         assert_eq!(wrong("rtt=1ms,rtt=2ms"), "rtt: is given twice");
         assert!(wrong("queue=64k,rate=1mbit").contains("or as the time that it lasts"));
-        assert!(wrong("queue=64KiB").contains("without a rate nothing ever waits"));
+        assert!(wrong("queue=64KiB").contains("a queue needs a rate"));
         assert!(wrong("seed=x").contains("`x` is not a number like 42"));
         assert!(wrong("loss=90%,loss-burst=2").contains("at most 66.7% can be lost"));
         assert!(wrong("loss-burst=0.5").contains("at least 1"));

@@ -159,7 +159,7 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     for card in &prediction.cards {
         text.line(2, &format!("{}: {}", card.name, words::connections(card)));
         text.line(4, &format!("before: {}", words::spread(&card.before)));
-        text.line(4, &format!("after:  {}", words::spread(&card.after)));
+        text.line(4, &format!("after: {}", words::spread(&card.after)));
         for line in words::about(card) {
             text.line(4, &line);
         }

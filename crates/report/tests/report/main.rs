@@ -82,7 +82,8 @@ fn the_page_begins_with_what_makes_it_slow() {
     assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
     let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
     assert!(
-        place("<h1>Reads go one at a time (83.0 % of the waiting).") < place("class=\"tiles\"")
+        place("<h1>Reads go one at a time (83.0\u{a0}% of the waiting).")
+            < place("class=\"tiles\"")
     );
     assert!(place("id=\"time\"") < place("id=\"findings\""));
     assert!(place("id=\"findings\"") < place("id=\"series\""));

@@ -113,7 +113,7 @@ fn a_recording_says_first_that_one_connection_stays_on_one_core() {
     let arguments = ["plan", "cores", machine, "--recording", &capture];
     let text = answer(arguments);
     assert!(text.contains("one connection stays on one core"), "{text}");
-    assert!(text.contains("    after:  CPU ") && text.contains(" 100 %"), "{text}");
+    assert!(text.contains("    after: CPU ") && text.contains(" 100 %"), "{text}");
     // The key was read, so there is no word about an example.
     assert!(!text.contains("key of the hash is not known"), "{text}");
 

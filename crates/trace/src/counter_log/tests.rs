@@ -18,7 +18,7 @@ fn read(text: &str) -> (Vec<Counter>, Coverages, Coverage) {
 
 #[test]
 fn what_typeperf_prints_is_read() {
-    let text = "\r\n\"(PDH-CSV 4.0)\",\"\\\\FS1\\Processor(_Total)\\% CPU Time\",\"\\\\FS1\\SMB Server\\Read Bytes/sec\"\r\n\
+    let text = "\r\n\"(PDH-CSV 4.0)\",\"\\\\FS1\\Processor(_Total)\\% Processor Time\",\"\\\\FS1\\SMB Server\\Read Bytes/sec\"\r\n\
         \"09/22/2026 21:42:32.824\",\"12.5\",\" \"\r\n\
         \"09/22/2026 21:42:33.824\",\"25.000000\",\"1048576.000000\"\r\n\
         Exiting, please wait...                         \r\nThe command completed successfully.\r\n\r\r";

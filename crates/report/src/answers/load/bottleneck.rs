@@ -9,7 +9,7 @@ pub(crate) fn bottleneck(row: &StepRow) -> Option<String> {
     let instance = sanitized(row.bottleneck_instance.as_deref().unwrap_or_default());
     Some(match row.bottleneck? {
         Bottleneck::LoadGenerator => "load generator".to_owned(),
-        Bottleneck::Processors => "server processors".to_owned(),
+        Bottleneck::Processors => "server CPUs".to_owned(),
         Bottleneck::OtherProcesses => "server CPUs, mostly by other processes than smbd".to_owned(),
         Bottleneck::Disk => format!("server disk {instance}"),
         Bottleneck::OneProcessor => format!("server CPU {instance} alone"),

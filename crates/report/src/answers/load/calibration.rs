@@ -119,7 +119,7 @@ mod tests {
         let all =
             [measured(Protection::ALL[0], 100_000.0), measured(Protection::ALL[1], 150_000.0)];
         let calibration = Calibration {
-            machine: "a processor".to_owned(),
+            machine: "a CPU".to_owned(),
             server: "Samba 4".to_owned(),
             client: "smbscope".to_owned(),
             measured_at: String::new(),

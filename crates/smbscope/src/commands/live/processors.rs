@@ -45,7 +45,7 @@ impl Listen {
             None => Opened {
                 source: Box::new(self.processors(&name(CPU, time), options, None, verbosity)?),
                 from: vec![CPU.to_owned()],
-                what: "processors".to_owned(),
+                what: "CPUs".to_owned(),
                 filter: None,
                 memory: MemoryLimit::new(self.memory, 0),
             },

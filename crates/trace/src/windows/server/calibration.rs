@@ -160,7 +160,7 @@ pub fn times_unit(machine: Machine, pairs: &[(u64, i64)]) -> (f64, String, bool)
         candidates.push((tick_ns, "a tick of the performance counter".to_owned()));
     }
     if machine.cpu_mhz > 0 {
-        candidates.push((1_000.0 / f64::from(machine.cpu_mhz), "a processor cycle".to_owned()));
+        candidates.push((1_000.0 / f64::from(machine.cpu_mhz), "a CPU cycle".to_owned()));
     }
     let mut judged: Vec<_> = candidates
         .into_iter()
