@@ -1,7 +1,7 @@
 //! Summaries as text, as JSON with a published schema, and as one self-contained HTML file.
 //!
 //! Owns everything that is rendered, for people ([`text()`], [`html()`], [`table`]) and for other programs
-//! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`Fields`]. It
+//! ([`json()`], [`export`]). The title, unit and explanation of each field are defined once, in [`fields`]. It
 //! computes nothing but the layout; the numbers come from `analysis`.
 //!
 //! Four floors, each of which uses those below it: `value` (fields, units, numbers as text), `document` (sections, tables,
