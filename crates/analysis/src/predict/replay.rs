@@ -71,7 +71,7 @@ use tally::{Names, Tally};
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Most executions of scenarios that are kept; more count with their operations, but have no response times.
+/// Most executions of scenarios that are kept; the operations of all others count, but they have no response times.
 const EXECUTIONS_MAX: usize = 8_000_000;
 
 /// Longest pause between two requests on one open that could have been one compound, ns: a client that looks at the

@@ -82,7 +82,7 @@ pub struct LineArgs {
     /// Data rate, counting whole Ethernet frames (45mbit, 1gbit, 10MB/s) [default: unlimited].
     #[arg(long, value_name = "RATE[/RATE]")]
     pub rate: Option<String>,
-    /// Queue length, in bytes or as time at the given rate (256KiB, 100ms); more frames are
+    /// Queue length, in bytes or as time at the given rate (256KiB, 100ms); excess frames are
     /// dropped [default: 100ms, at least 64KiB].
     #[arg(long, value_name = "SIZE[/SIZE]")]
     pub queue: Option<String>,
