@@ -34,7 +34,7 @@ pub struct CoresPlan {
     pub findings: Vec<Finding>,
     pub layout: Layout,
     pub commands: Commands,
-    /// Of recorded connections.
+    /// Prediction for recorded connections.
     pub prediction: Option<Prediction>,
     /// The load of each CPU, from a trace.
     pub load: Option<Load>,

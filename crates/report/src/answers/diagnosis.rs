@@ -36,7 +36,7 @@ const CHANNELS: usize = 4;
 
 /// Kinds of operations without an explanation that are shown.
 const KINDS: usize = 3;
-/// Shorter pauses in all are not worth a line, ns.
+/// Shorter pauses in total are not worth a line, ns.
 const PAUSES_MIN_NS: i64 = 50_000_000;
 
 /// A diagnosis, with what else is known of the same time.

@@ -103,7 +103,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("commands", "Commands", List("baseline_command"), Always, "By command, most added time first."),
         ("added", "Added", Object("estimate"), Always, "Added to all operations together, ns."),
         ("before_ns", "Today", Duration, Always, "Time of all operations today."),
-        ("percent", "Share of the time", Object("estimate"), Always, "Change of that time, per cent."),
+        ("percent", "Change of the time", Object("estimate"), Always, "Change of that time, per cent."),
         ("scenarios", "Scenarios", Object("baseline_command"), Nullable, "Response times of a load run, with the client's work."),
         ("added_per_mib", "For each MiB", Object("estimate"), Nullable, "Added to Reads and Writes for each MiB that they move, ns."),
         ("cpu_s_per_gb", "CPU s per GB", Object("estimate"), Nullable, "Added CPU time of the server for each GB, s."),
