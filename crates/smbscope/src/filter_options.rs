@@ -17,9 +17,9 @@ use crate::pipeline::period::{Extent, Moment, Period, select};
     next_help_heading = "Filter options (alternatives within an option; all options must hold)"
 )]
 pub struct FilterOptions {
-    /// Include operations (of a CPU trace: interrupts, samples) at this time or later: 14:05, 14:05:30 or 2026-11-26T14:05:30 (local time;
-    /// append Z or +01:00 for another zone), 90s or +5m (since the start of the recording), or
-    /// 'last 5m'.
+    /// Include operations (of a CPU trace: interrupts, samples) at this time or later: 14:05, 14:05:30 or
+    /// 2026-11-26T14:05:30 (local time; append Z or +01:00 for another zone), 90s or +5m (since the start of the
+    /// recording), or 'last 5m'.
     #[arg(long, value_name = "TIME")]
     pub from: Option<Moment>,
     /// Include operations that began before this time.

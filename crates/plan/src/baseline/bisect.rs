@@ -1,14 +1,14 @@
 //! Finds the setting that makes a server slow, in few tries: which settings to take back now, and what the result says.
 //!
-//! Owns the search and its state, which is stored as JSON between the tries. A try takes back the values of some settings
-//! (to those before the baseline) and measures again. The first try is the network without SMB (`smbscope net`): if that is
-//! slow, no setting is the cause.
+//! Owns the search and its state, which is stored as JSON between the tries. A try takes back the values of some
+//! settings (to those before the baseline) and measures again. The first try is the network without SMB
+//! (`smbscope net`): if that is slow, no setting is the cause.
 //!
-//! A group of settings is slow if one of them is to blame. Suspects are split as Huffman (1952) builds his code: with one
-//! culprit and any groups allowed, no other order needs fewer tries on average. Weights are the predicted costs; a share of
-//! them is spread evenly, because a prediction can be wrong, and bounds the number of tries. One more suspect is that no
-//! setting is to blame. Only what was slow together is split further, so that the answers stay valid
-//! with several culprits: of these one is found, then the others are tried without it. A group that is slow, and part of one
+//! A group of settings is slow if one of them is to blame. Suspects are split as Huffman (1952) builds his code: with
+//! one culprit and any groups allowed, no other order needs fewer tries on average. Weights are the predicted costs; a
+//! share of them is spread evenly, because a prediction can be wrong, and bounds the number of tries. One more suspect
+//! is that no setting is to blame. Only what was slow together is split further, so that the answers stay valid with
+//! several culprits: of these one is found, then the others are tried without it. A group that is slow, and part of one
 //! that was fast, is a contradiction: it is named, and measured again.
 
 use std::collections::BTreeSet;

@@ -101,8 +101,8 @@ impl<'a> Assessment<'a> {
         }
     }
 
-    /// What may be to blame if the baseline is slow, for [`super::bisect::State::new`]: everything that changes, weighted by
-    /// its predicted cost; settings that are one change together are one.
+    /// What may be to blame if the baseline is slow, for [`super::bisect::State::new`]: everything that changes,
+    /// weighted by its predicted cost; settings that are one change together are one.
     pub fn candidates(&self, costs: &[Cost]) -> Vec<Candidate> {
         candidates::candidates(
             (self.before.terms, self.after.terms),

@@ -1,4 +1,5 @@
-//! A log of the Windows SMB client as an input of every command. The log is synthetic (`smbscope_testing::windows_log`).
+//! A log of the Windows SMB client as an input of every command. The log is synthetic
+//! (`smbscope_testing::windows_log`).
 
 use serde_json::Value;
 use smbscope_capture::file::{Limits, Reader};

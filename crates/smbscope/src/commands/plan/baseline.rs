@@ -1,7 +1,7 @@
 //! `smbscope plan baseline`: which settings of a security baseline touch file serving, and what they cost here.
 //!
-//! Owns the options, and where the judgement goes. Inputs are read in [`inputs`], the search for the setting to blame is
-//! [`search`], files to apply are made in [`files`].
+//! Owns the options, and where the judgement goes. Inputs are read in [`inputs`], the search for the setting to blame
+//! is [`search`], files to apply are made in [`files`].
 
 mod files;
 mod inputs;
@@ -83,16 +83,16 @@ pub struct BaselineArgs {
     /// What signing and encryption cost the server: a file written by `smbscope predict calibrate`.
     #[arg(long, value_name = "FILE", help_heading = "Cost", requires = "recording")]
     pub calibration: Option<PathBuf>,
-    /// Look for the setting that makes the server slow: the state of the search is stored in this file. A new file begins
-    /// one, an existing one continues it.
+    /// Look for the setting that makes the server slow: the state of the search is stored in this file. A new file
+    /// begins one, an existing one continues it.
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub search: Option<PathBuf>,
     /// What the last try of the search showed.
     #[arg(long, value_name = "SPEED", value_enum, help_heading = "Search", requires = "search")]
     pub result: Option<search::SpeedChoice>,
-    /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION). The
-    /// extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1 PowerShell,
-    /// .conf fragment of smb.conf. Can be repeated. Files that exist are not replaced. When a search
+    /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION).
+    /// The extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1
+    /// PowerShell, .conf fragment of smb.conf. Can be repeated. Files that exist are not replaced. When a search
     /// continues, the settings of its step are written.
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub write: Vec<PathBuf>,
