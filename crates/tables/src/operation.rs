@@ -344,23 +344,32 @@ impl Operation {
     }
 
     /// Fills the durations that follow from the five times: `elapsed_ns` and its three parts.
+    ///
+    /// No part is negative, and `elapsed_ns` is the sum of the parts: where the clocks of the two
+    /// directions differ, or a reply begins before its request ended, the later part is shorter.
     #[inline]
     pub fn derive_durations(&mut self) {
-        // The packets of the two directions may be recorded by clocks that differ a little.
-        let passed = |start: i64, end: i64| end.saturating_sub(start).max(0);
-        let (request_start, request_end) = (self.request_start(), self.request_end());
-        let (response_start, response_end) = (self.response_start(), self.response_end());
-        if let (Some(start), Some(end)) = (request_start, request_end) {
-            self.set_request_transfer_ns(passed(start, end));
+        let start = self.request_start();
+        let response_end = self.response_end().map(|end| start.map_or(end, |start| end.max(start)));
+        let last = response_end.unwrap_or(i64::MAX);
+        let request_end =
+            self.request_end().map(|end| start.map_or(end, |start| end.max(start).min(last)));
+        let response_start = self
+            .response_start()
+            .map(|begin| request_end.map_or(begin, |end| begin.max(end)).min(last));
+
+        let passed = |start: Option<i64>, end: Option<i64>| Some(end?.saturating_sub(start?));
+        if let Some(ns) = passed(start, request_end) {
+            self.set_request_transfer_ns(ns);
         }
-        if let (Some(start), Some(end)) = (response_start, response_end) {
-            self.set_response_transfer_ns(passed(start, end));
+        if let Some(ns) = passed(request_end, response_start) {
+            self.set_turnaround_ns(ns);
         }
-        if let (Some(end), Some(start)) = (request_end, response_start) {
-            self.set_turnaround_ns(passed(end, start));
+        if let Some(ns) = passed(response_start, response_end) {
+            self.set_response_transfer_ns(ns);
         }
-        if let (Some(start), Some(end)) = (request_start, response_end) {
-            self.set_elapsed_ns(passed(start, end));
+        if let Some(ns) = passed(start, response_end) {
+            self.set_elapsed_ns(ns);
         }
     }
 }
@@ -407,5 +416,28 @@ mod tests {
         assert_eq!(row.elapsed_ns(), Some(17));
         let parts = [row.request_transfer_ns(), row.turnaround_ns(), row.response_transfer_ns()];
         assert_eq!(parts.into_iter().flatten().sum::<i64>(), 17);
+    }
+
+    #[test]
+    fn durations_of_overlapping_messages_add_up() {
+        // The times of request start and end, response start and end, and the three parts.
+        let cases = [
+            ([10, 30, 20, 40], [20, 0, 10]), // The reply began before the request ended.
+            ([10, 50, 20, 40], [30, 0, 0]),  // ... and ended, too.
+            ([10, 13, 5, 7], [0, 0, 0]),     // The clock of the replies is behind.
+            ([10, 13, 5, 17], [3, 0, 4]),
+        ];
+        for (times, parts) in cases {
+            let mut row = Operation::default();
+            row.set_request_start(times[0]);
+            row.set_request_end(times[1]);
+            row.set_response_start(times[2]);
+            row.set_response_end(times[3]);
+            row.derive_durations();
+            let found =
+                [row.request_transfer_ns(), row.turnaround_ns(), row.response_transfer_ns()];
+            assert_eq!(found, parts.map(Some), "{times:?}");
+            assert_eq!(row.elapsed_ns(), Some(parts.into_iter().sum()), "{times:?}");
+        }
     }
 }
