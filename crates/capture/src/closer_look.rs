@@ -8,7 +8,7 @@ use smbscope_tables::tables::Coverage;
 use crate::file::{Chunk, FrameRef, LinkType};
 use crate::frame::{
     Fragment, Layer, LayerCounts, Layers, NotTcp, Reassembled, Reassembler, TcpSegment,
-    UdpDatagram, aggregated, dissect_layers,
+    UdpDatagram, Unreachable, aggregated, dissect_layers,
 };
 
 /// Fragments in fragments: a tunnel's packet and the packet in it.
@@ -20,6 +20,7 @@ const NETBIOS_PORTS: [u16; 2] = [137, 138];
 pub enum Found<'a> {
     Segment(TcpSegment<'a>),
     Datagram(UdpDatagram<'a>),
+    Unreachable(Unreachable),
 }
 
 /// The state across frames.
@@ -150,6 +151,12 @@ fn without_tcp(
         NotTcp::Roce(roce) => {
             coverage.frames_not_tcp += 1;
             found(Found::Datagram(roce.datagram(bytes)));
+        }
+        NotTcp::Icmp(icmp) => {
+            coverage.frames_not_tcp += 1;
+            icmp.unreachable(bytes)
+                .into_iter()
+                .for_each(|report| found(Found::Unreachable(report)));
         }
         NotTcp::NetBios => {
             coverage.frames_not_tcp += 1;

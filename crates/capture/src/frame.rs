@@ -19,6 +19,7 @@ mod roce;
 mod tcp;
 mod tunnel;
 mod udp;
+mod unreachable;
 mod wireless;
 
 pub use address::Address;
@@ -29,6 +30,7 @@ pub use reassembly::{FragmentCounts, Reassembled, Reassembler};
 pub use roce::Roce;
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
 pub use udp::{Udp, UdpDatagram};
+pub use unreachable::{Icmp, Undelivered, Unreachable};
 
 /// Why a frame holds no TCP segment that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +43,8 @@ pub enum NotTcp {
     Tunnel,
     /// UDP.
     Udp(Udp),
+    /// An ICMP message that reports a packet which was not delivered.
+    Icmp(Icmp),
     /// RoCE v1: InfiniBand in Ethernet.
     Roce(Roce),
     /// A piece of a fragmented IP packet.

@@ -52,6 +52,7 @@
 //! | live | `live` | packets of an interface into segments |
 //! | drivers | `decoder`, `push_decoder` | inputs into parts: threads, order, progress |
 //! | shard | `shard` | segments into connections: the flow table |
+//! | services | `waits` | packets of other services, and of connections before SMB, into waits |
 //! | connections | `tcp`, `resolve` | segments into messages; rows of one connection into rows with sessions, trees, paths and users |
 //! | messages | `smb`, `kdc`, `quic`, `rdma`, `closer_look` | messages into operations; frames in tunnels and fragments into segments; tickets into user names; RDMA into streams of messages; what is visible of SMB over QUIC |
 //! | bytes | `frame`, `stream`, `options` | frames into segments; segments into a stream, the stream into messages |
@@ -86,6 +87,7 @@ mod shard;
 mod smb;
 pub mod stream;
 mod tcp;
+mod waits;
 
 pub use decoder::{Decoder, Progress};
 pub use limits::Limits;

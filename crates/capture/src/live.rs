@@ -348,6 +348,7 @@ fn segment<'a>(
             | NotTcp::NetBios
             | NotTcp::Tunnel
             | NotTcp::Udp(_)
+            | NotTcp::Icmp(_)
             | NotTcp::Roce(_)
             | NotTcp::UnknownLink,
         ) => return None,

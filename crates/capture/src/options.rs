@@ -29,6 +29,8 @@ pub struct Tables {
     pub channels: bool,
     /// Interfaces that servers offered.
     pub interfaces: bool,
+    /// What clients waited for before SMB and beside it.
+    pub waits: bool,
 }
 
 impl Tables {
@@ -42,6 +44,7 @@ impl Tables {
         referrals: true,
         channels: true,
         interfaces: true,
+        waits: true,
     };
     /// No table except the coverage, which is always built.
     pub const NONE: Tables = Tables {
@@ -53,6 +56,7 @@ impl Tables {
         referrals: false,
         channels: false,
         interfaces: false,
+        waits: false,
     };
 }
 

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use smbscope_tables::channels::Network;
 pub use smbscope_tables::open::CreateResult as Open;
 use smbscope_tables::operation::Operation;
-use smbscope_tables::tables::{Connection, Coverage, Referral};
+use smbscope_tables::tables::{Connection, Coverage, Referral, Wait};
 use smbscope_wire::auth::kerberos::TicketId;
 
 /// A piece of [`Output::text`].
@@ -148,6 +148,15 @@ pub struct NetworkSample {
     pub state: Network,
 }
 
+/// A wait that ended, or for whose end nothing more will come.
+#[derive(Clone, Debug)]
+pub struct WaitEnd {
+    /// The SMB connection, as its shard numbers it, if it is a wait on one.
+    pub connection: Option<u32>,
+    /// Its row without names and numbers.
+    pub row: Wait,
+}
+
 /// Which connection a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoints {
@@ -189,6 +198,8 @@ pub struct Output {
     pub ended: Vec<(u32, u64, Box<Connection>)>,
     /// What TCP did in intervals that are over, in order.
     pub network: Vec<NetworkSample>,
+    /// Waits that ended.
+    pub waits: Vec<WaitEnd>,
     /// Counters since the last chunk.
     pub coverage: Box<Coverage>,
     /// Global number of the packet at hand.
@@ -209,6 +220,7 @@ impl Output {
         self.details.tickets.clear();
         self.ended.clear();
         self.network.clear();
+        self.waits.clear();
         *self.coverage = Coverage::default();
     }
 

@@ -89,6 +89,7 @@ impl PushDecoder {
         closer_look.look(&frame, bytes, frame_counts, |found| match found {
             Found::Segment(segment) => shard.packet(segment, time, frame.number, output),
             Found::Datagram(datagram) => shard.datagram(&datagram, time, frame.number, output),
+            Found::Unreachable(report) => shard.unreachable(&report, time, frame.number, output),
         });
     }
 

@@ -13,6 +13,7 @@ mod interned;
 mod pipes;
 mod sessions;
 mod vantage;
+mod waits;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -37,6 +38,7 @@ use files::Durable;
 use handle_end::end_open;
 use interned::Interned;
 use vantage::Vantages;
+use waits::Waiting;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -75,6 +77,7 @@ pub struct Resolver {
     /// Counters of the file at hand.
     pub coverage: Box<Coverage>,
     vantages: Vantages,
+    waiting: Waiting,
     parts: VecDeque<Part>,
 }
 
@@ -136,6 +139,7 @@ impl Resolver {
             rows: Rows::default(),
             coverage: Box::default(),
             vantages: Vantages::default(),
+            waiting: Waiting::new(options.tables.waits, options.limits.connections),
             parts: VecDeque::new(),
         })
     }
@@ -171,6 +175,7 @@ impl Resolver {
         self.closed.recording = name.into();
         self.closed.forgotten = 0;
         self.timeline.begin_recording();
+        self.waiting.begin_recording();
         *self.coverage = Coverage::default();
     }
 
@@ -184,6 +189,14 @@ impl Resolver {
             _ => self.merge(outputs, &mut samples)?,
         }
         self.network_until(u64::MAX, &mut samples);
+        for (shard, output) in outputs.iter_mut().enumerate() {
+            for mut wait in output.waits.drain(..) {
+                let connection =
+                    wait.connection.and_then(|one| self.connections.get((shard as u32, one)));
+                wait.row.connection = connection.map(|connection| connection.number);
+                self.waiting.take(wait.row);
+            }
+        }
         let mut ended: Vec<(u64, ConnectionKey, &smbscope_tables::tables::Connection)> = Vec::new();
         for (shard, output) in outputs.iter().enumerate() {
             for (connection, order, row) in &output.ended {
@@ -226,6 +239,7 @@ impl Resolver {
         for (_, shard, one) in started {
             self.connections_seen += 1;
             let state = ConnectionState::new(self.connections_seen, one);
+            self.waiting.uses_smb(one.client.ip());
             self.timeline.connection(&state, one);
             self.connections.insert((shard, one.connection), state);
         }
@@ -441,6 +455,10 @@ impl Resolver {
             self.trees.drain(&mut |state| self.rows.trees.push(state.row(recording)));
             self.sessions.drain(&mut |state| self.rows.sessions.extend(state.row(recording)));
             self.rows.interfaces.extend(self.timeline.end(recording));
+            let waits = self.waiting.end(recording);
+            if !waits.is_empty() {
+                self.parts.push_back(Part::Waits(waits));
+            }
             self.durable = Durable::default();
             self.by_guid.clear();
             self.by_address.clear();

@@ -6,12 +6,13 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram};
+use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram, Unreachable};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
 use crate::quic::Quic;
 use crate::rdma::infiniband;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
+use crate::waits::Waits;
 use queue_pairs::{Env, QueuePairs};
 
 /// In the flow table: a flow that carries something else.
@@ -49,6 +50,7 @@ pub struct Shard {
     next_index: u32,
     quic: Quic,
     queue_pairs: QueuePairs,
+    waits: Waits,
 }
 
 impl Shard {
@@ -67,6 +69,7 @@ impl Shard {
             next_index: 0,
             quic: Quic::default(),
             queue_pairs: QueuePairs::default(),
+            waits: Waits::default(),
         }
     }
 
@@ -111,7 +114,15 @@ impl Shard {
         } else if self.quic.datagram(datagram, time, &mut self.next_index, out) {
         } else if [datagram.source_port, datagram.destination_port].contains(&kdc::PORT) {
             self.kdc.datagram(datagram, out);
+            self.waits.datagram(datagram, time, frame, out);
+        } else {
+            self.waits.datagram(datagram, time, frame, out);
         }
+    }
+
+    /// Takes a report that a packet was not delivered.
+    pub fn unreachable(&mut self, report: &Unreachable, time: i64, frame: u64, out: &mut Output) {
+        self.waits.unreachable(report, time, frame, out);
     }
 
     /// The index of the connection and the sending end.
@@ -157,6 +168,7 @@ impl Shard {
         out: &mut Output,
     ) {
         let (key, place, from) = (found.direction.flow().0, found.place, found.from as usize);
+        self.waits.segment(key, segment, time, frame, out);
         let Some(Some((_, connection))) = self.slab.get_mut(place as usize) else {
             out.coverage.frames_not_smb += 1;
             if place == KDC {
@@ -321,6 +333,7 @@ impl Shard {
             }
         }
         self.quic.end(out);
+        self.waits.end(out);
         self.flows.clear();
         self.candidates.clear();
     }

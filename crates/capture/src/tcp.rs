@@ -11,6 +11,7 @@ mod over_rdma;
 mod reorder;
 mod row;
 mod sink;
+mod waits;
 
 use std::net::IpAddr;
 

@@ -18,7 +18,7 @@ use crate::operation::Operation;
 use crate::tables::{
     Channel, Connection, Counter, Coverage, Cpu, Device, Handle, Image, Interface, Interrupt,
     InterruptTotal, NetInterval, NetRoundTrip, NetTest, Power, Referral, Sample, Scenario,
-    ServerEvent, Session, Slice, StackFrame, Step, Switch, Trace, Tree,
+    ServerEvent, Session, Slice, StackFrame, Step, Switch, Trace, Tree, Wait,
 };
 
 macro_rules! carried {
@@ -170,6 +170,8 @@ registry! {
         "Network interfaces that servers offered for additional channels, and why each was used or not.";
     Referrals: rows of Referral, time None, pass 5,
         "Targets in DFS referral responses.";
+    Waits: rows of Wait, time Some("started_at"), pass 5,
+        "What clients waited for before SMB and beside it: names, connections, tickets, packets sent again.";
     Slices: batch of Slice, time Some("start"), pass 4,
         "What the server did for each operation, and when, in the order of the operations.";
     Scenarios: rows of Scenario, time Some("scheduled_at"), pass 1,

@@ -29,6 +29,7 @@ mod steps;
 mod switches;
 mod traces;
 mod trees;
+mod waits;
 
 pub use channels::Channel;
 pub use connections::Connection;
@@ -56,6 +57,7 @@ pub use steps::Step;
 pub use switches::Switch;
 pub use traces::Trace;
 pub use trees::Tree;
+pub use waits::Wait;
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,7 @@ pub const TABLES: [Table; 10] = [
 ];
 
 /// The tables that a trace with packets or events of SMB, or with counters, has.
-pub const OPERATION_TABLES: [Table; 12] = [
+pub const OPERATION_TABLES: [Table; 13] = [
     Table::Operations,
     Table::Slices,
     Table::Connections,
@@ -51,6 +51,7 @@ pub const OPERATION_TABLES: [Table; 12] = [
     Table::Handles,
     Table::Channels,
     Table::Interfaces,
+    Table::Waits,
     Table::Referrals,
     Table::ServerEvents,
     Table::Counters,

@@ -30,12 +30,14 @@ impl Status {
     pub const INVALID_DEVICE_REQUEST: Status = Status(0xc000_0010);
     pub const END_OF_FILE: Status = Status(0xc000_0011);
     pub const MORE_PROCESSING_REQUIRED: Status = Status(0xc000_0016);
+    pub const NO_MEMORY: Status = Status(0xc000_0017);
     pub const ACCESS_DENIED: Status = Status(0xc000_0022);
     pub const BUFFER_TOO_SMALL: Status = Status(0xc000_0023);
     pub const OBJECT_NAME_NOT_FOUND: Status = Status(0xc000_0034);
     pub const OBJECT_NAME_COLLISION: Status = Status(0xc000_0035);
     pub const OBJECT_PATH_NOT_FOUND: Status = Status(0xc000_003a);
     pub const SHARING_VIOLATION: Status = Status(0xc000_0043);
+    pub const QUOTA_EXCEEDED: Status = Status(0xc000_0044);
     pub const FILE_LOCK_CONFLICT: Status = Status(0xc000_0054);
     pub const LOCK_NOT_GRANTED: Status = Status(0xc000_0055);
     pub const DELETE_PENDING: Status = Status(0xc000_0056);
@@ -49,11 +51,15 @@ impl Status {
     pub const BAD_NETWORK_NAME: Status = Status(0xc000_00cc);
     pub const REQUEST_NOT_ACCEPTED: Status = Status(0xc000_00d0);
     pub const DIRECTORY_NOT_EMPTY: Status = Status(0xc000_0101);
+    pub const FILE_CORRUPT_ERROR: Status = Status(0xc000_0102);
+    pub const TOO_MANY_OPENED_FILES: Status = Status(0xc000_011f);
     pub const CANCELLED: Status = Status(0xc000_0120);
     pub const FILE_CLOSED: Status = Status(0xc000_0128);
+    pub const IO_DEVICE_ERROR: Status = Status(0xc000_0185);
     pub const USER_SESSION_DELETED: Status = Status(0xc000_0203);
     pub const INSUFF_SERVER_RESOURCES: Status = Status(0xc000_0205);
     pub const NOT_FOUND: Status = Status(0xc000_0225);
+    pub const ACCOUNT_LOCKED_OUT: Status = Status(0xc000_0234);
     pub const PATH_NOT_COVERED: Status = Status(0xc000_0257);
     pub const NETWORK_SESSION_EXPIRED: Status = Status(0xc000_035c);
     pub const FILE_NOT_AVAILABLE: Status = Status(0xc000_0467);
@@ -160,6 +166,12 @@ mod tests {
             (Status::OBJECT_NAME_COLLISION, "STATUS_OBJECT_NAME_COLLISION"),
             (Status::OBJECT_PATH_NOT_FOUND, "STATUS_OBJECT_PATH_NOT_FOUND"),
             (Status::SHARING_VIOLATION, "STATUS_SHARING_VIOLATION"),
+            (Status::ACCOUNT_LOCKED_OUT, "STATUS_ACCOUNT_LOCKED_OUT"),
+            (Status::IO_DEVICE_ERROR, "STATUS_IO_DEVICE_ERROR"),
+            (Status::TOO_MANY_OPENED_FILES, "STATUS_TOO_MANY_OPENED_FILES"),
+            (Status::FILE_CORRUPT_ERROR, "STATUS_FILE_CORRUPT_ERROR"),
+            (Status::QUOTA_EXCEEDED, "STATUS_QUOTA_EXCEEDED"),
+            (Status::NO_MEMORY, "STATUS_NO_MEMORY"),
             (Status::FILE_LOCK_CONFLICT, "STATUS_FILE_LOCK_CONFLICT"),
             (Status::LOCK_NOT_GRANTED, "STATUS_LOCK_NOT_GRANTED"),
             (Status::DELETE_PENDING, "STATUS_DELETE_PENDING"),

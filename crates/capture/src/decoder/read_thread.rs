@@ -270,6 +270,9 @@ impl ReadThread {
                                 deal(FlowKey::from_segment(&segment).0.shard(shards.len()), index);
                             }
                             Found::Datagram(_) => deal(0, index),
+                            Found::Unreachable(report) => {
+                                deal(report.flow_shard(shards.len()), index);
+                            }
                         });
                     reassembled.extend(packet.map(|packet| (index, packet)));
                 }
@@ -327,10 +330,13 @@ fn other(
         Found::Datagram(datagram) => {
             shard.datagram(&datagram, frame.time_ns, frame.number, output);
         }
+        Found::Unreachable(report) => {
+            shard.unreachable(&report, frame.time_ns, frame.number, output);
+        }
     });
 }
 
-/// Looks at a frame's UDP datagram or RoCE packet, if it has one.
+/// Looks at a frame's UDP datagram, RoCE packet or ICMP report, if it has one.
 fn datagram(
     chunk: &Chunk,
     frame: &FrameRef,
@@ -341,6 +347,12 @@ fn datagram(
     let datagram = match reason {
         NotTcp::Udp(udp) => udp.datagram(chunk.frame(frame)).ok(),
         NotTcp::Roce(roce) => Some(roce.datagram(chunk.frame(frame))),
+        NotTcp::Icmp(icmp) => {
+            if let Some(report) = icmp.unreachable(chunk.frame(frame)) {
+                shard.unreachable(&report, frame.time_ns, frame.number, output);
+            }
+            None
+        }
         _ => None,
     };
     if let Some(datagram) = datagram {

@@ -35,6 +35,15 @@ impl Direction {
         Direction { source, destination, ports }
     }
 
+    /// The direction between two endpoints.
+    pub fn from_ends(source: (Address, u16), destination: (Address, u16)) -> Direction {
+        Direction {
+            source: source.0,
+            destination: destination.0,
+            ports: u32::from(source.1) << 16 | u32::from(destination.1),
+        }
+    }
+
     /// The opposite direction.
     pub fn back(self) -> Direction {
         let Direction { source, destination, ports } = self;

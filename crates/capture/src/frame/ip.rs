@@ -6,10 +6,12 @@
 
 use super::fragment::Fragment;
 use super::tcp::{Packet, TcpSegment};
-use super::{Address, NotTcp, Udp, be16, byte};
+use super::{Address, NotTcp, Udp, be16, byte, unreachable};
 
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
 pub(super) const IPV4_IN_IP: u8 = 4;
 pub(super) const IPV6_IN_IP: u8 = 41;
 pub(super) const GRE: u8 = 47;
@@ -123,6 +125,7 @@ fn other(bytes: &[u8], at: usize, original: u32) -> Result<TcpSegment<'_>, NotTc
             Packet { source, destination, ttl, start, length }.tcp(bytes)
         }
         UDP => Err(NotTcp::Udp(Udp { source, destination, at: start })),
+        ICMP | ICMP_V6 => Err(unreachable::find(bytes, start, source, protocol == ICMP_V6)),
         protocol if TUNNELS.contains(&protocol) => Err(NotTcp::Tunnel),
         _ => Err(NotTcp::OtherProtocol),
     }

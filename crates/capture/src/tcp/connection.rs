@@ -14,6 +14,7 @@ use super::mirrored::MirrorFilter;
 use super::over_rdma::RdmaSummary;
 use super::reorder::HeldPacket;
 use super::sink::Sink;
+use super::waits::LateAck;
 use super::{Context, EndReason, is_soon, is_usual};
 use crate::frame::{TcpFlags, TcpSegment};
 use crate::outcome::{ConnectionStart, Output};
@@ -53,6 +54,8 @@ pub struct Connection {
     pub last: i64,
     pub(super) fins: [bool; 2],
     pub(super) reset: bool,
+    /// Which end reset it first.
+    pub(super) reset_by: Option<usize>,
     /// Whether it is known to carry SMB.
     pub is_smb: bool,
     /// Global number of the packet with which SMB began.
@@ -77,6 +80,7 @@ pub struct Connection {
     pub(super) iwarp: Option<Box<Iwarp>>,
     /// What its row has in addition if RDMA carries it.
     pub(super) rdma: Option<Box<RdmaSummary>>,
+    pub(super) late_ack: Option<LateAck>,
 }
 
 impl Connection {
@@ -99,6 +103,7 @@ impl Connection {
             last: time,
             fins: [false; 2],
             reset: false,
+            reset_by: None,
             is_smb: false,
             began: 0,
             usual_port: client.is_some(),
@@ -116,6 +121,7 @@ impl Connection {
             is_plain: false,
             iwarp: None,
             rdma: None,
+            late_ack: None,
         }
     }
 
@@ -184,7 +190,11 @@ impl Connection {
         let to_server = self.client == Some(from);
         self.measure(segment, TcpFlags::ACK, from, to_server, time);
         if segment.payload_len == 0 {
+            self.note_bare(segment, from, time, frame);
             return false;
+        }
+        if self.late_ack.is_some() {
+            self.after_late_ack(from, time, frame, out);
         }
         let piece = Piece {
             bytes: segment.payload,
@@ -284,7 +294,13 @@ impl Connection {
             self.control(segment, from, time, out);
         }
         self.measure(segment, flags, from, self.client == Some(from), time);
+        if segment.payload_len == 0 && flags.0 & CONTROL == TcpFlags::ACK.0 {
+            self.note_bare(segment, from, time, frame);
+        }
         if segment.payload_len > 0 {
+            if self.late_ack.is_some() {
+                self.after_late_ack(from, time, frame, out);
+            }
             let piece = Piece {
                 bytes: segment.payload,
                 length: segment.payload_len,
@@ -316,6 +332,7 @@ impl Connection {
         half.send(piece);
         match half.order.judge(piece.sequence, piece.length) {
             Verdict::Use { skip } => {
+                let mut filled = None;
                 if half.order.has_hole() {
                     // It fills the hole: it was late, or retransmitted.
                     let since = half.order.hole_since();
@@ -325,10 +342,14 @@ impl Connection {
                         half.retransmissions += 1;
                         self.pairing.recoveries.add(since, piece.time);
                         half.recovery_ns += piece.time.abs_diff(since);
+                        filled = Some(since);
                     }
                     half.bytes += u64::from(piece.length - skip);
                 } else {
                     half.take(piece, skip);
+                }
+                if let Some(since) = filled {
+                    self.note_filled(piece, since, from, out);
                 }
                 self.feed(&piece.skip(skip), from, context, out);
                 self.release(from, context, out);
@@ -343,8 +364,9 @@ impl Connection {
                 half.sample = None;
                 let is_acknowledged =
                     half.acknowledged.is_none_or(|number| number.wrapping_sub(end) as i32 >= 0);
-                if !is_acknowledged && half.recovering.is_none() {
-                    half.recovering = Some(end);
+                if !is_acknowledged {
+                    half.recovering.get_or_insert(end);
+                    self.note_resent(piece, from, out);
                 }
             }
             Verdict::Early => {
@@ -477,6 +499,7 @@ impl Connection {
             }
             let (mut sink, halves) = self.sink(from, context, out);
             halves[from].framer.end(&mut sink);
+            self.emit_resent(from, out);
         }
         let mut cx = SmbContext { pairing: &mut self.pairing, out, limits: &context.limits };
         self.smb1.end(self.last, &mut cx);

@@ -1,6 +1,7 @@
 //! State of one direction of a connection.
 
 use super::interval::HalfInterval;
+use super::waits::Resent;
 use crate::limits::Limits;
 use crate::stream::{Framer, Order, Piece};
 
@@ -39,6 +40,8 @@ pub(super) struct Half {
     /// End of a segment and its time, until it is acknowledged: one sample at a time.
     pub(super) sample: Option<(u32, i64)>,
     pub(super) ttl: u8,
+    /// What was sent again last.
+    pub(super) resent: Option<Resent>,
 }
 
 impl Half {
@@ -68,6 +71,7 @@ impl Half {
             interval: HalfInterval::default(),
             sample: None,
             ttl: 0,
+            resent: None,
         }
     }
 

@@ -28,6 +28,7 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(TcpFlags::RST) {
             self.reset = true;
+            self.reset_by.get_or_insert(from);
             self.resets += 1;
             return;
         }
@@ -104,6 +105,9 @@ impl Connection {
                 && number.wrapping_sub(end) as i32 >= 0
             {
                 other.recovering = None;
+                if let Some(resent) = &mut other.resent {
+                    resent.acknowledged.get_or_insert(time);
+                }
                 self.pairing.recoveries.add(other.waits_since, time);
                 other.recovery_ns += time.abs_diff(other.waits_since);
             }

@@ -76,6 +76,7 @@ impl Connection {
             zero_windows_to_server: to_server.zero_windows,
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,
+            reset_by_client: self.reset_by.map(|end| end == client),
             transport: Some(rdma.as_ref().map_or("tcp", |rdma| rdma.transport).to_owned()),
             queue_pair_client: queue_pair(client),
             queue_pair_server: queue_pair(1 - client),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use smbscope_capture::{Decoder, Error, Input, Options, Part};
-use smbscope_tables::tables::{Channel, Connection, Coverage, Handle, Interface, Session, Tree};
+use smbscope_tables::tables::{
+    Channel, Connection, Coverage, Handle, Interface, Session, Tree, Wait,
+};
 
 use super::packets::{Sending, pcap};
 use super::talk::Talk;
@@ -21,6 +23,7 @@ pub struct Decoded {
     pub handles: Vec<Handle>,
     pub channels: Vec<Channel>,
     pub interfaces: Vec<Interface>,
+    pub waits: Vec<Wait>,
     pub coverage: Vec<Coverage>,
 }
 
@@ -121,6 +124,7 @@ pub fn decode_files(paths: Vec<PathBuf>, options: &Options) -> Result<Decoded, E
             Ok(Part::Handles(rows)) => out.handles.extend(rows),
             Ok(Part::Channels(rows)) => out.channels.extend(rows),
             Ok(Part::Interfaces(rows)) => out.interfaces.extend(rows),
+            Ok(Part::Waits(rows)) => out.waits.extend(rows),
             Ok(Part::Coverage(coverage)) => out.coverage.push(*coverage),
             // Rows of other sources, and referrals.
             Ok(_) => {}

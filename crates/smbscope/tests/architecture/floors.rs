@@ -44,6 +44,8 @@ const FLOORS: &[Floors] = &[
             &["closer_look", "kdc", "quic", "rdma", "smb"],
             // One connection, which drives `smb`; and modules that span connections.
             &["resolve", "tcp"],
+            // Packets of other services, and of connections before SMB.
+            &["waits"],
             &["shard"],
             // The drivers of the shards.
             &["decoder", "push_decoder"],

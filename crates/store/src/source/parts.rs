@@ -251,6 +251,7 @@ impl Parts {
             referrals: wanted(Table::Referrals),
             channels: wanted(Table::Channels),
             interfaces: wanted(Table::Interfaces),
+            waits: wanted(Table::Waits),
         };
         options
     }

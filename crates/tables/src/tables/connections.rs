@@ -55,6 +55,7 @@ table! {
         zero_windows_to_server: u64, Count, Public, "Times the client closed its receive window.";
         zero_windows_to_client: u64, Count, Public, "Times the server closed its receive window.";
         resets: u64, Count, Public, "RST segments.";
+        reset_by_client: Option<bool>, None, Public, "Whether the first RST came from the client; null without one.";
         operations: u64, Count, Public, "Operations.";
         unanswered: u64, Count, Public, "Requests without a response.";
         outstanding_max: u64, Count, Public, "Maximum of operations in flight.";
@@ -66,6 +67,7 @@ table! {
         credits_max: u64, Count, Public, "Maximum of credits that the client held, as far as captured.";
         credits_min: Option<u64>, Count, Public, "Minimum of credits that the client held after its first request; null if the capture began mid-stream.";
         max_transact_bytes: Option<u64>, Bytes, Public, "MaxTransactSize (SMB1: MaxBufferSize).";
+        max_outstanding: Option<u64>, Count, Public, "Requests that a client of SMB1 may have outstanding (MaxMpxCount); null for SMB2, where credits limit them.";
         max_read_bytes: Option<u64>, Bytes, Public, "MaxReadSize.";
         max_write_bytes: Option<u64>, Bytes, Public, "MaxWriteSize.";
         signing_required: Option<bool>, None, Public, "Whether the server requires signing.";

@@ -209,6 +209,7 @@ fn negotiate(block: Block<'_>, stage: &Stage, pairing: &mut Pairing) {
     }
     let table = &mut *pairing.table;
     table.max_transact_bytes = view.max_buffer_size().map(u64::from);
+    table.max_outstanding = view.max_mpx_count().map(u64::from);
     table.server_capabilities = view.capabilities().map(|bits| u64::from(bits.0));
     table.signing_required =
         view.security_mode().map(|mode| mode.has(SecurityMode::SIGNATURES_REQUIRED));
