@@ -19,6 +19,7 @@
 # make bench-probe   what the recorder costs a running Samba, compared with bpftrace and strace (needs root)
 # make bench-load    CPU per operation and memory per session of the load client and of other clients
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
+# make verify-verdicts     state, owner and cause of made-up captures against what is true; writes the table in docs/measurements
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
 # make verify-baseline   what signing costs a private Samba against `plan baseline` (needs root; five minutes)
@@ -48,7 +49,7 @@ SCHEMAS ?= schemas
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo build-size install dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo build-size install dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -131,6 +132,9 @@ test-servers:
 verify-predictions: build
 	scripts/setup.sh predictions
 	python3 tests/predictions/verify.py --smbscope $(SMBSCOPE)
+
+verify-verdicts: build
+	tests/diagnoses/check.py $(SMBSCOPE) --table docs/measurements/verdicts.md
 
 verify-findings: build
 	scripts/setup.sh predictions

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import struct
 import sys
 import tempfile
@@ -153,16 +154,23 @@ def break_waits(bench, shows):
             together(*(lambda n=n: work(names[0 if shows else n]) for n in range(4)))
 
 
-@case("slow-client")
+@case("slow-client", allowed={"loss": "what overflows the small window is sent again"})
 def slow_client(bench, shows):
-    """A client that thinks for 20 ms before each request; or a person, who looks at each file for two seconds."""
-    with bench.lab(None if shows else FAR) as lab:
-        names = lab.names(30 if shows else 3)
+    """A client that takes what it reads late, with a small window, and then computes; or one that pauses as long, with
+    nothing to take: a player, a person."""
+    with bench.lab() as lab:
+        lab.file("data.bin", 8 << 20)
         with lab.capture():
             one = lab.client()
-            for name in names:
-                one.chain(smb.create(name), raw.read(smb.SAME, 0, 4096), raw.close(smb.SAME))
-                time.sleep(0.02 if shows else 2)
+            if shows:
+                one.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            fid = one.open("data.bin")
+            for block in range(30):
+                ids = one.send(raw.read(fid, block << 18, 1 << 18))
+                time.sleep(0.02 if shows else 0)
+                one.wait(ids)
+                time.sleep(0.08)
+            one.close(fid)
 
 
 @case("failing-lookups")

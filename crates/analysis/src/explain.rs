@@ -14,6 +14,7 @@
 //! share; [`connections`] and [`durability`] give notes about what costs no time that could be measured.
 //! `docs/adding.md` shows how to add a finding.
 
+mod account;
 mod attribution;
 mod breaks;
 mod candidate;
@@ -37,8 +38,10 @@ mod server_time;
 mod shared_link;
 mod signing;
 mod smb1_offer;
+mod state;
 mod transfer_rates;
 mod unexplained;
+mod waiting;
 mod what_if;
 pub mod why;
 mod worth;
@@ -51,7 +54,7 @@ use smbscope_tables::run::Counter;
 use smbscope_tables::slice::Kind;
 use smbscope_tables::tables::{
     Channel, Connection, Coverage, Handle, Interface, NetRoundTrip, NetTest, ServerEvent, Step,
-    Tree,
+    Tree, Wait,
 };
 
 pub use data::*;
@@ -62,6 +65,8 @@ use crate::durability::DurabilityTally;
 use crate::logged::LoggedTally;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::columns::Resolved;
+use crate::stats::latency::{Grain, Latency, Sample};
+use account::Accounts;
 use candidate::Candidate;
 use change::Change;
 use channels::Channels;
@@ -72,6 +77,7 @@ use findings::Detectors;
 use network::Network;
 use operation::{Act, Operation, Rows};
 use reply_silence::ReplySilence;
+use waiting::Waiting;
 use what_if::ReplaySample;
 use worth::{is_enough, judge_number, subtract_stragglers};
 
@@ -107,6 +113,12 @@ pub struct Explain {
     detectors: Detectors,
     change: Change,
     counters: Counters,
+    /// Times of operations.
+    times: Option<Latency>,
+    accounts: Accounts,
+    waiting: Waiting,
+    /// Connections, and those of which one direction was recorded only.
+    directions: (u64, u64),
     /// Measured windows of load runs: recording, begin and end.
     windows: Vec<(u32, i64, i64)>,
 }
@@ -158,6 +170,7 @@ impl Explain {
 
     /// Adds trees, before or after their operations: what is continuously available.
     pub fn trees(&mut self, rows: &[Tree]) {
+        self.waiting.trees(rows);
         self.durability.trees(rows);
     }
 
@@ -169,10 +182,22 @@ impl Explain {
     /// Adds coverage: what the recording contains, and what it lacks.
     pub fn coverage(&mut self, rows: &[Coverage]) {
         rows.iter().for_each(|row| self.connections.add_coverage(row));
+        for row in rows {
+            self.directions.0 += row.connections;
+            self.directions.1 += row.connections_one_direction;
+        }
         for row in rows.iter().filter(|row| row.operations > 0) {
             // The names of the events are in the format's.
             let is_windows = row.format.contains("SMBServer");
             self.is_windows = Some(self.is_windows.unwrap_or(true) && is_windows);
+        }
+    }
+
+    /// Adds what clients waited for outside of operations.
+    pub fn waits(&mut self, rows: &[Wait]) {
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            self.waiting.add(recording, std::slice::from_ref(row));
         }
     }
 
@@ -280,6 +305,8 @@ impl Explain {
                 add(&mut whole.network_ns, op.of_busy(network));
             }
             self.elapsed += i128::from(op.elapsed_ns);
+            let times = self.times.get_or_insert_with(|| Latency::new(Grain::Coarse));
+            times.record(&Sample::new(op.elapsed_ns));
             if let Some(start) = op.start {
                 let end = start.saturating_add(op.elapsed_ns);
                 let (first, last) = self.span.unwrap_or((start, end));
@@ -289,6 +316,7 @@ impl Explain {
                 self.active.add(start, end);
             }
         }
+        self.accounts.see(op);
         self.channels.see(op);
         self.network.see(op);
         self.change.see(op);
@@ -315,6 +343,8 @@ impl Explain {
         };
         let mut candidates = std::mem::take(&mut self.detectors).finish(&mut context);
         let Context { notes: more, pauses, protection_cost, .. } = context;
+        candidates.extend(self.outside_of_operations());
+        worth::drop_stalls_of_paths(&mut candidates);
         let mut notes = self.notes(protection_cost, &channels, &network)?;
         notes.extend(more);
         whole.think_ns = pauses.as_ref().map_or(0, |pauses| pauses.sum_ns);
@@ -344,9 +374,33 @@ impl Explain {
                 }
             }
         }
+        let (account, slowest) = std::mem::take(&mut self.accounts).finish();
+        let known = state::Known {
+            whole: &whole,
+            account: &account,
+            slowest: slowest.as_ref(),
+            connections: self.directions.0,
+            one_direction: self.directions.1,
+        };
+        for finding in &mut findings {
+            finding.details.is_noticed = state::is_noticed(finding);
+        }
+        let state = state::state(&findings, &known);
+        let slowest = slowest.filter(|row| row.server_ns >= NOTICED_NS);
         let change = self.change.finish();
         let logged = self.logged.finish();
+        let times = self.times.as_ref().map(|times| times.distribution(false));
+        let largest = self
+            .connections
+            .all()
+            .into_iter()
+            .max_by_key(|(_, facts)| facts.packets.iter().sum::<u64>());
         Ok(Diagnosis {
+            state,
+            p95_ns: times.and_then(|times| times.p95_ns),
+            round_trip_ns: largest.and_then(|(_, facts)| facts.rtt_ns),
+            account,
+            slowest,
             findings,
             pauses,
             unexplained,
@@ -357,6 +411,17 @@ impl Explain {
             network,
             whole,
         })
+    }
+
+    /// What waits, connections and requests without a reply show.
+    fn outside_of_operations(&mut self) -> Vec<Candidate> {
+        let (connections, accounts) = (&self.connections, &mut self.accounts);
+        let waiting = std::mem::take(&mut self.waiting);
+        let stuck = waiting.stuck();
+        let mut found = waiting.finish(connections, accounts);
+        found.extend(findings::no_reply::find(accounts, connections, &stuck));
+        found.extend(findings::connection_reset::find(accounts, connections));
+        found
     }
 
     /// Computes what each candidate costs, without what others explain, and keeps those that cost enough, the
@@ -381,13 +446,15 @@ impl Explain {
         let lengths = self.spans.values().map(|(first, last)| last.saturating_sub(*first));
         let length_ns = lengths.fold(0, i64::saturating_add).min(whole.lasted_ns);
         candidates.retain(|one| all > 0.0 && is_enough(one, length_ns));
+        candidates.iter_mut().for_each(Candidate::note_burst);
         for Candidate { finding, .. } in candidates.iter_mut() {
             if let Weight::Saved { saved_ns, share, .. } = &mut finding.weight {
                 *share = (*saved_ns as f64 / all).min(1.0);
             }
         }
         candidates.sort_by_key(|Candidate { finding, .. }| {
-            (std::cmp::Reverse(finding.saved_ns()), finding.kind)
+            let is_broken = finding.details.effect == Effect::Broken;
+            (!is_broken, std::cmp::Reverse(finding.saved_ns()), finding.kind)
         });
         Ok(())
     }

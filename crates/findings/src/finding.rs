@@ -282,6 +282,9 @@ pub enum Actor {
     Application,
     /// A program between client and server that forwards their messages.
     Proxy,
+    /// What finds addresses and gives tickets: DNS, domain controllers.
+    #[serde(rename = "name-service")]
+    NameService,
 }
 
 /// The side that is responsible for a finding.

@@ -235,6 +235,7 @@ Examples:
   smbscope report run/ --from 14:05 --to 14:10 --share projects --path '**/*.docx'
   smbscope report run-1of3/ run-2of3/ run-3of3/ --step 4
   smbscope report run/ --change rtt=20ms --html far.html
+  smbscope report ring*.pcap --fail-on broken > /dev/null || alarm
   smbscope report flood.etl --html flood.html             # which driver holds which CPUs
   smbscope report flood.etl --from 20s --to 30s --limit 200us")]
 pub struct Report {
@@ -244,6 +245,10 @@ pub struct Report {
     /// Write all sections, tables and charts as text, not only the most important ones on 60 lines.
     #[arg(long)]
     pub all: bool,
+    /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more, or if the state
+    /// of the share is this or worse.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub fail_on: Option<crate::fail_on::FailOn>,
     /// Show times of day in UTC instead of local time.
     #[arg(long)]
     pub utc: bool,

@@ -27,7 +27,7 @@ pub enum Code {
     Output = 5,
     /// The query is wrong.
     Query = 6,
-    /// `explain --fail-on` found something.
+    /// `--fail-on` found something.
     Found = 7,
     /// The server stopped answering during a load run.
     ServerGone = 8,
@@ -49,7 +49,7 @@ impl Code {
         (Code::Input, "an input does not exist or cannot be read"),
         (Code::Output, "the output exists already or cannot be written"),
         (Code::Query, "the SQL is wrong or could not be executed"),
-        (Code::Found, "explain --fail-on: there is a finding of this confidence"),
+        (Code::Found, "--fail-on: there is a finding of this confidence, or this state"),
         (Code::ServerGone, "load: the server stopped answering during the run"),
         (
             Code::NoMatch,

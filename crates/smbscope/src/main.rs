@@ -16,6 +16,7 @@ mod cli;
 mod clock_sync;
 mod commands;
 mod exit;
+mod fail_on;
 mod filter_options;
 mod format;
 mod interrupt;

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
+use smbscope_tables::tables::Wait;
 
 use super::data::{Contributor, Example, INTERVAL_MIN, TimeClass};
-use super::operation::{Operation, TextId};
+use super::operation::{Operation, TextId, text_id};
 use super::savings::Savings;
 use crate::stats::latency::BOUNDS_NS;
 
@@ -20,17 +21,44 @@ const NAMES_FEW: usize = 64;
 const NAMES_LISTED: usize = 5;
 /// Operations that a finding lists.
 const EXAMPLES: usize = 5;
-/// Operations of a connection with less than this between them are one burst: a person waits for all
-/// of them, ns.
-const BURST_GAP_NS: i64 = 1_000_000_000;
+/// Operations of a connection are one burst, for all of which a person waits, while the pauses between them are no
+/// longer in all than the waiting, and this, ns.
+const BURST_PAUSES_NS: i64 = 500_000_000;
+/// So much waiting allows for pauses, ns.
+const BURST_WAITED_MAX_NS: i64 = 10_000_000_000;
 
 /// The operations of a connection that belong to a finding.
 #[derive(Clone, Copy, Default)]
 struct OnConnection {
     operations: u64,
     saved_ns: i64,
-    /// When the last of them ended, and what would be saved in the burst that it belongs to, ns.
-    burst: Option<(i64, i64)>,
+    /// The burst that the last of them belongs to.
+    burst: Option<Burst>,
+}
+
+/// Operations that follow each other.
+#[derive(Clone, Copy)]
+struct Burst {
+    /// When the last of them ended.
+    last: i64,
+    waited_ns: i64,
+    paused_ns: i64,
+    saved_ns: i64,
+}
+
+impl Burst {
+    /// The burst with another operation, or a new one that begins with it.
+    fn with(before: Option<Burst>, start: i64, end: i64) -> Burst {
+        let new = Burst { last: end, waited_ns: end - start, paused_ns: 0, saved_ns: 0 };
+        let Some(burst) = before else { return new };
+        let paused_ns = burst.paused_ns.saturating_add(start.saturating_sub(burst.last).max(0));
+        if paused_ns > burst.waited_ns.min(BURST_WAITED_MAX_NS) + BURST_PAUSES_NS {
+            return new;
+        }
+        let fresh = end.saturating_sub(start.max(burst.last)).max(0);
+        let waited_ns = burst.waited_ns.saturating_add(fresh);
+        Burst { last: burst.last.max(end), waited_ns, paused_ns, ..burst }
+    }
 }
 
 /// Sums by name.
@@ -104,6 +132,14 @@ fn period(op: &Operation) -> Option<(i64, i64)> {
 
 fn name(name: Option<&str>) -> Box<str> {
     name.unwrap_or_default().into()
+}
+
+/// A wait as an example of a finding.
+fn words(row: &Wait) -> String {
+    match &row.subject {
+        Some(subject) => format!("{} {subject}", row.protocol),
+        None => format!("{} {} to port {}", row.protocol, row.kind, row.port),
+    }
 }
 
 /// What an example costs, its number among the operations that are kept for replaying, and it; the cheapest one compares as the greatest, so that a heap drops it
@@ -252,6 +288,42 @@ impl Attribution {
         self.add_client(op, period(op), saved_ns, 1);
     }
 
+    /// Adds a wait outside of operations, of which `ns` would be saved. `in_a_row_ns` is how long its client
+    /// waited for it and others in a row.
+    pub(super) fn add_wait(
+        &mut self,
+        row: &Wait,
+        recording: u32,
+        until: i64,
+        ns: i64,
+        in_a_row_ns: i64,
+    ) {
+        let ns = ns.max(0);
+        self.add_time(until.saturating_sub(row.start).max(0));
+        self.operations += 1;
+        self.saved_ns = self.saved_ns.saturating_add(ns);
+        self.squares += (ns as f64).powi(2);
+        self.widen(row.start, until);
+        self.burst_ns = self.burst_ns.max(in_a_row_ns);
+        self.clients.add(text_id(row.client.as_str()), 1, ns, || row.client.as_str().into());
+        self.servers.add(text_id(row.server.as_str()), 1, ns, || row.server.as_str().into());
+        if let Some(connection) = row.connection {
+            self.add_connection((recording, connection), 1, ns, None);
+        }
+        let example = Example {
+            recording: Some(row.recording.clone()),
+            command: words(row),
+            elapsed_ns: Some(until.saturating_sub(row.start)),
+            request_frame: Some(row.first_frame),
+            response_frame: row.end.map(|_| row.last_frame),
+            ..Example::default()
+        };
+        self.examples.push(RankedExample(ns, None, example));
+        while self.examples.len() > EXAMPLES {
+            self.examples.pop();
+        }
+    }
+
     fn add_time(&mut self, ns: i64) {
         let place = BOUNDS_NS.partition_point(|&bound| bound <= ns);
         if let Some(count) = self.times.get_mut(place) {
@@ -339,11 +411,10 @@ impl Attribution {
         on.operations += operations;
         on.saved_ns = on.saved_ns.saturating_add(saved_ns);
         if let Some((start, end)) = time {
-            let before = on.burst.filter(|(last, _)| start.saturating_sub(*last) < BURST_GAP_NS);
-            let (last, burst_ns) = before.unwrap_or((end, 0));
-            let burst_ns = burst_ns.saturating_add(saved_ns);
-            on.burst = Some((last.max(end), burst_ns));
-            self.burst_ns = self.burst_ns.max(burst_ns);
+            let mut burst = Burst::with(on.burst, start, end);
+            burst.saved_ns = burst.saved_ns.saturating_add(saved_ns);
+            on.burst = Some(burst);
+            self.burst_ns = self.burst_ns.max(burst.saved_ns);
         }
     }
 

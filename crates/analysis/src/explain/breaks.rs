@@ -49,6 +49,9 @@ struct Break {
     holder: Option<TextId>,
     holder_name: String,
     answered_at: Option<i64>,
+    /// It breaks the oplock of a directory, which has none.
+    is_of_directory: bool,
+    connection: (u32, u64),
 }
 
 /// A request that waited.
@@ -62,6 +65,9 @@ struct Wait {
     /// When the server said that it takes longer, or when it was sent.
     known_at: i64,
     end: i64,
+    connection: (u32, u64),
+    /// Requests outstanding with it.
+    outstanding: u64,
 }
 
 impl Wait {
@@ -76,6 +82,8 @@ impl Wait {
             start,
             known_at: pending_at.unwrap_or(start),
             end: start.saturating_add(op.elapsed_ns),
+            connection: (op.recording, op.connection),
+            outstanding: u64::from(op.columns.outstanding.get(op.row).unwrap_or(0)) + 1,
         }
     }
 }
@@ -91,6 +99,9 @@ pub(super) struct Breaks {
     lease_opens: Map<Key, u32>,
     /// Opens whose oplock breaks without an acknowledgement.
     quiet: HashSet<Key, foldhash::fast::RandomState>,
+    /// Opens of directories with an oplock: only leases of version 2 cache directories (MS-SMB2 section
+    /// 3.3.5.9.11), so the server may neither grant nor break it.
+    directories: HashSet<Key, foldhash::fast::RandomState>,
     waits: Vec<Wait>,
     others: Attribution,
 }
@@ -130,7 +141,7 @@ impl Detector for Breaks {
         }
     }
 
-    fn finish(mut self, _: &mut Context) -> Vec<Candidate> {
+    fn finish(mut self, context: &mut Context) -> Vec<Candidate> {
         let waits = std::mem::take(&mut self.waits);
         let (mut waited, mut owed) = (std::mem::take(&mut self.others), Owed::default());
         let (mut acknowledged, mut slowest_ns) = (Vec::new(), 0);
@@ -142,6 +153,16 @@ impl Detector for Breaks {
                         && cause.answered_at.is_none_or(|at| at >= wait.end) =>
                 {
                     owed.breaks += 1;
+                    owed.of_directories += u64::from(cause.is_of_directory);
+                    let limit = context
+                        .connections
+                        .get(wait.connection)
+                        .filter(|_| wait.connection == cause.connection)
+                        .and_then(|facts| facts.max_outstanding);
+                    if let Some(limit) = limit.filter(|limit| wait.outstanding >= *limit) {
+                        owed.full += 1;
+                        owed.limit = owed.limit.max(limit);
+                    }
                     owed.waits_ns.push(after(cause.at));
                     owed.frames.extend(cause.frame);
                     owed.own += u64::from(wait.client.is_some() && wait.client == cause.holder);
@@ -229,6 +250,8 @@ impl Breaks {
             holder: op.client,
             holder_name: op.client_name().unwrap_or_default().to_owned(),
             answered_at: None,
+            is_of_directory: key.is_some_and(|key| self.directories.contains(&key)),
+            connection: (op.recording, op.connection),
         });
     }
 
@@ -239,6 +262,7 @@ impl Breaks {
             self.leases.clear();
             self.lease_opens.clear();
             self.quiet.clear();
+            self.directories.clear();
         }
         let (file, lease) = (Self::file(op), Self::lease(op));
         if let Some(path) = op.path {
@@ -250,6 +274,12 @@ impl Breaks {
             && !needs_acknowledgement(level, false)
         {
             self.quiet.insert(file);
+        }
+        if let (Some(file), None, Some(level)) = (file, lease, level)
+            && level != "None"
+            && op.intent.is_of_directory()
+        {
+            self.directories.insert(file);
         }
         if let (Some(file), Some(lease)) = (file, lease)
             && self.leases.insert(file, lease).is_none()
@@ -264,6 +294,7 @@ impl Breaks {
         let file = Self::file(op);
         if let Some(file) = &file {
             self.quiet.remove(file);
+            self.directories.remove(file);
         }
         let lease = file.and_then(|file| self.leases.remove(&file));
         let mut ended = None;
@@ -323,6 +354,12 @@ pub(super) struct Owed {
     /// Waits with a break in the recording, and without.
     pub(super) breaks: u64,
     pub(super) unseen: u64,
+    /// Breaks of the oplock of a directory.
+    pub(super) of_directories: u64,
+    /// Waits of the client that had to acknowledge, with as many requests outstanding as it may have, and
+    /// that limit.
+    pub(super) full: u64,
+    pub(super) limit: u64,
     /// Waits for which the client that waited is the client that did not acknowledge.
     pub(super) own: u64,
     /// From the break to the reply, ns.

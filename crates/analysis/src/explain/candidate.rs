@@ -6,7 +6,7 @@ use smbscope_findings::{Actor, Confidence, Figure, Owner, Remedy, Weight};
 
 use super::attribution::Attribution;
 use super::connections::Connections;
-use super::data::{Contributor, Explained, Finding, FindingKind};
+use super::data::{Contributor, Effect, Explained, Finding, FindingKind};
 use super::savings::Savings;
 use crate::predict::changes::Change;
 
@@ -77,6 +77,12 @@ impl Candidate {
         self
     }
 
+    /// Something hangs or fails: users notice it whatever it costs.
+    pub(super) fn broken(mut self) -> Candidate {
+        self.finding.details.effect = Effect::Broken;
+        self
+    }
+
     /// Clients waited for it while no operation was in flight.
     pub(super) fn beyond_busy(mut self, ns: i64) -> Candidate {
         self.beyond_busy_ns = ns;
@@ -87,6 +93,11 @@ impl Candidate {
     pub(super) fn with_changes(mut self, changes: impl IntoIterator<Item = Change>) -> Candidate {
         self.changes.extend(changes);
         self
+    }
+
+    /// Notes the longest burst for readers, once other findings were subtracted.
+    pub(super) fn note_burst(&mut self) {
+        self.finding.details.burst_ns = self.burst_ns();
     }
 
     /// The most time that would be saved in one burst of a connection, ns: what a person would notice.
@@ -163,7 +174,7 @@ impl Candidate {
                 Actor::Client | Actor::Application => names(&details.clients),
                 Actor::Server => names(&details.servers),
                 Actor::Network => ends,
-                Actor::Proxy => Vec::new(),
+                Actor::Proxy | Actor::NameService => Vec::new(),
             };
             owner.names.dedup();
         }

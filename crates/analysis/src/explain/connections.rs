@@ -45,6 +45,8 @@ pub(super) struct ConnectionFacts {
     pub(super) server_capabilities: Option<u64>,
     /// MaxTransactSize, in SMB1 MaxBufferSize.
     pub(super) buffer_bytes: Option<u64>,
+    /// Requests that a client of SMB1 may have outstanding.
+    pub(super) max_outstanding: Option<u64>,
     /// Bytes in both directions.
     pub(super) bytes: u64,
     /// Whether client and server require signing, if known.
@@ -55,6 +57,16 @@ pub(super) struct ConnectionFacts {
     pub(super) client: Box<str>,
     pub(super) server: Box<str>,
     ports: (u64, u64),
+    /// Its first and last packet, ns.
+    pub(super) lasted: (i64, i64),
+    /// Whether one end reset it, and whether that was the client.
+    pub(super) reset_by_client: Option<bool>,
+    /// Gaps in the recorded streams.
+    pub(super) gaps: u64,
+    /// How often the client closed its receive window.
+    pub(super) client_windows_closed: u64,
+    /// Packets to the client and to the server.
+    pub(super) packets: [u64; 2],
 }
 
 /// All connections.
@@ -93,12 +105,18 @@ impl Connections {
                 credits: row.credits_min.map(|least| (least, row.credits_max)),
                 server_capabilities: row.server_capabilities,
                 buffer_bytes: row.max_transact_bytes,
+                max_outstanding: row.max_outstanding,
                 bytes: to_client.saturating_add(to_server),
                 signing_required: [row.client_signing_required, row.signing_required],
                 is_at_server: row.vantage.as_deref() == Some("server"),
                 client: row.client.as_str().into(),
                 server: row.server.as_str().into(),
                 ports: (row.client_port, row.server_port),
+                lasted: (row.start, row.end),
+                reset_by_client: row.reset_by_client.filter(|_| row.end_reason == "reset"),
+                gaps: row.gaps_to_client.saturating_add(row.gaps_to_server),
+                client_windows_closed: row.zero_windows_to_server,
+                packets: [row.packets_to_client, row.packets_to_server],
             };
             self.facts.insert((recording, row.connection), facts);
         }
@@ -132,6 +150,13 @@ impl Connections {
 
     pub(super) fn get(&self, connection: (u32, u64)) -> Option<&ConnectionFacts> {
         self.facts.get(&connection)
+    }
+
+    /// All connections that are known, in the order of their numbers.
+    pub(super) fn all(&self) -> Vec<((u32, u64), &ConnectionFacts)> {
+        let mut all: Vec<_> = self.facts.iter().map(|(key, facts)| (*key, facts)).collect();
+        all.sort_unstable_by_key(|one| one.0);
+        all
     }
 
     /// The name of a connection: its ends.

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use crate::net::SmbRatio;
 
+pub use super::account::{Account, ClientAccount, NOTICED_NS, Row};
 pub use super::findings::FindingKind;
+pub use super::state::{Effect, State};
 pub use crate::channels::ChannelFinding;
 pub use crate::logged::Logged;
 
@@ -45,11 +47,18 @@ pub struct Explained {
     /// Whether each operation is evidence by itself (a timeout, a refusal): such a finding is worth
     /// reporting however small its share is.
     pub is_of_events: bool,
+    /// What it means for users.
+    pub effect: Effect,
+    /// The most time that would be saved in one burst of a connection, ns: what a person would notice.
+    pub burst_ns: i64,
+    /// Whether users notice it, so that it decides the state.
+    pub is_noticed: bool,
 }
 
 /// Whether a finding costs enough to be shown.
 pub fn is_reported(finding: &Finding) -> bool {
     finding.share() >= MIN_SHARE
+        || finding.details.effect == Effect::Broken
         || finding.details.is_of_events && finding.saved_ns() >= EVENTS_MIN_NS
 }
 
@@ -114,6 +123,16 @@ pub struct Example {
 /// All findings, with totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diagnosis {
+    /// How users fare.
+    pub state: State,
+    /// 95 of 100 operations take at most this, ns.
+    pub p95_ns: Option<i64>,
+    /// The round trip between client and server on the connection with most packets, ns.
+    pub round_trip_ns: Option<i64>,
+    /// What the time of clients consists of.
+    pub account: Account,
+    /// The row of waits in which the server needed longest, if that is long.
+    pub slowest: Option<Row>,
     /// Most time first.
     pub findings: Vec<Finding>,
     /// Pauses of clients of less than a second: context, not a cause.

@@ -16,6 +16,10 @@ use super::transfer_rates;
 
 /// Declares the files, the kinds of findings, and a struct of all detectors, so that calls are static.
 macro_rules! findings {
+    // Findings without a detector: what they come from is seen elsewhere.
+    (@ [$($kinds:tt)*] [$($detectors:tt)*] $file:ident::$kind:ident elsewhere, $($rest:tt)*) => {
+        findings! { @ [$($kinds)* $file $kind] [$($detectors)*] $($rest)* }
+    };
     // Split into kinds and detectors.
     (@ [$($file:ident $kind:ident)*] [$($module:ident $detector:ident)*]) => {
         $(pub(super) mod $file;)*
@@ -95,6 +99,22 @@ findings! {
     fixed_timer::FixedTimer,
     per_entry_requests::PerEntryRequests,
     polling::Polling,
+    failing_operations::FailingOperations,
+    stall::Stall,
+    folder_search::FolderSearch,
+    deep_queue::DeepQueue,
+    one_at_a_time::OneAtATime,
+    uneven_channels::UnevenChannels,
+    notify_storm::NotifyStorm,
+    unwritten_range::UnwrittenRange,
+    // These come from the table `waits` and from connections: see `waiting`.
+    late_lookup::LateLookup elsewhere,
+    providers_first::ProvidersFirst elsewhere,
+    server_unreachable::ServerUnreachable elsewhere,
+    path_mtu::PathMtu elsewhere,
+    path_outage::PathOutage elsewhere,
+    no_reply::NoReply elsewhere,
+    connection_reset::ConnectionReset elsewhere,
 }
 
 #[cfg(test)]

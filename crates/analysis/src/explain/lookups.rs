@@ -66,6 +66,37 @@ struct Open {
     start: Option<i64>,
 }
 
+/// All lookups of names that do not exist.
+#[derive(Default)]
+pub(super) struct Absent {
+    pub(super) attribution: Attribution,
+    /// By the extension of the name.
+    extensions: HashMap<Box<str>, u64>,
+}
+
+/// Extensions that are counted.
+const EXTENSIONS_MAX: usize = 256;
+
+impl Absent {
+    fn add(&mut self, op: &Operation) {
+        self.attribution.add(op, op.busy_ns);
+        let name = op.path_name().and_then(|path| path.rsplit('\\').next()).unwrap_or_default();
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        let extension = extension.to_lowercase();
+        if let Some(n) = self.extensions.get_mut(extension.as_str()) {
+            *n += 1;
+        } else if self.extensions.len() < EXTENSIONS_MAX {
+            self.extensions.insert(extension.into(), 1);
+        }
+    }
+
+    /// The most frequent extension, and its number.
+    pub(super) fn extension(&self) -> Option<(&str, u64)> {
+        let most = self.extensions.iter().max_by_key(|(name, n)| (**n, std::cmp::Reverse(*name)));
+        most.map(|(name, n)| (&**name, *n))
+    }
+}
+
 /// Names, changes and opens that are remembered, and what was found.
 #[derive(Default)]
 pub(super) struct Lookups {
@@ -77,6 +108,9 @@ pub(super) struct Lookups {
     failing: Attribution,
     /// All lookups that failed, the first ones too.
     missing: u64,
+    absent: Absent,
+    /// Repeated opens that requested a lease, and all of them.
+    requested: (u64, u64),
     repeated: Attribution,
     listings: Attribution,
     unused: Attribution,
@@ -90,6 +124,8 @@ fn path_of_share(op: &Operation, path: TextId) -> TextId {
 impl Detector for Lookups {
     fn see(&mut self, op: &Operation) {
         match op.act {
+            // What another finding explains did not take long for being asked again.
+            Act::Open | Act::Query | Act::List if op.explained.is_some() => {}
             Act::Open => self.open(op),
             Act::Close => self.close(op),
             Act::Query | Act::List => self.query(op),
@@ -106,8 +142,8 @@ impl Detector for Lookups {
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
         vec![
-            failing_lookups::finish(self.failing, self.missing),
-            repeated_lookups::finish(self.repeated),
+            failing_lookups::finish(self.failing, self.missing, self.absent),
+            repeated_lookups::finish(self.repeated, self.requested),
             repeated_listings::finish(self.listings),
             open_close_churn::finish(self.unused),
         ]
@@ -183,6 +219,11 @@ impl Lookups {
         if changes {
             self.record_change(op);
         }
+        if is_repeat {
+            let lease = op.columns.lease_requested.get(op.row);
+            self.requested.0 += u64::from(lease.is_some_and(|lease| !lease.is_empty()));
+            self.requested.1 += 1;
+        }
         if self.opens.len() >= KNOWN_MAX {
             self.opens.clear();
         }
@@ -201,6 +242,7 @@ impl Lookups {
         });
         if is_missing {
             self.missing += 1;
+            self.absent.add(op);
             if self.is_repeat(op, Question::Missing, NAME_LIFETIME_NS) {
                 self.failing.add(op, op.busy_ns);
             }

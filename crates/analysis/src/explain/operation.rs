@@ -332,6 +332,20 @@ impl Operation<'_> {
         self.columns.share.get(self.row)
     }
 
+    /// Whether the client paused before it for half of its time or more: it was not waiting to send it.
+    pub(super) fn has_paused(&self) -> bool {
+        let gap_ns = self.columns.client_gap_ns.get(self.row).unwrap_or(0);
+        gap_ns.saturating_mul(2) > self.elapsed_ns
+    }
+
+    /// The folder that a listing is of: SMB1 names a pattern in it.
+    pub(super) fn listed_folder(&self) -> Option<TextId> {
+        let is_pattern = self.path_name().is_some_and(|path| {
+            path.rsplit('\\').next().is_some_and(|name| name.contains(['*', '?', '"', '<', '>']))
+        });
+        if is_pattern { self.folder } else { self.path }
+    }
+
     pub(super) fn path_name(&self) -> Option<&str> {
         self.columns.path.get(self.row)
     }

@@ -114,7 +114,7 @@ impl Detector for SequentialBlocks {
         let end = offset.saturating_add(op.bytes);
         let before = self.positions.insert((recording, handle, direction), end);
         let is_alone = op.columns.outstanding.get(op.row) == Some(0);
-        if before != Some(offset) || !is_alone || !op.is_timed || op.bytes == 0 {
+        if before != Some(offset) || !is_alone || !op.is_timed || op.bytes == 0 || op.has_paused() {
             return;
         }
         let all = &mut self.directions[direction].all;

@@ -170,6 +170,14 @@ impl ReplaySample {
                 gains.extend(gain.clone());
                 known.push((change, gain));
             }
+            // A remedy whose replay gains nothing is none for this recording.
+            let before = gains.len();
+            gains.retain(|gain| is_gain(gain));
+            if gains.is_empty() && before > 0 {
+                finding
+                    .because
+                    .push_str("; replayed with the change that would remedy it, nothing is gained");
+            }
         }
         Ok(())
     }
@@ -227,4 +235,8 @@ impl ReplaySample {
         }
         Ok(())
     }
+}
+/// Whether a change gains more than a thousandth of the waiting.
+fn is_gain(gain: &Gain) -> bool {
+    gain.waiting_before_ns.saturating_sub(gain.waiting_after_ns) > gain.waiting_before_ns / 1_000
 }

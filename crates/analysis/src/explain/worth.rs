@@ -3,8 +3,9 @@
 
 use smbscope_findings::Confidence;
 
+use super::account::NOTICED_NS as NOTICED_BURST_NS;
 use super::candidate::Candidate;
-use super::data::{Finding, FindingKind};
+use super::data::{Effect, Finding, FindingKind};
 
 /// Nothing that costs less in all is called slow, ns.
 const COST_MIN_NS: i64 = 50_000_000;
@@ -14,9 +15,22 @@ const COST_MIN_SHARE: f64 = 0.01;
 const COST_ENOUGH_NS: i64 = 5_000_000_000;
 /// and for operations of which each costs less than a person notices, ns.
 const NOTICED_NS: i64 = 100_000_000;
-/// What round trips must cost in one burst of a connection to be more than the price of distance, ns: after
-/// ten seconds people turn to something else (J. Nielsen, Usability Engineering, 1993).
-const BURST_MIN_NS: i64 = 10_000_000_000;
+/// What round trips must cost in one burst of a connection to be more than the price of distance, ns: half of
+/// the ten seconds after which people turn to something else (J. Nielsen, Usability Engineering, 1993).
+const BURST_MIN_NS: i64 = 5_000_000_000;
+
+/// From which time in one burst on a person notices what a finding costs, ns. Avoidable round trips are a habit of all
+/// clients: only long ones are worth a headline.
+pub(super) fn noticed_ns(kind: FindingKind) -> i64 {
+    match kind {
+        // A transfer that takes a second or more and could take half of it.
+        FindingKind::SmallReads | FindingKind::SmallWrites | FindingKind::OneAtATime => {
+            NOTICED_BURST_NS / 2
+        }
+        kind if OF_ROUND_TRIPS.contains(&kind) => BURST_MIN_NS,
+        _ => NOTICED_BURST_NS,
+    }
+}
 
 /// These only say that something is slow: a cause that is known explains it better.
 pub(super) const OF_UNKNOWN_CAUSE: [FindingKind; 5] = [
@@ -45,6 +59,9 @@ const OF_ROUND_TRIPS: [FindingKind; 9] = [
 /// long the recording is.
 pub(super) fn is_enough(candidate: &Candidate, length_ns: i64) -> bool {
     let finding = &candidate.finding;
+    if finding.details.effect == Effect::Broken {
+        return finding.details.operations > 0;
+    }
     // Short bursts of round trips are the price of distance.
     let least_burst_ns = BURST_MIN_NS.min(length_ns / 10);
     if OF_ROUND_TRIPS.contains(&finding.kind) && candidate.burst_ns() < least_burst_ns {
@@ -63,6 +80,10 @@ pub(super) fn is_enough(candidate: &Candidate, length_ns: i64) -> bool {
 /// Lowers the confidence of what may be chance.
 pub(super) fn judge_number(finding: &mut Finding) {
     let operations = finding.details.operations;
+    // What hangs or fails is evidence by itself.
+    if finding.details.effect == Effect::Broken {
+        return;
+    }
     let is_measured = finding.confidence == Some(Confidence::Measured);
     match finding.saved_error_ns() {
         Some(error_ns) if error_ns >= finding.saved_ns() => {
@@ -75,6 +96,18 @@ pub(super) fn judge_number(finding: &mut Finding) {
         _ => return,
     }
     finding.confidence = Some(Confidence::Possible);
+}
+
+/// While nothing passes on the path, operations stand still at no fault of the server.
+pub(super) fn drop_stalls_of_paths(candidates: &mut Vec<Candidate>) {
+    let period = |one: &Candidate| one.finding.first_ns.zip(one.finding.last_ns);
+    let outage =
+        candidates.iter().find(|one| one.finding.kind == FindingKind::PathOutage).and_then(period);
+    let Some((begin, end)) = outage else { return };
+    candidates.retain(|one| {
+        let overlaps = period(one).is_some_and(|(first, last)| first < end && begin < last);
+        one.finding.kind != FindingKind::Stall || !overlaps
+    });
 }
 
 /// Subtracts the stragglers' time from the findings about the whole server, so that one slow file

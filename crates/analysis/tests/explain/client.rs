@@ -2,6 +2,7 @@
 
 use smbscope_analysis::explain::FindingKind;
 use smbscope_tables::operation::Operation;
+use smbscope_tables::tables::Connection;
 
 use crate::support::*;
 
@@ -9,7 +10,14 @@ use crate::support::*;
 fn finds_a_client_that_pauses_but_not_an_idle_one() {
     let set = |row: &mut Operation| row.set_transferred_bytes(4096);
     let pauses = Act { gap_ns: 50 * MS, rtt_ns: MS / 5, set, ..act(READ, 1, "a") };
-    let diagnosis = explain(&vec![pauses.clone(); 40]);
+    // Pauses alone are those of a player or a person; a client that does not keep up closes its window.
+    let closes = |zero_windows_to_server| {
+        let row = Connection { zero_windows_to_server, ..Connection::default() };
+        explain_on(&vec![pauses.clone(); 40], row)
+    };
+    assert_eq!(found(&closes(0), FindingKind::SlowClient), None);
+    assert_eq!(found(&closes(3), FindingKind::SlowClient), None);
+    let diagnosis = closes(30);
     assert_eq!(diagnosis.findings[0].kind, FindingKind::SlowClient);
     assert!(diagnosis.findings[0].share() > 0.9);
     // The first one has no pause: 39 pauses of 50 ms, and 40 operations of 0.3 ms.

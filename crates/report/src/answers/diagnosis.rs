@@ -3,6 +3,7 @@
 pub(crate) mod evidence;
 pub(crate) mod fields;
 pub(crate) mod section;
+pub(crate) mod state;
 
 use serde_json::{Value, json};
 use smbscope_analysis::explain::{
@@ -14,6 +15,7 @@ use smbscope_analysis::processors::waiting::Waiting;
 use smbscope_findings::{Actor, Figure, Kind, Remedy};
 
 use crate::answers::cpu::cpu_appendix;
+use crate::answers::diagnosis::state::state_verdict;
 use crate::answers::recording::meta::{Selection, insert_selections};
 use crate::document::{CardText, FindingCard, TextOptions};
 use crate::render::{
@@ -86,6 +88,14 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
             format!("{} server, {} network", format::duration(server), format::duration(network))
         }
     };
+    let is_silent = whole.timed == 0 && !diagnosis.logged.is_empty();
+    if !is_silent {
+        let (bold, end) = options.bold;
+        let verdict = state_verdict(diagnosis, &speed(diagnosis));
+        line(0, &format!("{bold}{}{end}", verdict.sentence));
+        verdict.reasons.last().into_iter().for_each(|account| line(0, account));
+        line(0, "");
+    }
     if has_operations {
         line(
             0,
@@ -102,11 +112,6 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
         line(0, &format!("{inputs}: event logs, without operations"));
     }
     let reported = if options.all { findings.iter().collect() } else { reported(diagnosis) };
-    if let Some(verdict) = verdict(diagnosis) {
-        text.push('\n');
-        let (bold, end) = options.bold;
-        folded(&mut text, 0, &format!("{bold}{verdict}{end}"), options.columns());
-    }
     let most = if options.all { reported.len() } else { FINDINGS_SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
@@ -156,6 +161,14 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     }
     text.push_str(&after);
     text
+}
+
+/// How long operations take.
+pub(crate) fn speed(diagnosis: &Diagnosis) -> String {
+    match diagnosis.p95_ns {
+        Some(ns) => format!("95 of 100 operations take at most {}", format::duration(ns)),
+        None => "no operation has a time".to_owned(),
+    }
 }
 
 /// The findings, with as many details as fit in `room` lines, and whether details were omitted. The last findings
@@ -334,24 +347,8 @@ pub(crate) fn owner(found: &Finding) -> String {
         Actor::Application if names.is_empty() => "application".to_owned(),
         Actor::Application => format!("application on{of}"),
         Actor::Proxy => format!("proxy{of}"),
+        Actor::NameService => format!("name service{of}"),
     }
-}
-
-/// The verdict if no finding explains enough.
-pub(crate) fn verdict(diagnosis: &Diagnosis) -> Option<String> {
-    if diagnosis.whole.timed == 0 && !diagnosis.logged.is_empty() {
-        return None;
-    }
-    let first = diagnosis.findings.first();
-    (!findings_are_reported(diagnosis)).then(|| match (diagnosis.whole.timed, first) {
-        (0, _) => "The recording has no operation with a time, so there is no diagnosis.".to_owned(),
-        (_, None) => "No problem found: nothing that costs time.".to_owned(),
-        (_, Some(found)) => format!(
-            "No problem found: nothing explains more than 5 % of the waiting. The largest cause is {}, {}.",
-            found.kind.title(),
-            format::share(found.share())
-        ),
-    })
 }
 
 fn findings_are_reported(diagnosis: &Diagnosis) -> bool {

@@ -7,16 +7,14 @@ mod cpu_trace;
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use smbscope_analysis::explain::is_reported;
 use smbscope_analysis::explain::why::{Miss, Which};
-use smbscope_findings::{Confidence, Finding, Kind};
 use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::why::WhyAnswer;
 use smbscope_store::source::Source;
 
 use crate::answer::{self, show};
 use crate::exit::{Code, Failure};
+use crate::fail_on::FailOn;
 use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity};
@@ -51,7 +49,7 @@ Examples:
   smbscope explain flood.etl                              # a trace of the CPUs
   smbscope explain flood.etl flood.pcapng                 # and the operations of that time
   smbscope explain ring*.pcap --format json | jq '.findings[0]'
-  smbscope explain - --fail-on measured < capture.pcap || mail -s 'share is slow' admin")]
+  smbscope explain - --fail-on slow < capture.pcap || mail -s 'share is slow' admin")]
 pub struct Args {
     /// Show all findings, including those that explain less than 5 %, with all remedies.
     #[arg(long)]
@@ -61,9 +59,10 @@ pub struct Args {
     /// or the reply), op:NUMBER for the operation's number, or FILE:FRAME with several inputs.
     #[arg(long, value_name = "WHICH", conflicts_with_all = ["all", "fail_on"])]
     pub why: Option<Which>,
-    /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more.
-    #[arg(long, value_enum, value_name = "CONFIDENCE")]
-    pub fail_on: Option<MinConfidence>,
+    /// Exit with code 7 if a finding of at least this confidence explains 5 % of the time or more, or if the state
+    /// of the share is this or worse.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub fail_on: Option<FailOn>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
@@ -78,46 +77,6 @@ pub struct Args {
     pub decode: Decode,
     #[command(flatten)]
     pub anonymize: Anonymize,
-}
-
-/// Confidence of a finding, as `--fail-on` takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MinConfidence {
-    /// There may be another cause.
-    #[value(alias = "low")]
-    Possible,
-    /// The figures agree, but some of them are estimates.
-    #[value(alias = "medium")]
-    Likely,
-    /// The cause was measured.
-    #[value(alias = "high")]
-    Measured,
-}
-
-impl MinConfidence {
-    /// Whether a finding is at least that sure.
-    fn is_reached(self, confidence: Option<Confidence>) -> bool {
-        let least = match self {
-            MinConfidence::Possible => Confidence::Possible,
-            MinConfidence::Likely => Confidence::Likely,
-            MinConfidence::Measured => Confidence::Measured,
-        };
-        confidence >= Some(least)
-    }
-}
-
-impl Args {
-    /// Fails with its own exit code if one of these findings is as sure as --fail-on requires.
-    fn fail<'a, K: Kind, D: 'a>(
-        &self,
-        findings: impl IntoIterator<Item = &'a Finding<K, D>>,
-    ) -> anyhow::Result<()> {
-        let Some(least) = self.fail_on else { return Ok(()) };
-        let found = findings.into_iter().find(|found| least.is_reached(found.confidence));
-        found.map_or(Ok(()), |found| {
-            Err(Failure::new(Code::Found, format!("found: {}", found.kind.title())).into())
-        })
-    }
 }
 
 /// Explains.
@@ -150,7 +109,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         recorded: recorded(&source),
     };
     show(&answer, args.format, args.out.as_ref(), args.all)?;
-    args.fail(diagnosis.findings.iter().filter(|found| is_reported(found)))
+    args.fail_on.map_or(Ok(()), |fail_on| fail_on.diagnosis(&diagnosis))
 }
 
 /// Explains a single operation.

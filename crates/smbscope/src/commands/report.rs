@@ -49,7 +49,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         (None, Some(TextFormat::Text)) if !args.all => {
             Some(Explain::with_first_gains(FINDINGS_SHOWN))
         }
-        (None, Some(TextFormat::Json) | None) => None,
+        (None, Some(TextFormat::Json) | None) => args.fail_on.map(|_| Explain::new()),
         _ => Some(Explain::with_gains()),
     };
     let (report, diagnosis) = summarize(&source, options, explain, &verbosity)?;
@@ -62,7 +62,11 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     if let Some(step) = args.step {
         has_step(&report, step)?;
     }
-    destination.show(&RecordingAnswer { report: &report, meta: &meta }, args.all)
+    destination.show(&RecordingAnswer { report: &report, meta: &meta }, args.all)?;
+    match (args.fail_on, &meta.diagnosis) {
+        (Some(fail_on), Some(diagnosis)) => fail_on.diagnosis(diagnosis),
+        _ => Ok(()),
+    }
 }
 
 /// A report of a step that is not there would be empty without a word.

@@ -51,6 +51,7 @@ mod top;
 mod tour;
 #[cfg(target_os = "linux")]
 mod users;
+mod verdicts;
 mod why;
 #[cfg(all(feature = "sql", target_os = "linux"))]
 mod windows_client;

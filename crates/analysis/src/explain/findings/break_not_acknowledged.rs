@@ -25,6 +25,29 @@ pub(crate) const KIND: KindInfo = KindInfo::new("break-not-acknowledged", "oploc
     ("Windows", "Set-SmbShare -LeasingMode None for such shares"),
 ]);
 
+/// Where the server breaks what it may not grant.
+const OF_SERVER: [(&str, &str); 2] = [
+    (
+        "server",
+        "update it: it grants an oplock for an open of a directory and breaks it, which no client can acknowledge (MS-SMB2 section \
+         3.3.5.9: directories have leases of version 2 only)",
+    ),
+    ("server", "until then no oplocks for that share: Samba oplocks = no, ksmbd oplocks = no"),
+];
+/// Where the client has no request left.
+const OF_LIMIT: [(&str, &str); 3] = [
+    (
+        "server",
+        "raise the limit: Windows HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters, MaxMpxCt (50 by default); Samba \
+         max mux = 100 or more",
+    ),
+    (
+        "client",
+        "let fewer requests wait: programs that watch many folders keep one ChangeNotify outstanding for each",
+    ),
+    ("client", "use SMB2 or later, where an acknowledgement needs no free request of that limit"),
+];
+
 /// Frames that the evidence names.
 const FRAMES: usize = 5;
 
@@ -70,9 +93,40 @@ pub(crate) fn finish(mut owed: Owed) -> Candidate {
             ),
         ),
     };
-    Candidate::new(FindingKind::BreakNotAcknowledged, what, owed.attribution, confidence, because)
+    let is_of_directory = owed.of_directories > 0 && owed.of_directories * 2 > owed.breaks;
+    let is_full = owed.full > 0 && owed.full * 2 > owed.breaks;
+    let limit = owed.limit;
+    let (what, because) = if is_of_directory {
+        (
+            "The server breaks the oplock of an open directory, which no client can acknowledge, and lets the next open wait until it gives up"
+                .to_owned(),
+            format!(
+                "directories have no oplocks, only leases of version 2, and the opens had none; {because}"
+            ),
+        )
+    } else if is_full {
+        (
+            format!(
+                "The client cannot acknowledge the break of its oplock: it has {limit} requests outstanding, and the server allows no more \
+                 (MaxMpxCount)"
+            ),
+            format!("its own request waits with all others that it may have outstanding; {because}"),
+        )
+    } else {
+        (what.to_owned(), because)
+    };
+    let candidate =
+        Candidate::new(FindingKind::BreakNotAcknowledged, what, owed.attribution, confidence, because);
+    let candidate = if is_of_directory {
+        candidate.with_owner(Actor::Server, Vec::new()).with_remedies(&OF_SERVER)
+    } else if is_full {
+        candidate.with_owner(Actor::Client, owed.holders).with_remedies(&OF_LIMIT)
+    } else {
+        candidate.with_owner(Actor::Client, owed.holders)
+    };
+    candidate
         .of_events()
-        .with_owner(Actor::Client, owed.holders)
+        .broken()
         .with_figures([
             (
                 "breaks_not_acknowledged",

@@ -309,7 +309,11 @@ impl Cause {
             _ => Actor::Server,
         };
         let kind = FindingKind::CreditStarvation;
-        Candidate::new(kind, what, group.attribution, confidence, because)
+        let candidate = Candidate::new(kind, what, group.attribution, confidence, because);
+        // A connection without credits is dead.
+        let is_dead = matches!(self, Cause::Declining);
+        let candidate = if is_dead { candidate.broken() } else { candidate };
+        candidate
             .with_owner(actor, Vec::new())
             .with_figures([
                 ("credits_at_most", group.held_max as f64, "", "at most {} credits"),

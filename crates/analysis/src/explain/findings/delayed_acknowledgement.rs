@@ -3,12 +3,15 @@
 //! 4.2.3.2), by 40 ms in Linux and by up to 200 ms in Windows and elsewhere.
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
+use smbscope_tables::tables::Wait;
 
+use super::super::account::{Accounts, NOTICED_NS};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::operation::Operation;
+use super::super::waiting::{Until, attribution, union_ns};
 
 pub(crate) const KIND: KindInfo = KindInfo::new("delayed-acknowledgement", "Nagle and delayed acknowledgement")
     .with_actor(Actor::Client)
@@ -112,4 +115,49 @@ impl Detector for DelayedAcknowledgement {
         };
         self.0.into_iter().enumerate().filter_map(finish).collect()
     }
+}
+
+/// Waits for a late acknowledgement in front of a next message, of which there must be so many, in all so long, to
+/// be more than chance.
+const LATE_MIN: usize = 5;
+
+/// The client sends its next request only when its own late acknowledgement, or that of the server, has gone.
+pub(crate) fn before_messages(
+    late: &[&(u32, Wait)],
+    accounts: &mut Accounts,
+) -> Option<Candidate> {
+    let mut waits: Vec<_> = late
+        .iter()
+        .filter_map(|(recording, row)| Some(Until { row, recording: *recording, until: row.end? }))
+        .collect();
+    waits.sort_by_key(|wait| wait.row.start);
+    let waited_ns = union_ns(&waits);
+    if waits.len() < LATE_MIN || waited_ns < NOTICED_NS {
+        return None;
+    }
+    waits.iter().for_each(|wait| accounts.wait(wait.recording, wait.row, wait.until));
+    let of_client = waits.iter().filter(|wait| wait.row.sent_by_client == Some(true)).count();
+    let (sender, receiver, actor) = if of_client * 2 >= waits.len() {
+        ("client", "server", Actor::Client)
+    } else {
+        ("server", "client", Actor::Server)
+    };
+    let mean_ns = waits.iter().map(Until::ns).sum::<i64>() as f64 / waits.len() as f64;
+    let what = format!(
+        "The {sender} holds its next message back until the {receiver} acknowledges the last one, and the {receiver} delays that"
+    );
+    let candidate = Candidate::new(
+        FindingKind::DelayedAcknowledgement,
+        what,
+        attribution(&waits),
+        Confidence::Measured,
+        "an acknowledgement without data comes late, again and again, and the next message of the other side follows it at once; nothing \
+         was lost",
+    );
+    Some(
+        candidate.of_events().beyond_busy(waited_ns).with_owner(actor, Vec::new()).with_figures([
+            ("waits", waits.len() as f64, "", "late acknowledgements: {}"),
+            ("mean_delay", mean_ns, "ns", "{} each on average"),
+        ]),
+    )
 }

@@ -6,6 +6,7 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
+use super::super::lookups::Absent;
 use crate::predict::changes::Change;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of missing files")
@@ -23,15 +24,59 @@ pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of m
     ("Windows client", "Set-SmbClientConfiguration -FileNotFoundCacheLifetime 5 or more"),
 ]);
 
-/// `failed` counts all lookups that failed, the first ones too.
-pub(crate) fn finish(attribution: Attribution, failed: u64) -> Candidate {
+/// Of all names that do not exist, at least this share was looked up before: otherwise it is a search.
+const REPEATED_SHARE: f64 = 0.5;
+/// Fewest different names of a search.
+const SEARCHED_MIN: u64 = 50;
+
+/// `failed` counts all lookups that failed, the first ones too; they are `absent`.
+pub(crate) fn finish(repeated: Attribution, failed: u64, absent: Absent) -> Candidate {
+    let again = repeated.saved_ns as f64 / absent.attribution.saved_ns.max(1) as f64;
+    if absent.attribution.operations >= SEARCHED_MIN && again < REPEATED_SHARE {
+        return search(failed, absent);
+    }
+    // Of many lookups in a row, the first of each name is part of the wait.
+    let is_row = absent.attribution.operations >= SEARCHED_MIN;
+    let attribution = if is_row { absent.attribution } else { repeated };
     Candidate::new(
         FindingKind::FailingLookups,
         "Files that do not exist are looked up again and again",
         attribution,
         Confidence::Measured,
-        "the same client looked up each less than ten seconds before and did not find it then either",
+        "the same client looked up most of them less than ten seconds before and did not find them then either",
     )
     .with_changes([Change::DirLease(())])
     .with_figures([("failed_lookups", failed as f64, "", "failed lookups, the first ones included: {}")])
+}
+
+/// A program looks for many names of which none exists: a search path leads over the share.
+fn search(failed: u64, absent: Absent) -> Candidate {
+    let most = absent.extension().filter(|(_, n)| *n * 2 >= failed);
+    let names = match most {
+        Some(("", _)) | None => "different names".to_owned(),
+        Some((extension, _)) => format!("different names, most of them *.{extension}"),
+    };
+    Candidate::new(
+        FindingKind::FailingLookups,
+        format!(
+            "A program searches the share for files that do not exist: {failed} lookups of {names}, one round trip after the other"
+        ),
+        absent.attribution,
+        Confidence::Measured,
+        "each name was looked up and not found; a search path (PATH, library or home folder) that leads over the share does this",
+    )
+    .with_changes([Change::DirLease(())])
+    .with_remedies(&[
+        (
+            "application",
+            "take the share out of its search path, or put it behind the local folders: PATH, the current folder, the home \
+             folder (HOMEDRIVE), LD_LIBRARY_PATH",
+        ),
+        (
+            "Windows client",
+            "do not start programs with a share as the current folder; a home folder on a share is searched for each DLL \
+             (SafeProcessSearchMode)",
+        ),
+    ])
+    .with_figures([("failed_lookups", failed as f64, "", "failed lookups: {}")])
 }

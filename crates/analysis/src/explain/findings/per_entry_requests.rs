@@ -32,6 +32,12 @@ pub(crate) const KIND: KindInfo = KindInfo::new("per-entry-requests", "requests 
     ),
 ]);
 
+/// Where the client asks by path.
+const BY_PATH: [(&str, &str); 2] = [
+    ("client", "use SMB2 or later: one open, query and close travel as one compound, and listings bring the attributes"),
+    ("application", "take the attributes from the listing, and hide columns of Explorer that open files"),
+];
+
 /// Most folders that are followed; when there are more, all are forgotten.
 const FOLDERS_MAX: usize = 16_384;
 /// Most opens that are followed; when there are more, all are forgotten.
@@ -73,6 +79,8 @@ pub(crate) struct PerEntryRequests {
     listed: Map<TextId, i64>,
     opens: Map<(u32, u64), Open>,
     groups: Map<TextId, Group>,
+    /// Whether SMB1's client asked by path.
+    is_by_path: bool,
     /// What the requests were for, and their number.
     questions: Vec<(Box<str>, u64)>,
 }
@@ -87,11 +95,13 @@ impl Detector for PerEntryRequests {
                 }
                 // The root of a share is the folder of names without a backslash. A later member of a
                 // compound has no time of its own.
-                let folder = op.path.filter(|_| !is_root(op));
+                let folder = op.listed_folder().filter(|_| !is_root(op));
                 let at = op.start.unwrap_or(self.now);
                 self.listed.insert(Self::key(op, folder), at);
             }
             Act::Open if !self.listed.is_empty() => self.open(op),
+            // SMB1 asks by path.
+            Act::Query if op.handle.is_none() => self.ask_by_path(op),
             Act::Query | Act::Read if self.is_question(op) => {
                 if let Some(open) = op.handle.and_then(|handle| self.opens.get_mut(&handle)) {
                     open.requests += 1;
@@ -146,6 +156,12 @@ impl Detector for PerEntryRequests {
                  it {asked}"
             ),
         );
+        // The redirector of SMB1 asks by path, whatever the program wants to know.
+        let candidate = if self.is_by_path {
+            candidate.with_owner(Actor::Client, Vec::new()).with_remedies(&BY_PATH)
+        } else {
+            candidate
+        };
         vec![candidate.with_figures([
             ("entries", entries as f64, "", "entries: {}"),
             ("folders", folders as f64, "", "folders: {}"),
@@ -165,6 +181,24 @@ impl PerEntryRequests {
         op.act == Act::Query || open.is_some_and(|open| open.is_stream)
     }
 
+    fn ask_by_path(&mut self, op: &Operation) {
+        let (Some(path), Some(start)) = (op.path, op.start) else { return };
+        let group = Self::key(op, op.folder);
+        if self.is_after_listing(group, start) {
+            let mut savings = Savings::default();
+            savings.add(op, op.busy_ns);
+            self.ask(op.columns.detail.get(op.row));
+            self.is_by_path = true;
+            self.count(op, group, path, (op.busy_ns, 1), savings);
+        }
+    }
+
+    /// Whether the folder was listed shortly before.
+    fn is_after_listing(&self, group: TextId, start: i64) -> bool {
+        let listed = self.listed.get(&group);
+        listed.is_some_and(|at| (*at..=at.saturating_add(AFTER_NS)).contains(&start))
+    }
+
     fn open(&mut self, op: &Operation) {
         let (Some(path), Some(start)) = (op.path, op.start) else { return };
         if !op.opens_existing || op.intent.deletes() || op.intent.is_of_directory() {
@@ -178,10 +212,7 @@ impl PerEntryRequests {
             return;
         }
         let group = Self::key(op, op.folder);
-        let listed = self.listed.get(&group);
-        let is_after =
-            listed.is_some_and(|at| (*at..=at.saturating_add(AFTER_NS)).contains(&start));
-        if !is_after {
+        if !self.is_after_listing(group, start) {
             return;
         }
         let mut savings = Savings::default();

@@ -1,5 +1,6 @@
 //! Opens fail because another open does not share the file (MS-SMB2 section 3.3.5.9).
 
+use hashbrown::HashMap;
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_wire::status::Status;
 
@@ -8,7 +9,7 @@ use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::durations::{Constant, Durations};
-use super::super::operation::Operation;
+use super::super::operation::{Operation, TextId};
 
 pub(crate) const KIND: KindInfo = KindInfo::new("share-conflicts", "sharing violations")
     .with_actor(Actor::Application)
@@ -39,6 +40,10 @@ const RETRIES_NS: i64 = 150_000_000;
 /// Five retries of Windows with 200 ms between them, or the 950 ms of Samba in SMB1
 /// (`SHARING_VIOLATION_USEC_WAIT`), ns: one such answer shows them.
 const KNOWN_RETRIES_NS: std::ops::Range<i64> = 940_000_000..1_150_000_000;
+/// A file that is refused for this long keeps somebody from work, ns.
+const REFUSED_NS: i64 = 5_000_000_000;
+/// Most paths that are followed.
+const PATHS_MAX: usize = 16_384;
 /// Fewest answers of the same duration that show retries.
 const RETRIES_MIN: u64 = 2;
 
@@ -48,6 +53,8 @@ pub(crate) struct ShareConflicts {
     attribution: Attribution,
     /// Times of the server, ns.
     late: Durations,
+    /// When each path was refused first and last.
+    refused: HashMap<TextId, (i64, i64), foldhash::fast::RandomState>,
 }
 
 impl Detector for ShareConflicts {
@@ -57,6 +64,12 @@ impl Detector for ShareConflicts {
             return None;
         }
         self.attribution.add(op, op.busy_ns);
+        if let (Some(path), Some(start)) = (op.path, op.start)
+            && (self.refused.len() < PATHS_MAX || self.refused.contains_key(&path))
+        {
+            let (_, last) = self.refused.entry(path).or_insert((start, start));
+            *last = start.max(*last);
+        }
         let server_ns = op.split().map_or(op.elapsed_ns, |(server, _)| server);
         if server_ns >= RETRIES_NS {
             self.late.add(server_ns);
@@ -88,10 +101,11 @@ impl Detector for ShareConflicts {
         });
         let kind = FindingKind::ShareConflicts;
         let confidence = Confidence::Measured;
-        vec![
-            Candidate::new(kind, what, self.attribution, confidence, because)
-                .of_events()
-                .with_figures(figures.into_iter().flatten()),
-        ]
+        let candidate = Candidate::new(kind, what, self.attribution, confidence, because)
+            .of_events()
+            .with_figures(figures.into_iter().flatten());
+        // Somebody tries again and again to open a file that another holds.
+        let is_long = self.refused.values().any(|(first, last)| last - first >= REFUSED_NS);
+        vec![if is_long { candidate.broken() } else { candidate }]
     }
 }

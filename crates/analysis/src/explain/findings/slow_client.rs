@@ -8,6 +8,7 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
+use super::super::connections::ConnectionFacts;
 use super::super::data::{FindingKind, Pauses};
 use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
@@ -31,6 +32,8 @@ const PAUSE_MAX_NS: i64 = 1_000_000_000;
 const SESSIONS_MAX: usize = 65_536;
 /// Fewest pauses between transfers that make a slow client.
 const PAUSES_MIN: u64 = 20;
+/// A client closes its window at least so often for each pause: once in a while, any receiver does.
+const CLOSED_SHARE: f64 = 0.25;
 /// They take at least this share of the time in which the clients that have them work and pause.
 const PAUSES_SHARE: f64 = 0.5;
 
@@ -101,7 +104,12 @@ impl Detector for SlowClient {
         context.pauses = Some(pauses).filter(|pauses| pauses.pauses > 0);
         let number = transfers.operations;
         let least_ns = PAUSES_SHARE * all_ns as f64;
-        if number < PAUSES_MIN || (transfers.saved_ns as f64) < least_ns {
+        // Pauses alone show no cause: a player has its rhythm, a person reads. A client that is busy with the
+        // data closes its receive window, or lets it fill.
+        let closed = |facts: &ConnectionFacts| facts.client_windows_closed as f64;
+        let most = context.connections.all().into_iter().map(|(_, facts)| closed(facts));
+        let is_busy = most.fold(0.0, f64::max) >= CLOSED_SHARE * number as f64;
+        if number < PAUSES_MIN || (transfers.saved_ns as f64) < least_ns || !is_busy {
             return Vec::new();
         }
         let paused_ns = transfers.saved_ns;
@@ -113,8 +121,8 @@ impl Detector for SlowClient {
             "The client pauses after each piece of file data before it requests the next: the server waits for it",
             transfers,
             Confidence::Likely,
-            "pauses of less than a second with nothing in flight, between requests that read or write file data; the \
-             cause is the application, its disk or its CPU",
+            "pauses of less than a second with nothing in flight, between requests that read or write file data, and a \
+             receive window that the client closes: its program, disk or CPU does not keep up",
         );
         let candidate = candidate.with_figures([
             ("pauses", number as f64, "", "pauses: {}"),

@@ -1,7 +1,7 @@
 //! The fields of a diagnosis, as `smbscope explain --format json` prints it.
 
 use smbscope_analysis::channels::ChannelFindingKind;
-use smbscope_analysis::explain::{About, FindingKind};
+use smbscope_analysis::explain::{About, Effect, FindingKind, State};
 
 use crate::answers::cpu;
 use crate::answers::recording::fields as summary;
@@ -24,7 +24,11 @@ fn objects() -> Vec<Object> {
 /// Fields whose values are a closed list.
 fn closed() -> Vec<Closed> {
     let mut closed = cpu::fields::closed();
-    closed.extend([values_of("note", "about", &About::ALL)]);
+    closed.extend([
+        values_of("note", "about", &About::ALL),
+        values_of("diagnosis", "state", &State::ALL),
+        values_of("finding", "effect", &[Effect::Time, Effect::Broken]),
+    ]);
     closed.extend(kinds_of::<FindingKind>("finding"));
     closed.extend(kinds_of::<ChannelFindingKind>("channel_finding"));
     closed
@@ -55,6 +59,11 @@ pub(crate) const LOGGED: Rows =
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[Rows] = &[
     ("diagnosis", "What makes a share slow, most costly first.", &[], &[
+        ("state", "State", Code, Always, "How users fare: healthy, unknown (the recording does not decide it), slow (people notice that they wait) or broken (requests hang, are refused or fail, or data are at risk)."),
+        ("p95_ns", "95 %", Duration, Nullable, "95 of 100 operations take at most this; null without operations that have a time."),
+        ("round_trip_ns", "Round trip", Duration, Nullable, "The round trip between client and server on the connection with most packets; null if it is not known."),
+        ("account", "Account", Object("account"), Always, "What the time of all clients consists of."),
+        ("slowest", "Slowest", Object("waits_in_a_row"), Nullable, "The waits in a row in which the server needed longest; null if that is less than a second."),
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("pauses", "Pauses", Object("pauses"), Nullable, "Pauses of clients: context, not a cause. Null if there were none."),
         ("unexplained", "Unexplained", Object("unexplained"), Nullable, "Waiting that no finding explains; null if it is less than 5 %."),
@@ -97,9 +106,41 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("gains", "Gains", List("gain"), Always, "The predicted effect of remedies, if the recording could be replayed with them."),
         ("replayed", "Replayed", Count, Always, "Affected operations that were replayed without the problem to compute the saved time; if there are none, the saved time is the sum over the operations."),
         ("is_of_events", "Events", Flag, Always, "Whether each operation is evidence by itself (a timeout, a refusal), so that the finding is shown however small its share is."),
+        ("effect", "Effect", Code, Always, "What it means for users: time (what it costs decides) or broken (something hangs, fails or is at risk)."),
+        ("burst_ns", "Longest burst", Duration, Always, "The most time that would be saved in one burst of a connection: from a second on a person notices it."),
+        ("is_noticed", "Noticed", Flag, Always, "Whether users notice it, so that it decides the state."),
+    ]),
+    ("account", "What the time of all clients consists of: from the first to the last thing that each of them did.", &[], &[
+        ("clients", "Clients", Count, Always, "Clients."),
+        ("active_ns", "Active", Duration, Always, "From the first to the last thing that each of them did, summed."),
+        ("waited_ns", "Outstanding", Duration, Always, "Part of it: something was outstanding."),
+        ("distance_ns", "Distance", Duration, Always, "Part of waited_ns: network round trips, where they are known."),
+        ("before_smb_ns", "Before SMB", Duration, Always, "Part of waited_ns: names, connections, tickets and acknowledgements, with no operation in flight."),
+        ("paused_ns", "Pauses", Duration, Always, "Part of active_ns: pauses of less than a second."),
+        ("unanswered", "Without a reply", Count, Always, "Requests without a reply."),
+        ("requests", "Requests", Count, Always, "Opens, reads, writes, changes and logons."),
+        ("failed", "Failed", Count, Always, "Those of them that failed for another reason than a missing name."),
+        ("failed_most", "Most of them", Text, Nullable, "The most frequent status of those; null if none failed."),
+        ("longest", "Longest", Object("waits_in_a_row"), Nullable, "The longest waits in a row; null without any."),
+        ("first", "Clients", List("client_account"), Always, "The clients that waited longest."),
+    ]),
+    ("waits_in_a_row", "Waits of one client with no more pauses between them than they took: one wait for its user.", &[], &[
+        ("client", "Client", Text, Always, "Who waited."),
+        ("first_ns", "Begin", Time, Always, "Begin."),
+        ("last_ns", "End", Time, Always, "End."),
+        ("waited_ns", "Waited", Duration, Always, "Waiting in it."),
+        ("distance_ns", "Distance", Duration, Always, "Part of waited_ns: network round trips."),
+        ("server_ns", "Server", Duration, Always, "Part of waited_ns: operations for which the server needed far longer than for cached data."),
+        ("operations", "Operations", Count, Always, "Operations in it."),
+    ]),
+    ("client_account", "What the time of one client consists of.", &[], &[
+        ("client", "Client", Text, Always, "Its address."),
+        ("active_ns", "Active", Duration, Always, "From the first to the last thing that it did."),
+        ("waited_ns", "Outstanding", Duration, Always, "Something was outstanding."),
+        ("paused_ns", "Pauses", Duration, Always, "Pauses of less than a second."),
     ]),
     ("owner", "The side that can change something.", &[], &[
-        ("actor", "Side", Code, Always, "client, server, network, application or proxy."),
+        ("actor", "Side", Code, Always, "client, server, network, application, proxy or name-service."),
         ("names", "Names", Texts, Always, "Addresses, most time first; at most three."),
     ]),
     ("pauses", "How long clients had nothing in flight before a request, where that was less than a second.", &[], &[

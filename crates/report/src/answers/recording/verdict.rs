@@ -9,11 +9,12 @@ pub(crate) use tiles::tiles;
 
 use smbscope_analysis::channels::SessionTimeline;
 use smbscope_analysis::explain::{Diagnosis, is_reported};
-use smbscope_analysis::summary::{Answer, Load, Net, Report, StatusClass, StepRow};
-use smbscope_findings::{Confidence, Kind as _};
+use smbscope_analysis::summary::{Answer, Load, Net, Report, StepRow};
+use smbscope_findings::Kind as _;
 use smbscope_tables::tables::Coverage;
 
-use crate::answers::diagnosis::{headline, owner, saved};
+use crate::answers::diagnosis::speed as speed_of;
+use crate::answers::diagnosis::state::state_verdict;
 use crate::answers::load::bottleneck::bottleneck;
 use crate::answers::recording::meta::Meta;
 use crate::answers::recording::problem;
@@ -23,10 +24,6 @@ use crate::value::format;
 /// What a capture of name queries and announcements holds.
 const NOT_SESSIONS: &str =
     "datagrams of NetBIOS (names, announcements, mailslots): these are not SMB sessions";
-/// A finding of at least this share of the time is bad news.
-const BAD_SHARE: f64 = 0.25;
-/// This share of operations that fail, or have no reply, is worth a look.
-const FAILING_SHARE: f64 = 0.05;
 /// This share of failed scenarios is bad news.
 const BAD_FAILURES: f64 = 0.01;
 
@@ -60,6 +57,12 @@ fn net_verdict(net: &Net) -> Verdict {
 
 fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict {
     let tally = &report.totals.tally;
+    // Clients that cannot connect leave no operation.
+    if let Some(diagnosis) = diagnosis
+        && diagnosis.findings.iter().any(|found| found.details.is_noticed)
+    {
+        return state_verdict(diagnosis, &speed_of(diagnosis));
+    }
     if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
         let times = match logged.count {
             1 => "once".to_owned(),
@@ -89,65 +92,7 @@ fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict 
         let sentence = format::capitalized(&speed);
         return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
     };
-    // Rather the largest that is not chance.
-    let mut costly = diagnosis.findings.iter().filter(|found| is_reported(found));
-    let sure = costly.clone().find(|found| found.confidence > Some(Confidence::Possible));
-    let found = sure.or_else(|| costly.next()).or(diagnosis.findings.first());
-    match found {
-        Some(found) if is_reported(found) => {
-            // The sentence, and what explains it.
-            let what = format::sanitized(&found.what);
-            let (what, more) = what.split_once(": ").unwrap_or((&what, ""));
-            let mut reasons: Vec<_> = Some(more)
-                .filter(|more| !more.is_empty())
-                .into_iter()
-                .map(|more| format!("{}.", format::capitalized(more)))
-                .collect();
-            reasons.push(format!(
-                "Without it, clients would save {} of {}; {speed}.",
-                saved(found),
-                format::duration(diagnosis.whole.waited_ns),
-            ));
-            reasons.push(format!("Responsible: {}.", owner(found)));
-            reasons.extend(
-                found
-                    .remedies
-                    .first()
-                    .map(|remedy| format!("To do first ({}): {}.", remedy.at, remedy.action)),
-            );
-            let is_possible = found.confidence == Some(Confidence::Possible);
-            let what =
-                if is_possible { format!("Possibly, {}", lower(what)) } else { what.to_owned() };
-            Verdict {
-                tone: match found.share() {
-                    BAD_SHARE.. if !is_possible => Tone::Bad,
-                    _ => Tone::Watch,
-                },
-                sentence: format!("{what} ({} of the waiting)", format::share(found.share())),
-                reasons,
-            }
-        }
-        _ if diagnosis.whole.timed == 0 => Verdict {
-            tone: Tone::Unknown,
-            sentence: "No operation has a time, so there is no diagnosis".to_owned(),
-            reasons: Vec::new(),
-        },
-        _ => {
-            let (tone, sentence) = match failing(report) {
-                Some(failing) => (Tone::Watch, format!("Nothing costs much time, but {failing}")),
-                None => (Tone::Good, format!("Nothing wrong: {speed}")),
-            };
-            let reason = match found {
-                Some(found) => format!(
-                    "No cause explains more than 5 % of the waiting. The largest is {}: {}.",
-                    found.kind.title(),
-                    headline(found)
-                ),
-                None => "No cause costs time.".to_owned(),
-            };
-            Verdict { tone, sentence, reasons: vec![reason] }
-        }
-    }
+    state_verdict(diagnosis, &speed_of(diagnosis))
 }
 
 /// What a recording without operations holds, and what to do.
@@ -207,24 +152,6 @@ fn without_operations(report: &Report) -> String {
         "The input holds {held}. Record the server's port 445 while clients use it: tcpdump -i INTERFACE -s 512 -w \
          share.pcap port 445."
     )
-}
-
-/// What went wrong without costing time.
-fn failing(report: &Report) -> Option<String> {
-    let tally = &report.totals.tally;
-    let share = |count: u64| count as f64 / tally.operations.max(1) as f64;
-    if share(tally.errors) >= FAILING_SHARE {
-        let errors = report.statuses.rows.iter().filter(|row| row.class == StatusClass::Error);
-        let most = errors.max_by_key(|row| row.operations);
-        let most = most.map_or_else(String::new, |row| format!(", most of them {}", row.name));
-        return Some(format!(
-            "{} of the operations fail{most}",
-            format::share(share(tally.errors))
-        ));
-    }
-    (share(tally.unanswered) >= FAILING_SHARE).then(|| {
-        format!("{} of the requests have no reply", format::share(share(tally.unanswered)))
-    })
 }
 
 /// The step that the answer is read from: the highest load without overload, or the only one.
@@ -375,27 +302,11 @@ fn capacity_verdict(load: &Load, answer: &Answer) -> (Tone, String) {
     (Tone::Good, format!("The server carries {least}{users} users without overload{within}"))
 }
 
-fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::explain::{Explained, Finding, FindingKind, Whole};
     use smbscope_analysis::summary::{RunPart, StepName};
-    use smbscope_findings::Weight;
 
     use super::*;
-
-    fn finding(kind: FindingKind, share: f64, confidence: Confidence, error_ns: i64) -> Finding {
-        let what = format!("The {} costs: a reason", kind.title());
-        let saved_error_ns = Some(error_ns);
-        smbscope_findings::Finding::new(kind, what)
-            .with_weight(Weight::Saved { saved_ns: 1_000, saved_error_ns, share })
-            .with_confidence(confidence, "")
-            .with_details(Explained { operations: 1, ..Explained::default() })
-    }
 
     #[test]
     fn a_capture_of_datagrams_says_that_these_are_not_sessions() {
@@ -414,27 +325,6 @@ mod tests {
         let report = Report { coverage: vec![coverage], ..Report::default() };
         let reasons = recording_verdict(&report, None).reasons;
         assert!(reasons[0].contains("2 connections of SMB over QUIC"), "{reasons:?}");
-    }
-
-    fn of(findings: Vec<Finding>, errors: u64) -> Verdict {
-        let mut report = Report::default();
-        (report.totals.tally.operations, report.totals.tally.errors) = (100, errors);
-        report.totals.tally.elapsed.p95_ns = Some(2_000_000);
-        let whole = Whole { operations: 100, timed: 100, ..Whole::default() };
-        recording_verdict(&report, Some(&Diagnosis { findings, whole, ..Diagnosis::default() }))
-    }
-
-    #[test]
-    fn the_sentence_is_about_the_largest_cause_that_is_not_chance() {
-        let chance = finding(FindingKind::SlowFilesystem, 0.4, Confidence::Possible, 2_000);
-        let sure = finding(FindingKind::SlowLogon, 0.3, Confidence::Measured, 10);
-        let verdict = of(vec![chance.clone(), sure], 0);
-        assert_eq!(verdict.tone, Tone::Bad);
-        assert_eq!(verdict.sentence, "The slow logons costs (30.0 % of the waiting)");
-        assert_eq!(verdict.reasons[0], "A reason.");
-        let verdict = of(vec![chance], 0);
-        assert_eq!(verdict.tone, Tone::Watch);
-        assert!(verdict.sentence.starts_with("Possibly, the slow"), "{}", verdict.sentence);
     }
 
     fn load(step: StepRow, answer: Answer) -> Verdict {
@@ -474,15 +364,5 @@ mod tests {
         let verdict = load_verdict(&load, None, None);
         let said = "The server stopped answering";
         assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
-    }
-
-    #[test]
-    fn nothing_is_wrong_only_if_operations_succeed() {
-        let verdict = of(Vec::new(), 0);
-        let said = "Nothing wrong: 95 of 100 operations take at most 2.00 ms";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Good, said));
-        let verdict = of(Vec::new(), 30);
-        let said = "Nothing costs much time, but 30.0 % of the operations fail";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Watch, said));
     }
 }

@@ -25,5 +25,5 @@ pub(super) fn run(args: &Args, source: &mut Source, verbosity: Verbosity) -> any
     };
     let answer = CpuExplanation { report: &report, meta: &meta };
     show(&answer, args.format, args.out.as_ref(), args.all)?;
-    args.fail(&report.findings)
+    args.fail_on.map_or(Ok(()), |fail_on| fail_on.findings(&report.findings))
 }

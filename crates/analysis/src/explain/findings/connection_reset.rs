@@ -1,0 +1,110 @@
+//! Connections are reset while a client works (RFC 9293 section 3.5.2), and it has to begin again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smbscope_findings::{Actor, Confidence, KindInfo};
+use smbscope_tables::tables::Wait;
+
+use super::super::account::{Accounts, NOTICED_NS};
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::connections::{ConnectionFacts, Connections, list_names};
+use super::super::data::FindingKind;
+
+pub(crate) const KIND: KindInfo = KindInfo::new("connection-reset", "connections are reset")
+    .with_actor(Actor::Client)
+    .with_remedies(&[
+    (
+        "measurement",
+        "give the keys or passwords, so that signatures and encrypted messages can be checked (--keys, --keytab, \
+         --password-file), and read the log of the side that resets: Windows Microsoft-Windows-SMBClient/Security and \
+         Connectivity, Linux dmesg",
+    ),
+    (
+        "network",
+        "a middlebox that resets connections shows by its TTL: compare it with that of the other packets (ip.ttl in Wireshark)",
+    ),
+]);
+
+/// A connection that is reset so soon after its last reply is reset because of what was said on it, ns.
+const SOON_NS: i64 = 1_000_000_000;
+/// The client is back within this time: it did not mean to end its work, ns.
+const BACK_NS: i64 = 60_000_000_000;
+/// Fewest resets of that kind: one may be the end of work.
+const RESETS_MIN: usize = 3;
+
+pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Candidate> {
+    let all = connections.all();
+    let mut groups: BTreeMap<(bool, String, bool), Vec<((u32, u64), &ConnectionFacts, i64)>> =
+        BTreeMap::new();
+    for (key, facts) in &all {
+        let (Some(by_client), Some(last)) = (facts.reset_by_client, accounts.last(*key)) else {
+            continue;
+        };
+        // Logoff and the disconnection of the last tree are the end of work.
+        let is_end = matches!(last.command.as_str(), "Logoff" | "TreeDisconnect" | "LogoffAndX");
+        let reset_at = facts.lasted.1;
+        let is_soon = reset_at.saturating_sub(last.end) < SOON_NS;
+        let back = all.iter().filter(|(other, next)| {
+            other.0 == key.0
+                && (&next.client, &next.server) == (&facts.client, &facts.server)
+                && next.lasted.0 >= reset_at
+        });
+        let back = back.map(|(_, next)| next.lasted.0).min();
+        let Some(back) = back.filter(|at| !is_end && is_soon && at - reset_at < BACK_NS) else {
+            continue;
+        };
+        groups.entry((by_client, last.command, last.is_signed)).or_default().push((*key, facts, back));
+    }
+    let ((by_client, command, is_signed), resets) =
+        groups.into_iter().max_by_key(|(_, resets)| resets.len())?;
+    if resets.len() < RESETS_MIN {
+        return None;
+    }
+    let mut attribution = Attribution::with_few_names();
+    let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
+    let mut waited_ns = 0_i64;
+    for (key, facts, back) in &resets {
+        let at = facts.lasted.1;
+        let ns = back - at;
+        waited_ns = waited_ns.saturating_add(ns);
+        clients.insert(facts.client.to_string());
+        servers.insert(facts.server.to_string());
+        let row = Wait {
+            client: facts.client.to_string(),
+            server: facts.server.to_string(),
+            connection: Some(key.1),
+            kind: "reset".to_owned(),
+            protocol: "TCP".to_owned(),
+            start: at,
+            last_attempt: at,
+            ..Wait::default()
+        };
+        attribution.add_wait(&row, key.0, *back, ns, ns.max(NOTICED_NS));
+    }
+    let (clients, servers) = (list_names(&clients), list_names(&servers));
+    let (who, actor) = if by_client {
+        (format!("The client {clients}"), Actor::Client)
+    } else {
+        (format!("The server {servers}"), Actor::Server)
+    };
+    let signed = if is_signed { "signed " } else { "" };
+    let what = format!(
+        "{who} resets {} connections right after a {signed}{command} reply, and the client connects again each time",
+        resets.len()
+    );
+    let because = if is_signed && by_client {
+        "every reset follows the same kind of reply; a client ends a connection when a signature is wrong (MS-SMB2 section 3.2.5.1.3), but \
+         without keys the signatures cannot be checked"
+    } else {
+        "every reset follows the same kind of reply; why, the log of the side that resets says"
+    };
+    Some(
+        Candidate::new(FindingKind::ConnectionReset, what, attribution, Confidence::Likely, because)
+            .of_events()
+            .broken()
+            .beyond_busy(waited_ns)
+            .with_owner(actor, Vec::new())
+            .with_figures([("resets", resets.len() as f64, "", "resets: {}")]),
+    )
+}

@@ -1,0 +1,215 @@
+//! Operations fail in a way that users notice: the server has no room or no resources left, refuses a logon, or its
+//! storage reports errors (MS-ERREF section 2.3). Statuses with which ordinary work goes on (a missing name, the end of
+//! a listing, an access that is probed) are not counted.
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
+use smbscope_findings::{Actor, Confidence, KindInfo};
+use smbscope_wire::status::Status;
+
+use super::super::attribution::Attribution;
+use super::super::candidate::Candidate;
+use super::super::data::FindingKind;
+use super::super::detector::{Context, Detector};
+use super::super::operation::{Act, Operation};
+
+pub(crate) const KIND: KindInfo = KindInfo::new("failing-operations", "operations fail")
+    .with_actor(Actor::Server)
+    .with_remedies(&[(
+        "server",
+        "read its log of that time: Samba log.smbd, Windows Microsoft-Windows-SMBServer/Operational and System",
+    )]);
+
+/// A status that users notice.
+struct Kind {
+    status: Status,
+    /// What it means, as the rest of "the server ...".
+    words: &'static str,
+    actor: Actor,
+    /// Fewest of them: single ones of some kinds occur in ordinary work.
+    least: u64,
+    remedy: (&'static str, &'static str),
+}
+
+const RESOURCES: (&str, &str) = (
+    "Samba",
+    "max open files (default 16384 for each process), ulimit -n, and the kernel's limits; Windows: Get-SmbOpenFile shows who holds \
+     the handles",
+);
+const SPACE: (&str, &str) = ("server", "free space or raise the quota of the user or folder");
+const STORAGE: (&str, &str) =
+    ("server", "look for errors of disks, controllers and file systems: dmesg, smartctl, Event Viewer: System");
+const ACCOUNT: (&str, &str) = (
+    "client",
+    "check the account: password, lock-out, clock (5 min for Kerberos), and the saved credentials (cmdkey /list)",
+);
+const RIGHTS: (&str, &str) =
+    ("server", "compare the permissions of the share and of the files with what the program requests");
+const SHARE: (&str, &str) = ("client", "the share or its path does not exist: check the mapping, the DFS target, the name");
+const SESSION: (&str, &str) = (
+    "server",
+    "find out why it forgets sessions: a restart, a failover without persistent handles, an expired ticket, an administrator",
+);
+
+/// What is counted, by status.
+const KINDS: [Kind; 17] = [
+    Kind::of(Status::INSUFFICIENT_RESOURCES, "has no resources left", 3, RESOURCES),
+    Kind::of(Status::INSUFF_SERVER_RESOURCES, "has no resources left", 3, RESOURCES),
+    Kind::of(Status::TOO_MANY_OPENED_FILES, "has too many open files", 3, RESOURCES),
+    Kind::of(Status::REQUEST_NOT_ACCEPTED, "accepts no more requests or users", 3, RESOURCES),
+    Kind::of(Status::NO_MEMORY, "has no memory left", 1, RESOURCES),
+    Kind::of(Status::DISK_FULL, "has no space left", 1, SPACE),
+    Kind::of(Status::QUOTA_EXCEEDED, "reports that the quota is exhausted", 1, SPACE),
+    Kind::of(Status::IO_DEVICE_ERROR, "reports errors of its storage", 1, STORAGE),
+    Kind::of(Status::FILE_CORRUPT_ERROR, "reports damaged files", 1, STORAGE),
+    Kind::of(Status::IO_TIMEOUT, "reports timeouts of what is behind it", 3, STORAGE),
+    Kind { actor: Actor::Client, ..Kind::of(Status::LOGON_FAILURE, "refuses logons", 5, ACCOUNT) },
+    Kind {
+        actor: Actor::Client,
+        ..Kind::of(Status::ACCOUNT_LOCKED_OUT, "refuses logons: the account is locked", 1, ACCOUNT)
+    },
+    Kind {
+        actor: Actor::Client,
+        ..Kind::of(Status::BAD_NETWORK_NAME, "does not know the share", 5, SHARE)
+    },
+    Kind::of(Status::ACCESS_DENIED, "denies access", 50, RIGHTS),
+    Kind::of(Status::USER_SESSION_DELETED, "has forgotten the session", 3, SESSION),
+    Kind::of(Status::NETWORK_NAME_DELETED, "has removed the share", 3, SESSION),
+    Kind::of(Status::NETWORK_SESSION_EXPIRED, "lets sessions expire", 20, SESSION),
+];
+
+impl Kind {
+    const fn of(
+        status: Status,
+        words: &'static str,
+        least: u64,
+        remedy: (&'static str, &'static str),
+    ) -> Kind {
+        Kind { status, words, actor: Actor::Server, least, remedy }
+    }
+}
+
+/// From this share of the operations of the same command on, an access that is denied is no probe.
+const DENIED_SHARE: f64 = 0.3;
+/// Most handles that are followed.
+const HANDLES_MAX: usize = 1 << 20;
+
+/// Failures of one status.
+#[derive(Default)]
+struct Failures {
+    attribution: Attribution,
+    n: u64,
+    acts: [u64; Act::ALL.len()],
+    commands: BTreeSet<String>,
+    /// Handles that clients held at the first failure: all, and of directories.
+    held: (u64, u64),
+}
+
+/// Operations that failed.
+#[derive(Default)]
+pub(crate) struct FailingOperations {
+    failures: HashMap<usize, Failures>,
+    acts: [u64; Act::ALL.len()],
+    open: HashMap<(u32, u64), bool, foldhash::fast::RandomState>,
+    directories: u64,
+}
+
+impl Detector for FailingOperations {
+    fn see(&mut self, op: &Operation) {
+        self.acts[op.act as usize] += 1;
+        match (op.act, op.status, op.handle) {
+            (Act::Open, Some(0), Some(handle)) if self.open.len() < HANDLES_MAX => {
+                let is_directory = op.intent.is_of_directory();
+                if self.open.insert(handle, is_directory).is_none() {
+                    self.directories += u64::from(is_directory);
+                }
+            }
+            (Act::Close, Some(0), Some(handle)) => {
+                let was_directory = self.open.remove(&handle);
+                self.directories -= u64::from(was_directory == Some(true)).min(self.directories);
+            }
+            _ => {}
+        }
+        let Some(status) = op.status.filter(|status| *status != 0) else { return };
+        let Some(place) = KINDS.iter().position(|kind| kind.status.0 == status) else { return };
+        // A logon that is denied may be that of a channel; queries probe what they may.
+        let is_work = matches!(op.act, Act::Open | Act::Read | Act::Write | Act::Change);
+        if status == Status::ACCESS_DENIED.0 && !is_work {
+            return;
+        }
+        let held = (self.open.len() as u64, self.directories);
+        let failures = self.failures.entry(place).or_insert_with(|| Failures {
+            attribution: Attribution::with_few_names(),
+            held,
+            ..Failures::default()
+        });
+        failures.n += 1;
+        failures.acts[op.act as usize] += 1;
+        failures.attribution.add(op, op.busy_ns);
+        if failures.commands.len() < 4 {
+            failures.commands.extend(op.columns.command.get(op.row).map(str::to_owned));
+        }
+    }
+
+    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+        let FailingOperations { failures, acts, .. } = self;
+        let mut failures: Vec<_> = failures.into_iter().collect();
+        failures.sort_unstable_by_key(|(place, _)| *place);
+        let enough = failures.into_iter().filter_map(|(place, failures)| {
+            let kind = KINDS.get(place)?;
+            let most = (acts.iter().zip(failures.acts)).max_by_key(|(_, failed)| *failed);
+            let share = most.map_or(0.0, |(all, failed)| failed as f64 / (*all).max(1) as f64);
+            let is_probe = kind.status == Status::ACCESS_DENIED && share < DENIED_SHARE;
+            (failures.n >= kind.least && !is_probe).then(|| candidate(kind, failures, share))
+        });
+        enough.collect()
+    }
+}
+
+fn candidate(kind: &Kind, failures: Failures, share: f64) -> Candidate {
+    let name = kind.status.name().unwrap_or("an error");
+    let commands: Vec<_> = failures.commands.into_iter().collect();
+    let (held, directories) = failures.held;
+    // Resources that run out are held by somebody.
+    let is_held = kind.remedy == RESOURCES && held >= 100;
+    let holders = match (is_held, directories * 2 > held) {
+        (false, _) => String::new(),
+        (true, true) => format!(
+            ": clients hold {held} handles when it begins, {directories} of them of directories that are never closed"
+        ),
+        (true, false) => format!(": clients hold {held} handles when it begins"),
+    };
+    let what = format!(
+        "The server {}: {} operations fail with {name} ({}){holders}",
+        kind.words,
+        failures.n,
+        commands.join(", ")
+    );
+    let mut remedies = vec![kind.remedy];
+    if is_held && directories * 2 > held {
+        remedies.push((
+            "client",
+            "directories are held open for their leases: a version that closes them, or no directory leases (Linux mount option \
+             nohandlecache or max_cached_dirs=0; Windows Set-SmbClientConfiguration -DirectoryCacheLifetime 0)",
+        ));
+    }
+    let candidate = Candidate::new(
+        FindingKind::FailingOperations,
+        what,
+        failures.attribution,
+        Confidence::Measured,
+        "the server says so in its replies",
+    );
+    let figures = [
+        Some(("failures", failures.n as f64, "", "failures: {}")),
+        Some(("share_of_the_command", share, "share", "{} of the operations of that kind")),
+        is_held.then_some(("handles_held", held as f64, "", "handles held then: {}")),
+    ];
+    candidate
+        .of_events()
+        .broken()
+        .with_owner(kind.actor, Vec::new())
+        .with_remedies(&remedies)
+        .with_figures(figures.into_iter().flatten())
+}

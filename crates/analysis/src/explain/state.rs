@@ -1,0 +1,88 @@
+//! The state of a recording in absolute terms, before any cause: what a reader is told first.
+
+use serde::Serialize;
+use smbscope_findings::Confidence;
+
+use super::account::{Account, NOTICED_NS, Row};
+use super::data::{Finding, Whole, is_reported};
+use super::worth::noticed_ns;
+
+/// How users fare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Nobody waits for long.
+    Healthy,
+    /// The recording does not decide it.
+    #[default]
+    Unknown,
+    /// People notice that they wait.
+    Slow,
+    /// Requests hang, are refused or fail, or data are at risk.
+    Broken,
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [State; 4] = [State::Healthy, State::Unknown, State::Slow, State::Broken];
+
+    /// The words with which a verdict begins.
+    pub const fn words(self) -> &'static str {
+        match self {
+            State::Healthy => "Healthy",
+            State::Unknown => "Cannot tell",
+            State::Slow => "Slow for users",
+            State::Broken => "Broken",
+        }
+    }
+}
+
+/// What a finding means for the people who use the share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// What it costs decides: see [`NOTICED_NS`].
+    #[default]
+    Time,
+    /// Something hangs, fails, or is at risk.
+    Broken,
+}
+
+/// If more of the opens, reads, writes, changes and logons fail, nobody can work, whatever the statuses are.
+const FAILED_SHARE: f64 = 0.3;
+
+/// What is known of a recording beside its findings.
+pub(super) struct Known<'a> {
+    pub(super) whole: &'a Whole,
+    pub(super) account: &'a Account,
+    /// The row of waits in which the server needed longest.
+    pub(super) slowest: Option<&'a Row>,
+    /// Connections, and those of which one direction was recorded only.
+    pub(super) connections: u64,
+    pub(super) one_direction: u64,
+}
+
+/// Whether users notice what a finding costs.
+pub(super) fn is_noticed(finding: &Finding) -> bool {
+    is_reported(finding)
+        && (finding.details.effect == Effect::Broken
+            || finding.details.burst_ns >= noticed_ns(finding.kind))
+}
+
+/// The state that findings and the account show together.
+pub(super) fn state(findings: &[Finding], known: &Known) -> State {
+    let noticed = || findings.iter().filter(|found| found.details.is_noticed);
+    if noticed().any(|found| found.details.effect == Effect::Broken) {
+        return State::Broken;
+    }
+    let is_unseen = known.one_direction > 0 && known.one_direction * 2 > known.connections;
+    if known.whole.timed == 0 || is_unseen {
+        return State::Unknown;
+    }
+    let is_slow = noticed().any(|found| found.confidence > Some(Confidence::Possible))
+        || known.slowest.is_some_and(|row| row.server_ns >= NOTICED_NS);
+    if known.account.failed as f64 > FAILED_SHARE * known.account.requests as f64 {
+        return State::Broken;
+    }
+    if is_slow { State::Slow } else { State::Healthy }
+}

@@ -1,0 +1,249 @@
+//! Waits outside of operations: names, connections, tickets, data that are sent again.
+//!
+//! One observation for several findings. What a client waits for before it begins a connection to a file
+//! server belongs together: the *preamble* of that connection. Only lookups of the server's own name and
+//! attempts to reach the same machine count, because other programs look up names and connect, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::{HashMap, HashSet};
+use smbscope_tables::tables::{Tree, Wait};
+
+use super::account::{Accounts, NOTICED_NS};
+use super::attribution::Attribution;
+use super::candidate::Candidate;
+use super::connections::Connections;
+use super::findings::{
+    delayed_acknowledgement, late_lookup, path_mtu, path_outage, providers_first,
+    server_unreachable,
+};
+
+/// Rows that are kept.
+const ROWS_MAX: usize = 65_536;
+/// Names of servers that are known.
+const NAMES_MAX: usize = 4_096;
+/// Between two waits of one preamble passes at most this, ns: the longest time for which TCP waits for the
+/// answer to the last of three SYNs (12 s), and the pause after it.
+const PREAMBLE_GAP_NS: i64 = 15_000_000_000;
+/// An answer that comes later is not what a wait without one lasts, ns.
+const UNANSWERED_MAX_NS: i64 = 15_000_000_000;
+/// A connection that begins so soon after an answer was waiting for it, ns.
+const AT_ONCE_NS: i64 = 100_000_000;
+/// TCP ports of SMB.
+pub(super) const SMB_PORTS: [u64; 2] = [139, 445];
+
+/// The rows of the table `waits`, and the names of servers.
+#[derive(Default)]
+pub(super) struct Waiting {
+    rows: Vec<(u32, Wait)>,
+    /// First labels of the names by which shares are used, in lower case.
+    names: HashSet<String, foldhash::fast::RandomState>,
+}
+
+/// A wait, and until when it lasted: up to its answer, or without one up to what the client did next.
+pub(super) struct Until<'a> {
+    pub(super) row: &'a Wait,
+    pub(super) recording: u32,
+    pub(super) until: i64,
+}
+
+impl Until<'_> {
+    pub(super) fn ns(&self) -> i64 {
+        self.until.saturating_sub(self.row.start).max(0)
+    }
+}
+
+/// The length of the union of waits that are in the order of their begins, ns.
+pub(super) fn union_ns(waits: &[Until]) -> i64 {
+    let (mut sum, mut covered) = (0_i64, i64::MIN);
+    for wait in waits {
+        let begin = wait.row.start.max(covered);
+        sum = sum.saturating_add(wait.until.saturating_sub(begin).max(0));
+        covered = covered.max(wait.until);
+    }
+    sum
+}
+
+impl Waiting {
+    pub(super) fn add(&mut self, recording: u32, rows: &[Wait]) {
+        let room = ROWS_MAX.saturating_sub(self.rows.len());
+        self.rows.extend(rows.iter().take(room).map(|row| (recording, row.clone())));
+    }
+
+    /// Notes the names of servers.
+    pub(super) fn trees(&mut self, rows: &[Tree]) {
+        for row in rows {
+            let host = row.share.as_deref().and_then(|share| share.split('\\').nth(2));
+            if let Some(host) = host.filter(|_| self.names.len() < NAMES_MAX) {
+                self.names.insert(label(host));
+            }
+        }
+    }
+
+    /// Connections on which data were sent again in vain: that explains requests without a reply.
+    pub(super) fn stuck(&self) -> BTreeSet<(u32, u64)> {
+        let resent = self.rows.iter().filter(|(_, row)| row.kind == "retransmission");
+        let vain = resent.filter(|(_, row)| row.is_unanswered() && row.attempts >= 3);
+        vain.filter_map(|(recording, row)| Some((*recording, row.connection?))).collect()
+    }
+
+    /// What was found; also adds the waits to the account.
+    pub(super) fn finish(
+        mut self,
+        connections: &Connections,
+        accounts: &mut Accounts,
+    ) -> Vec<Candidate> {
+        self.rows.sort_by(|one, other| {
+            (one.0, &one.1.client, one.1.start).cmp(&(other.0, &other.1.client, other.1.start))
+        });
+        let mut found = Vec::new();
+        let mut lookups = late_lookup::Lookups::default();
+        let mut providers = providers_first::Providers::default();
+        let of_client =
+            self.rows.chunk_by(|one, other| (one.0, &one.1.client) == (other.0, &other.1.client));
+        for rows in of_client {
+            self.preambles(rows, accounts, &mut lookups, &mut providers);
+            found.extend(server_unreachable::find(rows, accounts));
+        }
+        found.extend(late_lookup::finish(lookups));
+        found.extend(providers_first::finish(providers));
+        let of_kind =
+            |kind: &'static str| self.rows.iter().filter(move |(_, row)| row.kind == kind);
+        let resent: Vec<_> = of_kind("retransmission").collect();
+        let reports: Vec<_> = of_kind("path_mtu").collect();
+        let is_mtu = path_mtu::find(&resent, &reports, connections);
+        if is_mtu.is_none() {
+            found.extend(path_outage::find(&resent));
+        }
+        found.extend(is_mtu);
+        let late: Vec<_> = of_kind("acknowledgement").collect();
+        found.extend(delayed_acknowledgement::before_messages(&late, accounts));
+        found
+    }
+
+    /// Adds what a client waited for before each connection to a file server.
+    fn preambles(
+        &self,
+        rows: &[(u32, Wait)],
+        accounts: &mut Accounts,
+        lookups: &mut late_lookup::Lookups,
+        providers: &mut providers_first::Providers,
+    ) {
+        let is_smb = |row: &Wait| row.kind == "connect" && SMB_PORTS.contains(&row.port);
+        let mut from = 0;
+        for (place, (_, connect)) in rows.iter().enumerate() {
+            if !is_smb(connect) {
+                continue;
+            }
+            let before = rows.get(from..place).unwrap_or_default();
+            from = place + 1;
+            let mut waits = Vec::new();
+            // A connection follows at once on the name that it was looked up by.
+            let names: HashSet<_, foldhash::fast::RandomState> = before
+                .iter()
+                .filter(|(_, row)| row.kind == "name_lookup" && !row.is_unanswered())
+                .filter(|(_, row)| {
+                    row.end.is_some_and(|end| (0..AT_ONCE_NS).contains(&(connect.start - end)))
+                })
+                .filter_map(|(_, row)| row.subject.as_deref().map(label))
+                .collect();
+            // What comes next ends a wait without an answer.
+            let mut next = connect.start;
+            for (recording, row) in before.iter().rev() {
+                if next.saturating_sub(row.end.unwrap_or(row.last_attempt)) > PREAMBLE_GAP_NS {
+                    break;
+                }
+                if !self.belongs(row, connect, &names) {
+                    continue;
+                }
+                let until = row.end.unwrap_or_else(|| {
+                    next.min(row.last_attempt.saturating_add(UNANSWERED_MAX_NS)).max(row.start)
+                });
+                waits.push(Until { row, recording: *recording, until });
+                next = row.start;
+            }
+            waits.reverse();
+            for wait in &waits {
+                accounts.wait(wait.recording, wait.row, wait.until);
+            }
+            if union_ns(&waits) < NOTICED_NS {
+                continue;
+            }
+            // An answer ends the search by all protocols; what is asked beside it delays nobody.
+            let is_lookup = |wait: &Until| wait.row.kind == "name_lookup";
+            let names: Vec<_> = waits.iter().filter(|wait| is_lookup(wait)).collect();
+            let asked = names.first().map_or(connect.start, |wait| wait.row.start);
+            let answered = names.iter().filter(|wait| !wait.row.is_unanswered());
+            let answered = answered.map(|wait| wait.until).min();
+            let lookup_ns = answered.map_or(0, |at| at.saturating_sub(asked));
+            if lookup_ns.saturating_mul(2) >= connect.start.saturating_sub(asked) {
+                lookups.add(&waits, lookup_ns);
+            } else {
+                providers.add(&waits, connect);
+            }
+        }
+    }
+
+    /// Whether a wait is about the server of a connection.
+    fn belongs(
+        &self,
+        row: &Wait,
+        connect: &Wait,
+        names: &HashSet<String, foldhash::fast::RandomState>,
+    ) -> bool {
+        match row.kind.as_str() {
+            "name_lookup" => {
+                let name = row.subject.as_deref().map(label).unwrap_or_default();
+                self.names.is_empty() || self.names.contains(&name) || names.contains(&name)
+            }
+            "connect" | "web" => row.server == connect.server || row.port == 88 || row.port == 389,
+            "ticket" | "directory" => true,
+            _ => false,
+        }
+    }
+}
+
+/// The first label of a name, in lower case, without the type of a NetBIOS name.
+fn label(name: &str) -> String {
+    let name = name.split_once('<').map_or(name, |(name, _)| name);
+    let name = if name.parse::<std::net::IpAddr>().is_ok() {
+        name
+    } else {
+        name.split('.').next().unwrap_or(name)
+    };
+    name.to_lowercase()
+}
+
+/// Names and how often each occurs, the most frequent first, at most three of them.
+pub(super) fn most_frequent<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut counts = BTreeMap::<&str, u64>::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter().take(3).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The attribution of waits that follow each other.
+pub(super) fn attribution(waits: &[Until]) -> Attribution {
+    let mut sum = Attribution::with_few_names();
+    let (mut covered, in_a_row_ns) = (i64::MIN, union_ns(waits));
+    for wait in waits {
+        let fresh = wait.until.saturating_sub(wait.row.start.max(covered)).max(0);
+        covered = covered.max(wait.until);
+        sum.add_wait(wait.row, wait.recording, wait.until, fresh, in_a_row_ns);
+    }
+    sum
+}
+
+/// Rows by the ends of their connection.
+pub(super) fn by_connection<'a>(
+    rows: &[&'a (u32, Wait)],
+) -> HashMap<(u32, u64), Vec<&'a Wait>, foldhash::fast::RandomState> {
+    let mut groups: HashMap<_, Vec<_>, _> = HashMap::default();
+    for (recording, row) in rows.iter().copied() {
+        if let Some(connection) = row.connection {
+            groups.entry((*recording, connection)).or_default().push(row);
+        }
+    }
+    groups
+}
