@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = HERE.parent.parent.parent / "shared" / "diagnoses"
-# The owner of what nobody has to change; storage is a part of the server.
+# Owners of the list and of findings; storage is a part of the server.
 SAME_OWNER = {"storage": {"server"}, "name service": {"name-service"}}
 # Owners and states of the captures after public reports: expected.tsv there has words only.
 SHARED_EXPECTED = {

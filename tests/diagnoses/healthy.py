@@ -1,4 +1,4 @@
-"""Healthy recordings of many kinds of work, each at four distances: nobody waits for anything but the distance.
+"""Healthy recordings of many kinds of work, each at four distances: no client waits for anything but the distance.
 
 A function makes one kind of work; `register` makes a case of it for every round trip. Not: pictures that look like one
 of the problems (near.py).

@@ -1,4 +1,4 @@
-"""One capture for each of 24 kinds of problems (and of 3 pictures that are none): what is seen when it is the cause.
+"""One capture for each of 24 kinds of problems (and of 3 that look like one): the packets when it is the cause.
 
 The patterns are those of public reports; hosts, names, counts, times and sizes are made up here. Not: captures that
 only look alike (near.py).
@@ -101,7 +101,7 @@ def kind_reconnect_timer(scene):
         scene.raw(time + 0.0021, wire.icmp_unreachable("192.168.44.1", "192.168.44.17", syn, 0))
 
 
-@case("healthy", "nobody", "Close is deferred by 5.0 s on purpose; nobody waits for it")
+@case("healthy", "nobody", "Close is deferred by 5.0 s on purpose; no user waits for it")
 def kind_deferred_close(scene):
     """The client keeps handles for 5.0 s after the last use, under leases."""
     c = Session(scene, "10.91.0.7", "10.91.0.2", rtt=0.0007, share="\\\\nas9\\etc")
@@ -172,7 +172,7 @@ def kind_before_smb(scene):
 
 @case("slow", "application", "program searches 264 libraries in the home share in vain, 28 ms each")
 def kind_library_search(scene):
-    """The search path of a program contains the home share; every library is asked for there first."""
+    """The search path of a program contains the home share; it looks for every library there first."""
     c = Session(scene, "10.14.80.3", "10.200.1.9", rtt=0.028, share="\\\\homes\\h$")
     stems = ["libssl", "qt5core", "icu", "boost", "vcrun", "gdi", "mfc", "atl", "winsp", "netapi", "wtsapi"]
     for stem in stems:
@@ -215,7 +215,7 @@ def kind_case_search(scene):
 
 
 def storm(scene, clients, server, times, listing, spread=0.02, think=0.0, chatter=0):
-    """Clients watch a root; at each time it changes, all are told, and all list it again.
+    """Clients watch a root; at each time it changes, all are notified, and all list it again.
 
     `listing`: seconds of one listing at the server, which does one after the other.
     """
@@ -290,7 +290,7 @@ def kind_mtu_hole(scene):
 
 @case("slow", "client", "SMB1: 3 path queries for each of 85 entries, one after the other", snap=700)
 def kind_smb1_browse(scene):
-    """After a listing that held everything, each entry is asked for again three times over 52 ms."""
+    """After a listing that held everything, each entry is requested again three times over 52 ms."""
     c = Session1(scene, "10.19.4.70", "10.210.5.6", rtt=0.052)
     names = [f"Invoice {n:03d}.xls" for n in range(85)]
     c.path_info("\\bills")
@@ -313,7 +313,7 @@ def kind_dns_silent(scene):
 
 
 def office_data(scene, stall, metadata=True, count=5):
-    """Clients read and write at random; `stall` (from, to): data is not served in it, metadata is unless told."""
+    """Clients read and write at random; `stall` (from, to): data is not served in it, metadata is unless the case says otherwise."""
     out = []
     for number in range(count):
         c = Session(scene, f"10.64.1.{70 + number}", "10.64.1.6", user=f"clerk{number}", t=0.05 * number)
@@ -341,7 +341,7 @@ def office_data(scene, stall, metadata=True, count=5):
     return out
 
 
-@case("broken", "storage", "data operations of all clients stand still 12.3-19.1 s, metadata goes on", snap=300)
+@case("broken", "storage", "data operations of all clients stand still 12.3-19.1 s, metadata continues", snap=300)
 def kind_storage_stall(scene):
     """Everything that needs the disks waits; folders and attributes are answered in the same seconds."""
     office_data(scene, (12.3, 19.1))
@@ -349,7 +349,7 @@ def kind_storage_stall(scene):
 
 @case("broken", "server", "server grants no credits from a certain reply on; silent after the last one")
 def kind_credits_end(scene):
-    """Replies grant 0 although 1 or more are asked for, until the client may not send anything more."""
+    """Replies grant 0 although 1 or more are requested, until the client may not send anything more."""
     c = Session(scene, "10.12.12.50", "10.12.12.7", rtt=0.0012, window=200)
     browse(c, 40, low=0.01, high=0.05)
     fid = c.open("meter\\log.csv", 0, disposition=5, access=0x12019F)

@@ -2,7 +2,7 @@
 """Writes captures with known causes, captures that only look alike, and healthy ones: make.py OUT [NAME...]
 
 NAME is a case or the beginning of names ("near_", "healthy_office"). The same bytes come out every time. What is right
-to say about each is in expected.tsv beside this file; `make.py --expected` writes that list anew.
+to say about each is in expected.tsv next to this file; `make.py --expected` writes that list again.
 Standard library only.
 """
 

@@ -58,7 +58,7 @@ def near_mpx_limit(scene):
 
 @case("healthy", "nobody", "22 notifies and an open of 24 requests outstanding; each break is answered")
 def near_mpx_answered(scene):
-    """As many notifies as in the kind, but the client still answers the break, and the open goes on."""
+    """As many notifies as in the kind, but the client still answers the break, and the open continues."""
     c = Session1(scene, "10.79.9.14", "10.79.9.2", max_mpx=24, rtt=0.0009)
     own = c.open("\\roam\\k3\\user.ini", oplock=True)
     for number in range(22):
@@ -164,7 +164,7 @@ def near_reads_queue_server(scene):
 
 @case("healthy", "nobody", "NetBIOS queries stay unanswered, but DNS answers and the SYN follows at once")
 def near_before_smb(scene):
-    """The same name queries by broadcast beside it, without any wait."""
+    """The same name queries by broadcast in parallel with it, without any wait."""
     client, server = "10.6.66.20", "10.6.66.4"
     scene.raw(0.0, wire.udp(client, "10.6.66.2", (53211, 53), wire.dns(0x92, "files.lab.example")))
     scene.raw(0.0012, wire.udp("10.6.66.2", client, (53, 53211), wire.dns(0x92, "files.lab.example", server)))
@@ -271,7 +271,7 @@ def near_smb1_browse(scene):
 
 @case("healthy", "nobody", "first DNS server answers after 20 ms")
 def near_dns_silent(scene):
-    """The name is asked for before the connection as well, and answered."""
+    """The name is looked up before the connection as well, and answered."""
     client = "10.53.7.31"
     scene.raw(0, wire.udp(client, "10.53.7.10", (49833, 53), wire.dns(0x4C2, "nas.lab.example")))
     scene.raw(0.0203, wire.udp("10.53.7.10", client, (53, 49833), wire.dns(0x4C2, "nas.lab.example", "10.53.7.4")))
@@ -309,7 +309,7 @@ def near_storage_stall(scene):
 
 @case("broken", "server", "requests of every kind stay unanswered 12.3-19.1 s, but are acknowledged by TCP", snap=300)
 def near_storage_stall_server(scene):
-    """All clients stop, metadata too, while the server's TCP goes on: the whole server, not its disks."""
+    """All clients stop, metadata too, while the server's TCP continues: the whole server, not its disks."""
     office_data(scene, (12.3, 19.1), metadata=False)
 
 

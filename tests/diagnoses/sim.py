@@ -1,6 +1,6 @@
 """Simulated clients and servers: connections with sequence numbers and clocks, and SMB2 sessions on them.
 
-Owns: when a frame passes the recorder, which sits beside the client; TCP's segments, acknowledgements and losses;
+Owns: when a frame passes the recorder, which sits next to the client; TCP's segments, acknowledgements and losses;
 SMB2's message numbers, credits, sessions and usual sequences of requests. Not: layouts (wire.py, smb2.py), cases.
 
 A case calls the operations of a session one after the other; `session.t` is the clock of its client in seconds. The
@@ -20,7 +20,7 @@ START = 1_795_000_000
 @dataclass
 class Segment:
     time: float          # at the recorder
-    side: int            # who sent it
+    side: int            # of the sender
     start: int           # offset in the stream of that side
     size: int
     head: bytes = b""    # the first bytes; the others are 0

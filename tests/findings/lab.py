@@ -154,7 +154,7 @@ def break_waits(bench, shows):
             together(*(lambda n=n: work(names[0 if shows else n]) for n in range(4)))
 
 
-@case("slow-client", allowed={"loss": "what overflows the small window is sent again"})
+@case("slow-client", allowed={"loss": "what overflows the small window is retransmitted"})
 def slow_client(bench, shows):
     """A client that takes what it reads late, with a small window, and then computes; or one that pauses as long, with
     nothing to take: a player, a person."""

@@ -29,7 +29,7 @@ pub struct Tables {
     pub channels: bool,
     /// Interfaces that servers offered.
     pub interfaces: bool,
-    /// What clients waited for before SMB and beside it.
+    /// What clients waited for before SMB and apart from it.
     pub waits: bool,
 }
 

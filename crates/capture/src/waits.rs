@@ -1,4 +1,4 @@
-//! What clients wait for before SMB and beside it: names, connections, tickets, directories.
+//! What clients wait for before SMB and apart from it: names, connections, tickets, directories.
 //!
 //! A share is slow for its user also when the name of the server is looked up for 11 s. Owns which
 //! packets of other protocols begin and end a wait; reads times, names and result codes only. It

@@ -171,7 +171,7 @@ registry! {
     Referrals: rows of Referral, time None, pass 5,
         "Targets in DFS referral responses.";
     Waits: rows of Wait, time Some("started_at"), pass 5,
-        "What clients waited for before SMB and beside it: names, connections, tickets, packets sent again.";
+        "What clients waited for before SMB and apart from it: names, connections, tickets, retransmissions.";
     Slices: batch of Slice, time Some("start"), pass 4,
         "What the server did for each operation, and when, in the order of the operations.";
     Scenarios: rows of Scenario, time Some("scheduled_at"), pass 1,

@@ -18,7 +18,7 @@ use crate::rows::status_class::StatusClass;
 pub const NOTICED_NS: i64 = 1_000_000_000;
 /// Longer pauses are not part of what a client was doing, ns.
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
-/// A row of waits goes on over pauses of at most this in all, beyond as much as was waited, ns.
+/// A row of waits includes pauses of at most this in total, beyond as much as was waited, ns.
 const PAUSED_MAX_NS: i64 = 200_000_000;
 /// An operation for which the server needs this much longer than for cached data counts by itself, ns.
 const LONG_NS: i64 = 50_000_000;
@@ -79,7 +79,7 @@ pub struct ClientAccount {
 /// Waits of one client with no more pauses between them than they took: one wait for its user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// Who waited.
+    /// The client's address.
     pub client: String,
     /// Begin, ns since 1970.
     pub first_ns: i64,

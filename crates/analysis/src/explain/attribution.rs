@@ -24,7 +24,7 @@ const EXAMPLES: usize = 5;
 /// Operations of a connection are one burst, for all of which a person waits, while the pauses between them are no
 /// longer in all than the waiting, and this, ns.
 const BURST_PAUSES_NS: i64 = 500_000_000;
-/// So much waiting allows for pauses, ns.
+/// More waiting than this allows for no more pauses, ns.
 const BURST_WAITED_MAX_NS: i64 = 10_000_000_000;
 
 /// The operations of a connection that belong to a finding.

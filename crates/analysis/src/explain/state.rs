@@ -1,4 +1,4 @@
-//! The state of a recording in absolute terms, before any cause: what a reader is told first.
+//! The state of a recording in absolute terms, before any cause: the first words that a reader sees.
 
 use serde::Serialize;
 use smbscope_findings::Confidence;
@@ -11,7 +11,7 @@ use super::worth::noticed_ns;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Nobody waits for long.
+    /// No client waits for long.
     Healthy,
     /// The recording does not decide it.
     #[default]
@@ -48,10 +48,10 @@ pub enum Effect {
     Broken,
 }
 
-/// If more of the opens, reads, writes, changes and logons fail, nobody can work, whatever the statuses are.
+/// If more of the opens, reads, writes, changes and logons fail, users cannot work, whatever the statuses are.
 const FAILED_SHARE: f64 = 0.3;
 
-/// What is known of a recording beside its findings.
+/// What is known of a recording in addition to its findings.
 pub(super) struct Known<'a> {
     pub(super) whole: &'a Whole,
     pub(super) account: &'a Account,

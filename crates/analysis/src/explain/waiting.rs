@@ -1,4 +1,4 @@
-//! Waits outside of operations: names, connections, tickets, data that are sent again.
+//! Waits outside of operations: names, connections, tickets, data that are retransmitted.
 //!
 //! One observation for several findings. What a client waits for before it begins a connection to a file
 //! server belongs together: the *preamble* of that connection. Only lookups of the server's own name and
@@ -80,7 +80,7 @@ impl Waiting {
         }
     }
 
-    /// Connections on which data were sent again in vain: that explains requests without a reply.
+    /// Connections on which data were retransmitted in vain: that explains requests without a reply.
     pub(super) fn stuck(&self) -> BTreeSet<(u32, u64)> {
         let resent = self.rows.iter().filter(|(_, row)| row.kind == "retransmission");
         let vain = resent.filter(|(_, row)| row.is_unanswered() && row.attempts >= 3);
@@ -169,7 +169,7 @@ impl Waiting {
             if union_ns(&waits) < NOTICED_NS {
                 continue;
             }
-            // An answer ends the search by all protocols; what is asked beside it delays nobody.
+            // An answer ends the search by all protocols; queries in parallel with it cause no delay.
             let is_lookup = |wait: &Until| wait.row.kind == "name_lookup";
             let names: Vec<_> = waits.iter().filter(|wait| is_lookup(wait)).collect();
             let asked = names.first().map_or(connect.start, |wait| wait.row.start);

@@ -170,7 +170,7 @@ impl ReplaySample {
                 gains.extend(gain.clone());
                 known.push((change, gain));
             }
-            // A remedy whose replay gains nothing is none for this recording.
+            // A remedy whose replay gains nothing does not help this recording.
             let before = gains.len();
             gains.retain(|gain| is_gain(gain));
             if gains.is_empty() && before > 0 {

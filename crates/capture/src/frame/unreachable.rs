@@ -17,7 +17,7 @@ pub struct Icmp {
 /// A report that a packet was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// Who reports it: a router, or the receiver itself.
+    /// The address of the reporter: a router, or the receiver itself.
     pub source: Address,
     /// Why, in the RFC's words.
     pub reason: &'static str,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use hashbrown::HashSet;
 use smbscope_tables::tables::Wait;
 
-/// Rows that are kept; further ones are discarded.
+/// Rows that are kept; more are discarded.
 const ROWS_MAX: usize = 65_536;
 
 /// Waits until the end of the recording: which machines use SMB is known only then.

@@ -40,7 +40,7 @@ pub(super) struct Half {
     /// End of a segment and its time, until it is acknowledged: one sample at a time.
     pub(super) sample: Option<(u32, i64)>,
     pub(super) ttl: u8,
-    /// What was sent again last.
+    /// What was retransmitted last.
     pub(super) resent: Option<Resent>,
 }
 

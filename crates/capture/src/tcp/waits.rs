@@ -1,4 +1,4 @@
-//! Waits for a connection itself: data that are sent again, and acknowledgements that come late.
+//! Waits for a connection itself: data that are retransmitted, and acknowledgements that come late.
 
 use smbscope_tables::tables::Wait;
 
@@ -7,7 +7,7 @@ use crate::frame::TcpSegment;
 use crate::outcome::{Output, WaitEnd};
 use crate::stream::Piece;
 
-/// Data that wait less than this for their acknowledgement are no wait of their own, ns: below the
+/// Data that wait less than this for their acknowledgement have no row, ns: below the
 /// least retransmission timeout of TCP (RFC 6298 section 2.4, 200 ms in Linux, 300 ms in Windows)
 /// they were repaired at once.
 const RESENT_NS_MIN: i64 = 100_000_000;
@@ -17,7 +17,7 @@ const DELAYED_NS: std::ops::RangeInclusive<i64> = 35_000_000..=500_000_000;
 /// What is sent so soon after an acknowledgement was waiting for it, ns.
 const AT_ONCE_NS: i64 = 3_000_000;
 
-/// Data that were sent again.
+/// Data that were retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resent {
     /// The sequence number behind them.
@@ -40,7 +40,7 @@ pub(super) struct LateAck {
 }
 
 impl Connection {
-    /// Notes that data were sent again that were not acknowledged.
+    /// Notes that data were retransmitted that were not acknowledged.
     #[cold]
     pub(super) fn note_resent(&mut self, piece: &Piece<'_>, from: usize, out: &mut Output) {
         let half = &mut self.halves[from];
@@ -68,7 +68,7 @@ impl Connection {
         });
     }
 
-    /// Data came that were missing: they were sent again, or late.
+    /// Data came that were missing: they were retransmitted, or late.
     pub(super) fn note_filled(
         &mut self,
         piece: &Piece<'_>,
@@ -89,7 +89,7 @@ impl Connection {
         self.emit_resent(from, out);
     }
 
-    /// Makes a row of the data that were sent again last.
+    /// Makes a row of the data that were retransmitted last.
     pub(super) fn emit_resent(&mut self, from: usize, out: &mut Output) {
         let Some(resent) = self.halves[from].resent.take() else { return };
         let until = resent.acknowledged.unwrap_or(resent.last);
@@ -137,7 +137,7 @@ impl Connection {
         } else {
             &self.pairing.server_side
         };
-        // Of the time, what the distance takes is no delay.
+        // The delay does not include the time for the distance.
         if side.estimate().is_some_and(|(trip, _)| passed - trip >= *DELAYED_NS.start()) {
             self.late_ack = Some(LateAck { since: sender.highest_at, at: time, from, frame });
         }

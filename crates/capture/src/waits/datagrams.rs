@@ -1,4 +1,4 @@
-//! Names and tickets that are asked for by UDP.
+//! Lookups of names and requests for tickets by UDP.
 
 use smbscope_wire::auth::kerberos::{Kerberos, Kind};
 

@@ -14,7 +14,7 @@ const HEADER: usize = 12;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub is_response: bool,
-    /// Of the header's flags.
+    /// Operation code in the header's flags.
     pub opcode: u8,
     code: u8,
     pub answers: u16,
@@ -78,7 +78,7 @@ impl Message {
 }
 
 /// A name as text: NetBIOS names decoded (RFC 1001 section 14.1), lower-case for DNS, which does not
-/// distinguish; bytes that are no printable ASCII as `?`.
+/// distinguish; bytes other than printable ASCII as `?`.
 fn text(name: &[u8]) -> String {
     let printable = |byte: u8| match byte {
         b' '..=b'~' => char::from(byte),

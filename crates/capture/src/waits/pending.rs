@@ -1,4 +1,4 @@
-//! What was asked and has no answer yet, and the rows of the table `waits`.
+//! Requests without an answer yet, and the rows of the table `waits`.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub enum Stage {
 pub struct Asking {
     pub client: IpAddr,
     pub server: IpAddr,
-    /// Who sent an answer.
+    /// The sender of an answer.
     pub answered_by: Option<IpAddr>,
     pub port: u16,
     pub time: i64,
@@ -85,7 +85,7 @@ struct Open {
     row: Wait,
 }
 
-/// What is asked.
+/// Requests without an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Pending {
     open: HashMap<Key, Open, foldhash::fast::RandomState>,

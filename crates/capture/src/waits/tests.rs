@@ -95,7 +95,7 @@ fn a_name_is_one_wait_over_all_servers_that_are_asked() {
         (1_000, query(silent)),
         (1_001, query(RESOLVER)),
         (1_003, answer.clone()),
-        // It answers once more: nobody waits for it.
+        // It answers once more: no client waits for it.
         (1_004, answer),
         (1_010, syn(445)),
         (1_011, tcp((SERVER, 445), (CLIENT, 50_000), SYN | ACK, &[])),
@@ -123,7 +123,7 @@ fn a_name_that_does_not_exist_and_one_that_nobody_knows() {
         (10, netbios.clone()),
         (760, netbios.clone()),
         (1_510, netbios),
-        // A registration is no question.
+        // A registration is not a question.
         (1_600, udp((CLIENT, 137), (broadcast, 137), &dns(0x2910, &encoded, 32))),
         (3_000, syn(445)),
     ]);

@@ -1,9 +1,9 @@
-//! Table `waits`: what clients wait for before SMB and beside it.
+//! Table `waits`: what clients wait for before SMB and apart from it.
 
 use crate::row::table;
 
 table! {
-    /// One wait that is no SMB operation: for a name, a connection, a ticket, an acknowledgement.
+    /// One wait other than an SMB operation: for a name, a connection, a ticket, an acknowledgement.
     Wait, "waits" {
         recording: String, None, Machine, "The recording that the row belongs to.";
         client: String, None, Machine, "The address that waits.";
@@ -20,7 +20,7 @@ table! {
         outcome: String, None, Public, "answered, failed (the answer says no), refused, reset, unreachable (a router or the host says so), abandoned (the client itself ended it) or none (no answer was recorded).";
         result: Option<String>, None, Public, "The result in an answer that says no, or what ICMP says.";
         answered_by: Option<String>, None, Machine, "The address of the answer.";
-        size_bytes: Option<u64>, Bytes, Public, "Of retransmission: TCP payload of the segment that was sent again. Of path_mtu: the largest packet that passes.";
+        size_bytes: Option<u64>, Bytes, Public, "Of retransmission: TCP payload of the segment that was retransmitted. Of path_mtu: the largest packet that passes.";
         sent_by_client: Option<bool>, None, Public, "Of retransmission and acknowledgement: whether the data were sent by the client of the connection.";
         first_frame: u64, None, Public, "Frame of the first packet, counted from 1.";
         last_frame: u64, None, Public, "Frame of the last packet.";
@@ -33,7 +33,7 @@ impl Wait {
         self.end.unwrap_or(self.last_attempt).saturating_sub(self.start).max(0)
     }
 
-    /// Whether nothing good came of it.
+    /// Whether it ended without success.
     pub fn is_unanswered(&self) -> bool {
         self.outcome != "answered"
     }

@@ -26,7 +26,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("connection-reset", "connections
     ),
 ]);
 
-/// A connection that is reset so soon after its last reply is reset because of what was said on it, ns.
+/// A connection that is reset within this time after its last reply is reset because of that reply, ns.
 const SOON_NS: i64 = 1_000_000_000;
 /// The client is back within this time: it did not mean to end its work, ns.
 const BACK_NS: i64 = 60_000_000_000;

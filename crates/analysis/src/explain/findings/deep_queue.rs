@@ -26,7 +26,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("deep-queue", "requests wait in 
     ),
 ]);
 
-/// So many requests of a connection are in flight at least, besides the one.
+/// At least this many other requests of the connection are in flight.
 const IN_FLIGHT_MIN: u32 = 8;
 /// Fewest operations of a connection.
 const OPERATIONS_MIN: u64 = 50;
@@ -108,14 +108,14 @@ fn candidate(actor: Actor, mut queues: Vec<((u32, u64), Queue)>) -> Candidate {
     let mean_ns = elapsed as f64 / n.max(1) as f64;
     let (what, because) = if actor == Actor::Network {
         (
-            "Requests wait in a queue of their own: so many are in flight that each waits for the bytes of those before it, and the path \
+            "Requests wait in a queue of their own: with that many in flight, each waits for the bytes of those before it, and the path \
              carries no more",
             "the response time is the number in flight divided by the rate, and bytes arrive nearly all the time; the server is not the \
              limit",
         )
     } else {
         (
-            "Requests wait in a queue of their own: so many are in flight that each waits for those before it, and the server completes \
+            "Requests wait in a queue of their own: with that many in flight, each waits for those before it, and the server completes \
              no more",
             "the response time is the number in flight divided by the rate, and between replies the connection is silent: the limit is \
              the server or its storage (IOPS, bytes per second)",

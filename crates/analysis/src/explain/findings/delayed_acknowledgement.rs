@@ -117,8 +117,7 @@ impl Detector for DelayedAcknowledgement {
     }
 }
 
-/// Waits for a late acknowledgement in front of a next message, of which there must be so many, in all so long, to
-/// be more than chance.
+/// Fewest waits for a late acknowledgement in front of a next message: fewer may be chance.
 const LATE_MIN: usize = 5;
 
 /// The client sends its next request only when its own late acknowledgement, or that of the server, has gone.

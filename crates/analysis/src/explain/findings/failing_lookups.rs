@@ -24,7 +24,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of m
     ("Windows client", "Set-SmbClientConfiguration -FileNotFoundCacheLifetime 5 or more"),
 ]);
 
-/// Of all names that do not exist, at least this share was looked up before: otherwise it is a search.
+/// A search looks up less than this share of its missing names again.
 const REPEATED_SHARE: f64 = 0.5;
 /// Fewest different names of a search.
 const SEARCHED_MIN: u64 = 50;

@@ -1,5 +1,5 @@
 //! Operations fail in a way that users notice: the server has no room or no resources left, refuses a logon, or its
-//! storage reports errors (MS-ERREF section 2.3). Statuses with which ordinary work goes on (a missing name, the end of
+//! storage reports errors (MS-ERREF section 2.3). Statuses with which ordinary work continues (a missing name, the end of
 //! a listing, an access that is probed) are not counted.
 
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ impl Kind {
     }
 }
 
-/// From this share of the operations of the same command on, an access that is denied is no probe.
+/// From this share of the operations of the same command on, a denied access is not a probe.
 const DENIED_SHARE: f64 = 0.3;
 /// Most handles that are followed.
 const HANDLES_MAX: usize = 1 << 20;
@@ -133,7 +133,7 @@ impl Detector for FailingOperations {
         }
         let Some(status) = op.status.filter(|status| *status != 0) else { return };
         let Some(place) = KINDS.iter().position(|kind| kind.status.0 == status) else { return };
-        // A logon that is denied may be that of a channel; queries probe what they may.
+        // A denied logon may be that of a channel; queries probe their rights.
         let is_work = matches!(op.act, Act::Open | Act::Read | Act::Write | Act::Change);
         if status == Status::ACCESS_DENIED.0 && !is_work {
             return;

@@ -42,7 +42,7 @@ const SLOW_SHARE: f64 = 0.5;
 /// all kinds by a constant too, but a shorter one.
 const KINDS_MIN: u32 = 3;
 const OF_ALL_NS: i64 = 100_000_000;
-/// Operations with so many others in flight on their connection wait for those.
+/// Operations with at least this many others in flight on their connection wait for those.
 const IN_FLIGHT_MAX: u32 = 8;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;

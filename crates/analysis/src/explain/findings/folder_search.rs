@@ -29,9 +29,9 @@ const ENTRY_BYTES: f64 = 130.0;
 /// Fewest opens of a folder to know its time, and fewest folders to compare.
 const OPENS_MIN: u64 = 10;
 const FOLDERS_MIN: usize = 2;
-/// The largest folder has so many times as many entries as the smallest ...
+/// The largest folder has this many times as many entries as the smallest ...
 const ENTRIES_TIMES: f64 = 4.0;
-/// ... and its opens take so many times as long.
+/// ... and its opens take this many times as long.
 const TIMES_MIN: f64 = 3.0;
 /// The share of the variation between folders that the number of entries explains.
 const EXPLAINED_MIN: f64 = 0.8;

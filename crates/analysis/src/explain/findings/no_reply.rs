@@ -28,7 +28,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("no-reply", "requests without a 
     ),
 ]);
 
-/// A wait is a hang from this time on, ns: longer than a disk that spins up.
+/// A wait of this length or longer is a hang, ns: longer than a disk that spins up.
 const HANG_NS: i64 = 10_000_000_000;
 
 /// One connection on which requests stayed without a reply.
@@ -98,7 +98,7 @@ pub(crate) fn find(
     }
     let servers_text = list_names(&servers);
     let rest = match (goes_on, is_reset) {
-        (true, _) => "while it goes on to answer others on the same connections",
+        (true, _) => "while it continues to answer others on the same connections",
         (false, true) => "until the connection is reset",
         (false, false) => "and nothing more comes on these connections",
     };

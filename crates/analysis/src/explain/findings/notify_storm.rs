@@ -1,4 +1,4 @@
-//! A change in a folder that many clients watch is told to all of them at once (CHANGE_NOTIFY, MS-SMB2 section 2.2.35),
+//! A change in a folder that many clients watch is announced to all of them at once (CHANGE_NOTIFY, MS-SMB2 section 2.2.35),
 //! and all list the folder again: one change costs as many listings as there are clients. With access-based
 //! enumeration each listing checks the permissions of each entry.
 
@@ -26,10 +26,10 @@ pub(crate) const KIND: KindInfo = KindInfo::new("notify-storm", "change notifica
         "Explorer watches what it shows: HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\Policies\\Explorer, NoRemoteChangeNotify = 1 and \
          NoRemoteRecursiveEvents = 1",
     ),
-    ("Samba", "change notify = no for shares on which nobody needs it"),
+    ("Samba", "change notify = no for shares whose users do not need it"),
 ]);
 
-/// A burst: so many notifications within a second, to so many clients.
+/// A burst: at least this many notifications within a second, to at least this many clients.
 const NOTIFICATIONS_MIN: usize = 10;
 const CLIENTS_MIN: usize = 5;
 const TOGETHER_NS: i64 = 1_000_000_000;
@@ -108,7 +108,7 @@ impl Detector for NotifyStorm {
         let candidate = Candidate::new(
             FindingKind::NotifyStorm,
             format!(
-                "A change is told to all clients at once, and all list the folder again: {bursts} bursts of {} notifications, and {} \
+                "A change is announced to all clients at once, and all list the folder again: {bursts} bursts of {} notifications, and {} \
                  listing requests after each",
                 notified / bursts,
                 listed / bursts as u64

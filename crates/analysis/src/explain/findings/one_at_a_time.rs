@@ -35,7 +35,7 @@ const BLOCK_MIN: u64 = 64 << 10;
 const BLOCKS_MIN: u64 = 40;
 /// The path is idle for at least this share of the time.
 const IDLE_MIN: f64 = 0.5;
-/// So many in flight are usual: what remains of the idle time is divided by them.
+/// The usual number in flight: the idle time that remains is divided by it.
 const DEPTH: f64 = 8.0;
 /// Most opens and connections that are followed.
 const OPENS_MAX: usize = 65_536;
@@ -152,6 +152,6 @@ fn candidate(blocks: Blocks, word: &str) -> Candidate {
     candidate
 }
 
-/// Findings that say the same of a server that nobody asks for more.
+/// Findings that blame a server of which no client requests more.
 const SERVER: [FindingKind; 3] =
     [FindingKind::SlowFilesystem, FindingKind::ServerQueueing, FindingKind::SmallWrites];

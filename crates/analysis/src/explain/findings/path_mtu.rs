@@ -34,7 +34,7 @@ const SMALL_BYTES: u64 = 536;
 /// A segment that was sent this often without an acknowledgement does not pass.
 const ATTEMPTS_MIN: u64 = 3;
 
-/// Data that were sent again, and what routers reported.
+/// Data that were retransmitted, and what routers reported.
 pub(crate) fn find(
     resent: &[&(u32, Wait)],
     reports: &[&(u32, Wait)],
@@ -85,7 +85,7 @@ pub(crate) fn find(
         Some(_) => (Confidence::Measured, "the router's reports are in the recording"),
         None => (
             Confidence::Likely,
-            "every segment that was sent again without success is large, and small segments of the same connections were acknowledged",
+            "every segment that was retransmitted without success is large, and small segments of the same connections were acknowledged",
         ),
     };
     let attempts: u64 = waits.iter().map(|wait| wait.row.attempts).sum();

@@ -1,4 +1,4 @@
-//! Data are sent again and again without an acknowledgement, whatever their size: for that time nothing passed on
+//! Data are retransmitted again and again without an acknowledgement, whatever their size: for that time nothing passed on
 //! the path, or the other machine was gone (RFC 6298 section 5, RFC 1122 section 4.2.3.5).
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
@@ -22,12 +22,12 @@ pub(crate) const KIND: KindInfo = KindInfo::new("path-outage", "path interrupted
     ),
 ]);
 
-/// From this time on it is a hang, ns.
+/// A wait of this length or longer is a hang, ns.
 const HANG_NS: i64 = 5_000_000_000;
 /// A segment that was sent this often met more than chance.
 const ATTEMPTS_MIN: u64 = 3;
 
-/// Data that were sent again.
+/// Data that were retransmitted.
 pub(crate) fn find(resent: &[&(u32, Wait)]) -> Option<Candidate> {
     let mut waits: Vec<_> = resent
         .iter()
@@ -46,16 +46,16 @@ pub(crate) fn find(resent: &[&(u32, Wait)]) -> Option<Candidate> {
     let lost = waits.iter().filter(|wait| wait.row.is_unanswered()).count();
     let attempts: u64 = waits.iter().map(|wait| wait.row.attempts).sum();
     let what = if lost > 0 {
-        "Data are sent again and again and never acknowledged: nothing passes on the path, or the other machine is gone"
+        "Data are retransmitted again and again and never acknowledged: nothing passes on the path, or the other machine is gone"
     } else {
-        "Data are sent again and again until they are acknowledged: for that time nothing passed on the path"
+        "Data are retransmitted again and again until they are acknowledged: for that time nothing passed on the path"
     };
     let candidate = Candidate::new(
         FindingKind::PathOutage,
         what,
         attribution(&waits),
         Confidence::Likely,
-        "the same data were sent at least three times, at growing intervals; from one side it cannot be told whether the path or \
+        "the same data were sent at least three times, at growing intervals; one side does not show whether the path or \
          the other machine was gone",
     );
     let candidate = candidate
@@ -63,7 +63,7 @@ pub(crate) fn find(resent: &[&(u32, Wait)]) -> Option<Candidate> {
         .beyond_busy(waited_ns)
         .with_figures([
             ("sent", attempts as f64, "", "sent {} times"),
-            ("interrupted", waited_ns as f64, "ns", "interrupted for {} in all"),
+            ("interrupted", waited_ns as f64, "ns", "interrupted for {} in total"),
         ]);
     let longest = waits.iter().map(Until::ns).max().unwrap_or(0);
     Some(if lost > 0 || longest >= HANG_NS { candidate.broken() } else { candidate })

@@ -1,5 +1,5 @@
 //! For some seconds operations of one kind stand still at a server, for several clients, and then end together, while
-//! others go on: what serves that kind stood still. Data and metadata are told from each other, because storage that
+//! others continue: what serves that kind stood still. Data and metadata are distinguished, because storage that
 //! stands still stops reads and writes first: metadata is in memory.
 
 use std::collections::BTreeSet;
@@ -38,9 +38,9 @@ const TOGETHER_NS: i64 = 500_000_000;
 /// at any time.
 const OPERATIONS_MIN: usize = 3;
 const SPREAD_NS: i64 = 100_000_000;
-/// Operations with so many others in flight on their connection wait for those.
+/// Operations with at least this many others in flight on their connection wait for those.
 const IN_FLIGHT_MAX: u32 = 8;
-/// From this time on it is a hang, ns.
+/// A wait of this length or longer is a hang, ns.
 const HANG_NS: i64 = 5_000_000_000;
 /// Most long operations that are kept.
 const LONG_MAX: usize = 16_384;
@@ -124,7 +124,7 @@ struct Standing {
     until: i64,
     operations: usize,
     clients: BTreeSet<String>,
-    /// Operations of the other kind that went on meanwhile.
+    /// Operations of the other kind that continued meanwhile.
     others: u64,
     is_data: bool,
     attribution: Attribution,
@@ -143,7 +143,7 @@ impl Stall {
         let mut clients: Vec<_> = group.iter().map(|one| one.client.as_str()).collect();
         clients.sort_unstable();
         clients.dedup();
-        // That those of several clients end together is no chance.
+        // Operations of several clients do not end together by chance.
         let is_together = clients.len() > 1 || spread >= SPREAD_NS;
         if group.len() < OPERATIONS_MIN || !is_together {
             return None;
@@ -157,7 +157,7 @@ impl Stall {
             let Some(ended) = self.ended.get(&(server, second)) else { continue };
             during.iter_mut().zip(ended).for_each(|(sum, more)| *sum += more);
         }
-        // Where the kind goes on, only some operations took long.
+        // Where the kind continues, only some operations took long.
         let same = if is_data { during[0] } else { during[1] };
         if same as usize * 4 > group.len() {
             return None;
@@ -188,7 +188,7 @@ fn candidate(stall: Standing) -> Candidate {
     let kind = if stall.is_data { "reads and writes" } else { "requests" };
     let (rest, because, actor) = match (stall.is_data, stall.others > 0, number) {
         (true, true, _) => (
-            "metadata goes on meanwhile: the storage behind the server stood still",
+            "metadata continues meanwhile: the storage behind the server stood still",
             "the operations began at different times and ended together, and operations that need no storage were answered meanwhile",
             Actor::Server,
         ),

@@ -28,7 +28,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("uneven-channels", "one channel 
     ),
 ]);
 
-/// The slow channel takes so many times as long as the quickest one, and carries at least this share of the data.
+/// The slow channel takes this many times as long as the quickest one, and carries at least this share of the data.
 const TIMES: f64 = 4.0;
 const SHARE_MIN: f64 = 0.1;
 /// Fewest reads and writes of a channel.

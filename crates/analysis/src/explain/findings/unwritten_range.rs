@@ -1,4 +1,4 @@
-//! A file is written anew from begin to end, and some bytes in between are never written: they read as zeros (MS-FSA
+//! A file is written from begin to end, and some bytes in between are never written: they read as zeros (MS-FSA
 //! section 2.1.5.4). Clients lost data so when they split or cached writes wrongly.
 
 use hashbrown::HashMap;

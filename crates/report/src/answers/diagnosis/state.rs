@@ -11,7 +11,7 @@ use crate::value::format;
 const DISTANCE_SHARE: f64 = 0.5;
 /// This share of requests that fail is worth saying.
 const FAILED_SHARE: f64 = 0.05;
-/// A shorter round trip is no distance, ns.
+/// Shorter round trips are not called a distance, ns.
 const DISTANCE_MIN_NS: i64 = 2_000_000;
 
 /// The verdict of a diagnosis; `speed` says how long operations take, for a healthy recording.
