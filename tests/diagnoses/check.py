@@ -171,7 +171,8 @@ def write_table(path, rows, counts, confidences):
     lines += ["", "| set | recording | true | owner | said | finding, owner, confidence | |", "|---|---|---|---|---|---|---|"]
     for row in rows:
         if row[0] != "healthy" or row[-1] != "right":
-            lines.append("| " + " | ".join(row) + " |")
+            cells = ["–" if cell == "nobody" else cell for cell in row]
+            lines.append("| " + " | ".join(cells) + " |")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
