@@ -29,7 +29,7 @@ def client(scene, number=0):
 
 def session(scene, rtt, number=0, **more):
     own, server = client(scene, number)
-    more.setdefault("user", ("ines", "pavel", "noor", "tom")[number % 4])
+    more.setdefault("user", ("ina", "pavel", "nora", "tom")[number % 4])
     return Session(scene, own, server, rtt=rtt, t=0.1 * number, **more)
 
 

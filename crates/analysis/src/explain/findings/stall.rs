@@ -127,6 +127,8 @@ struct Standing {
     /// Operations of the other kind that continued meanwhile.
     others: u64,
     is_data: bool,
+    /// Whether no request of the other kind stood still.
+    is_all: bool,
     attribution: Attribution,
     numbers: HashSet<u32>,
 }
@@ -137,6 +139,7 @@ impl Stall {
         // Reads, writes and metadata of one moment, of which the data may be all.
         let data = group.iter().filter(|one| one.is_data).count();
         let is_data = data * 2 >= group.len();
+        let is_all = data == group.len();
         let group: Vec<_> = group.into_iter().filter(|one| !is_data || one.is_data).collect();
         let times = group.iter().map(|one| one.end - one.start);
         let spread = times.clone().max()? - times.min()?;
@@ -169,6 +172,7 @@ impl Stall {
             clients: BTreeSet::new(),
             others: u64::from(if is_data { during[1] } else { during[0] }),
             is_data,
+            is_all,
             attribution: Attribution::with_few_names(),
             numbers: HashSet::new(),
         };
@@ -186,22 +190,19 @@ fn candidate(stall: Standing) -> Candidate {
     let number = stall.clients.len();
     let clients = list_names(&stall.clients);
     let kind = if stall.is_data { "reads and writes" } else { "requests" };
-    let (rest, because, actor) = match (stall.is_data, stall.others > 0, number) {
+    let (rest, because) = match (stall.is_data, stall.others > 0, stall.is_all) {
         (true, true, _) => (
             "metadata continues meanwhile: the storage behind the server stood still",
             "the operations began at different times and ended together, and operations that need no storage were answered meanwhile",
-            Actor::Server,
         ),
-        (_, _, 1) => (
-            "nothing else was answered meanwhile: the server, or the path of this client, stood still",
-            "the operations began at different times and ended together; a recording at the server decides which of the two it was",
-            Actor::Server,
+        (true, false, true) => (
+            "no other requests came meanwhile: the storage behind the server, or the server, stood still",
+            "the operations began at different times and ended together, and TCP retransmitted nothing, so that the path worked",
         ),
         _ => (
-            "nothing else was answered meanwhile: the whole server, or the path to it, stood still",
-            "the operations of several clients began at different times and ended together; a recording at the server decides which of the \
-             two it was",
-            Actor::Server,
+            "no other request was answered meanwhile: the whole server stood still",
+            "the operations began at different times and ended together, and TCP retransmitted nothing, so that the path worked; a \
+             recording at the server would confirm it",
         ),
     };
     let confidence = match (stall.is_data, stall.others > 0) {
@@ -212,7 +213,7 @@ fn candidate(stall: Standing) -> Candidate {
     let mut candidate =
         Candidate::new(FindingKind::Stall, what, stall.attribution, confidence, because)
             .of_events()
-            .with_owner(actor, Vec::new())
+            .with_owner(Actor::Server, Vec::new())
             .with_figures([
                 ("stood_still", ns as f64, "ns", "stood still for {}"),
                 ("operations", stall.operations as f64, "", "operations that stood still: {}"),
