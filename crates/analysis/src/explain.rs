@@ -115,6 +115,8 @@ pub struct Explain {
     counters: Counters,
     /// Times of operations.
     times: Option<Latency>,
+    /// From which time in a row on users notice that they wait.
+    noticed_ns: Option<i64>,
     accounts: Accounts,
     waiting: Waiting,
     /// Connections, and those of which one direction was recorded only.
@@ -143,6 +145,12 @@ impl Explain {
     /// Likewise, but computes only the gain of one remedy for each of the first `findings`, with as many replays less.
     pub fn with_first_gains(findings: usize) -> Explain {
         Explain { sample: Some(ReplaySample::with_first_gains(findings)), ..Explain::default() }
+    }
+
+    /// Sets from which time in a row on users notice that they wait, ns; [`NOTICED_NS`] without it.
+    pub fn noticing(mut self, ns: i64) -> Explain {
+        self.noticed_ns = Some(ns);
+        self
     }
 
     /// Adds connections, before or after their operations.
@@ -343,6 +351,7 @@ impl Explain {
         };
         let mut candidates = std::mem::take(&mut self.detectors).finish(&mut context);
         let Context { notes: more, pauses, protection_cost, .. } = context;
+        let waits = self.waiting.groups();
         candidates.extend(self.outside_of_operations());
         worth::drop_stalls_of_paths(&mut candidates);
         let mut notes = self.notes(protection_cost, &channels, &network)?;
@@ -374,19 +383,21 @@ impl Explain {
                 }
             }
         }
+        let noticed_ns = self.noticed_ns.unwrap_or(NOTICED_NS);
         let (account, slowest) = std::mem::take(&mut self.accounts).finish();
         let known = state::Known {
             whole: &whole,
             account: &account,
             slowest: slowest.as_ref(),
+            noticed_ns,
             connections: self.directions.0,
             one_direction: self.directions.1,
         };
         for finding in &mut findings {
-            finding.details.is_noticed = state::is_noticed(finding);
+            finding.details.is_noticed = state::is_noticed(finding, noticed_ns);
         }
         let state = state::state(&findings, &known);
-        let slowest = slowest.filter(|row| row.server_ns >= NOTICED_NS);
+        let slowest = slowest.filter(|row| row.server_ns >= noticed_ns);
         let change = self.change.finish();
         let logged = self.logged.finish();
         let times = self.times.as_ref().map(|times| times.distribution(false));
@@ -401,6 +412,7 @@ impl Explain {
             round_trip_ns: largest.and_then(|(_, facts)| facts.rtt_ns),
             account,
             slowest,
+            waits,
             findings,
             pauses,
             unexplained,

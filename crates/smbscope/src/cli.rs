@@ -249,6 +249,9 @@ pub struct Report {
     /// of the share is this or worse.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<crate::fail_on::FailOn>,
+    /// From which time on users notice that they wait: what decides between healthy and slow.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub noticed: crate::fail_on::Noticed,
     /// Show times of day in UTC instead of local time.
     #[arg(long)]
     pub utc: bool,

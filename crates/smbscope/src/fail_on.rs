@@ -1,8 +1,11 @@
-//! `--fail-on`: the exit code says what was found.
+//! `--fail-on` and `--noticed`: which state decides the exit code, and from which time on users wait.
+
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use smbscope_analysis::explain::{Diagnosis, State, is_reported};
 use smbscope_findings::{Confidence, Finding, Kind};
+use smbscope_tables::quantity::parse_duration;
 
 use crate::exit::{Code, Failure};
 
@@ -59,4 +62,32 @@ impl FailOn {
 
 fn failure(what: &str) -> anyhow::Error {
     Failure::new(Code::Found, format!("found: {what}")).into()
+}
+
+/// The value of `--noticed`, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noticed(pub i64);
+
+impl FromStr for Noticed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Noticed, String> {
+        let ns = parse_duration(text).map_err(|error| error.to_string())?;
+        let ns = i64::try_from(ns).ok().filter(|ns| *ns > 0);
+        ns.map(Noticed)
+            .ok_or_else(|| format!("{text}: expected a duration above zero, such as 1s or 300ms"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_users_notice_is_above_zero() {
+        assert_eq!("300ms".parse(), Ok(Noticed(300_000_000)));
+        for wrong in ["0s", "-1s", "soon"] {
+            assert!(wrong.parse::<Noticed>().is_err(), "{wrong}");
+        }
+    }
 }

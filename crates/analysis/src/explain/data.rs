@@ -7,6 +7,7 @@ use crate::net::SmbRatio;
 pub use super::account::{Account, ClientAccount, NOTICED_NS, Row};
 pub use super::findings::FindingKind;
 pub use super::state::{Effect, State};
+pub use super::waiting::WaitGroup;
 pub use crate::channels::ChannelFinding;
 pub use crate::logged::Logged;
 
@@ -133,6 +134,8 @@ pub struct Diagnosis {
     pub account: Account,
     /// The row of waits in which the server needed longest, if that is long.
     pub slowest: Option<Row>,
+    /// What clients waited for outside of operations, the longest sum first.
+    pub waits: Vec<WaitGroup>,
     /// Most time first.
     pub findings: Vec<Finding>,
     /// Pauses of clients of less than a second: context, not a cause.

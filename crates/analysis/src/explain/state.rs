@@ -57,16 +57,18 @@ pub(super) struct Known<'a> {
     pub(super) account: &'a Account,
     /// The row of waits in which the server needed longest.
     pub(super) slowest: Option<&'a Row>,
+    /// From which time in a row on users notice that they wait, ns.
+    pub(super) noticed_ns: i64,
     /// Connections, and those of which one direction was recorded only.
     pub(super) connections: u64,
     pub(super) one_direction: u64,
 }
 
-/// Whether users notice what a finding costs.
-pub(super) fn is_noticed(finding: &Finding) -> bool {
+/// Whether users notice what a finding costs, if they notice waits of `from_ns` in a row.
+pub(super) fn is_noticed(finding: &Finding, from_ns: i64) -> bool {
+    let least_ns = noticed_ns(finding.kind) as f64 * from_ns as f64 / NOTICED_NS as f64;
     is_reported(finding)
-        && (finding.details.effect == Effect::Broken
-            || finding.details.burst_ns >= noticed_ns(finding.kind))
+        && (finding.details.effect == Effect::Broken || finding.details.burst_ns as f64 >= least_ns)
 }
 
 /// The state that findings and the account show together.
@@ -80,7 +82,7 @@ pub(super) fn state(findings: &[Finding], known: &Known) -> State {
         return State::Unknown;
     }
     let is_slow = noticed().any(|found| found.confidence > Some(Confidence::Possible))
-        || known.slowest.is_some_and(|row| row.server_ns >= NOTICED_NS);
+        || known.slowest.is_some_and(|row| row.server_ns >= known.noticed_ns);
     if known.account.failed as f64 > FAILED_SHARE * known.account.requests as f64 {
         return State::Broken;
     }

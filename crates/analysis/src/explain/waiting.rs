@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
+use serde::Serialize;
 use smbscope_tables::tables::{Tree, Wait};
 
 use super::account::{Accounts, NOTICED_NS};
@@ -31,6 +32,34 @@ const UNANSWERED_MAX_NS: i64 = 15_000_000_000;
 const AT_ONCE_NS: i64 = 100_000_000;
 /// TCP ports of SMB.
 pub(super) const SMB_PORTS: [u64; 2] = [139, 445];
+
+/// Groups of waits that are listed.
+const GROUPS_LISTED: usize = 20;
+
+/// Waits of one kind for one server, outside of operations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WaitGroup {
+    /// What clients wait for, as in the table `waits`.
+    pub kind: String,
+    /// The protocol.
+    pub protocol: String,
+    /// The server.
+    pub server: String,
+    /// The names or services that are requested, at most three, the most frequent first.
+    pub subjects: Vec<String>,
+    /// Waits.
+    pub n: u64,
+    /// Those that ended without success.
+    pub unanswered: u64,
+    /// Packets with which clients asked.
+    pub attempts: u64,
+    /// Their sum, up to the answer or the last attempt, ns.
+    pub sum_ns: i64,
+    /// The longest, ns.
+    pub longest_ns: i64,
+    /// The clients, at most three, the most frequent first.
+    pub clients: Vec<String>,
+}
 
 /// The rows of the table `waits`, and the names of servers.
 #[derive(Default)]
@@ -78,6 +107,32 @@ impl Waiting {
                 self.names.insert(label(host));
             }
         }
+    }
+
+    /// The waits by kind and server, the longest sum first.
+    pub(super) fn groups(&self) -> Vec<WaitGroup> {
+        let mut groups = BTreeMap::<_, Vec<&Wait>>::new();
+        for (_, row) in &self.rows {
+            groups.entry((&row.kind, &row.protocol, &row.server)).or_default().push(row);
+        }
+        let mut groups: Vec<_> = groups
+            .into_iter()
+            .map(|((kind, protocol, server), rows)| WaitGroup {
+                kind: kind.clone(),
+                protocol: protocol.clone(),
+                server: server.clone(),
+                subjects: most_frequent(rows.iter().filter_map(|row| row.subject.as_deref())),
+                n: rows.len() as u64,
+                unanswered: rows.iter().filter(|row| row.is_unanswered()).count() as u64,
+                attempts: rows.iter().map(|row| row.attempts).sum(),
+                sum_ns: rows.iter().map(|row| row.waited_ns()).fold(0, i64::saturating_add),
+                longest_ns: rows.iter().map(|row| row.waited_ns()).max().unwrap_or(0),
+                clients: most_frequent(rows.iter().map(|row| row.client.as_str())),
+            })
+            .collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.sum_ns));
+        groups.truncate(GROUPS_LISTED);
+        groups
     }
 
     /// Connections on which data were retransmitted in vain: that explains requests without a reply.

@@ -14,6 +14,7 @@ mod paths;
 mod portions;
 mod server;
 pub(crate) mod verdict;
+mod waits;
 mod work;
 
 use serde_json::{Value, json};
@@ -138,6 +139,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     }
     sections.push(latency::overview(report));
     sections.extend(findings(report, meta));
+    sections.extend(meta.diagnosis.as_ref().and_then(waits::waits));
     sections.extend(report.both_sides.as_ref().map(both_sides::both_sides));
     sections.extend(logged::logged(&report.logged));
     sections.extend(report.net.as_ref().map(net::net));

@@ -1,8 +1,9 @@
 //! A diagnosis with names that try to break out of whatever shows them.
 
 use smbscope_analysis::explain::{
-    About, ChangeInTime, Contributor, Diagnosis, Example, Explained, FindingKind, Gain, Logged,
-    Note, Pauses, TimeClass, Unexplained, UnexplainedKind, Whole,
+    About, Account, ChangeInTime, ClientAccount, Contributor, Diagnosis, Example, Explained,
+    FindingKind, Gain, Logged, Note, Pauses, Row, State, TimeClass, Unexplained, UnexplainedKind,
+    WaitGroup, Whole,
 };
 use smbscope_analysis::net::SmbRatio;
 use smbscope_findings::{Actor, Confidence, Figure, Finding, Owner, Weight};
@@ -46,6 +47,8 @@ pub fn diagnosis() -> Diagnosis {
                 is_part: true,
             }],
             replayed: 40,
+            burst_ns: 800_000_000,
+            is_noticed: true,
             ..Explained::default()
         });
     found.owner = Some(Owner { actor: Actor::Client, names: vec![name.clone()] });
@@ -62,7 +65,51 @@ pub fn diagnosis() -> Diagnosis {
         ns: 90_000_000,
     };
     let unexplained = Unexplained { ns: 90_000_000, share: 0.11, kinds: vec![kind] };
+    let row = Row {
+        client: name.clone(),
+        first_ns: 1_700_000_000_000_000_000,
+        last_ns: 1_700_000_002_000_000_000,
+        waited_ns: 1_500_000_000,
+        distance_ns: 100_000_000,
+        server_ns: 1_200_000_000,
+        operations: 9,
+    };
     Diagnosis {
+        state: State::Slow,
+        p95_ns: Some(21_000_000),
+        round_trip_ns: Some(300_000),
+        account: Account {
+            clients: 1,
+            active_ns: 9_000_000_000,
+            waited_ns: 4_000_000_000,
+            distance_ns: 100_000_000,
+            before_smb_ns: 2_000_000_000,
+            paused_ns: 1_000_000_000,
+            unanswered: 1,
+            requests: 40,
+            failed: 1,
+            failed_most: Some("STATUS_ACCESS_DENIED".into()),
+            longest: Some(row.clone()),
+            first: vec![ClientAccount {
+                client: name.clone(),
+                active_ns: 9_000_000_000,
+                waited_ns: 4_000_000_000,
+                paused_ns: 1_000_000_000,
+            }],
+        },
+        slowest: Some(row),
+        waits: vec![WaitGroup {
+            kind: "name_lookup".into(),
+            protocol: "DNS".into(),
+            server: "10.0.0.2".into(),
+            subjects: vec![name.clone()],
+            n: 2,
+            unanswered: 1,
+            attempts: 8,
+            sum_ns: 11_000_000_000,
+            longest_ns: 11_000_000_000,
+            clients: vec![name.clone()],
+        }],
         findings: vec![found, little],
         pauses: Some(pauses),
         unexplained: Some(unexplained),

@@ -14,7 +14,7 @@ use smbscope_store::source::Source;
 
 use crate::answer::{self, show};
 use crate::exit::{Code, Failure};
-use crate::fail_on::FailOn;
+use crate::fail_on::{FailOn, Noticed};
 use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity};
@@ -63,6 +63,9 @@ pub struct Args {
     /// of the share is this or worse.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
+    /// From which time on users notice that they wait: what decides between healthy and slow.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub noticed: Noticed,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
@@ -94,7 +97,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     if source.has_traces() {
         source.spool()?;
     }
-    let diagnosis = diagnose(&source, &verbosity)?;
+    let diagnosis = diagnose(&source, args.noticed.0, &verbosity)?;
     refuse_nothing(&source)?;
     let cpu = if source.has_traces() {
         Some(cpu_report_for_operations(&mut source, args.trace.limits(), &verbosity)?)

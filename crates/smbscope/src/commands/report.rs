@@ -52,6 +52,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         (None, Some(TextFormat::Json) | None) => args.fail_on.map(|_| Explain::new()),
         _ => Some(Explain::with_gains()),
     };
+    let explain = explain.map(|explain| explain.noticing(args.noticed.0));
     let (report, diagnosis) = summarize(&source, options, explain, &verbosity)?;
     refuse_nothing(&source)?;
     meta.selection = selection(&source);

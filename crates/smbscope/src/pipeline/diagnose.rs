@@ -6,9 +6,13 @@ use smbscope_store::{Part, Table};
 
 use super::pass::{Analysis, Monitor, pass};
 
-/// Diagnoses the inputs, with the gain of each remedy where it can be replayed.
-pub fn diagnose(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Diagnosis> {
-    let mut explain = Explain::with_gains();
+/// Diagnoses the inputs, with the gain of each remedy where it can be replayed. Users notice waits of `noticed_ns` in a row.
+pub fn diagnose(
+    source: &Source,
+    noticed_ns: i64,
+    monitor: &dyn Monitor,
+) -> anyhow::Result<Diagnosis> {
+    let mut explain = Explain::with_gains().noticing(noticed_ns);
     pass(source, &mut [&mut explain], monitor)?;
     Ok(explain.finish()?)
 }

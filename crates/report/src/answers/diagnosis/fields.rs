@@ -6,12 +6,15 @@ use smbscope_analysis::explain::{About, Effect, FindingKind, State};
 use crate::answers::cpu;
 use crate::answers::recording::fields as summary;
 use crate::answers::recording::fields::channels;
+use crate::document::by_field;
 use crate::value::Format::*;
 use crate::value::Presence::*;
 use crate::value::{Closed, Fields, Object, Rows, all, kinds_of, values_of};
 
 /// The objects of a diagnosis.
 pub static FIELDS: Fields = Fields::new("explain", objects, closed);
+
+by_field! { column }
 
 fn objects() -> Vec<Object> {
     let traces = cpu::fields::OBJECTS.iter();
@@ -63,6 +66,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("p95_ns", "95 %", Duration, Nullable, "95 of 100 operations take at most this; null without operations that have a time."),
         ("round_trip_ns", "Round trip", Duration, Nullable, "The round trip between client and server on the connection with most packets; null if it is not known."),
         ("account", "Account", Object("account"), Always, "What the time of all clients consists of."),
+        ("waits", "Waits", List("wait_group"), Always, "What clients waited for outside of operations, the longest sum first."),
         ("slowest", "Slowest", Object("waits_in_a_row"), Nullable, "The waits in a row in which the server needed longest; null if that is less than a second."),
         ("findings", "Findings", List("finding"), Always, "Causes of lost time, most costly first; findings can overlap."),
         ("pauses", "Pauses", Object("pauses"), Nullable, "Pauses of clients: context, not a cause. Null if there were none."),
@@ -132,6 +136,18 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("distance_ns", "Distance", Duration, Always, "Part of waited_ns: network round trips."),
         ("server_ns", "Server", Duration, Always, "Part of waited_ns: operations for which the server needed far longer than for cached data."),
         ("operations", "Operations", Count, Always, "Operations in it."),
+    ]),
+    ("wait_group", "Waits of one kind for one server, outside of operations.", &[], &[
+        ("kind", "Kind", Code, Always, "What clients wait for, as in the table waits."),
+        ("protocol", "Protocol", Text, Always, "The protocol."),
+        ("server", "For", Text, Always, "The server that they wait for."),
+        ("subjects", "Names", Texts, Always, "The names or services that they request, at most three."),
+        ("n", "Waits", Count, Always, "Waits."),
+        ("unanswered", "Unsuccessful", Count, Always, "Waits that ended without success."),
+        ("attempts", "Packets", Count, Always, "Packets with which clients asked."),
+        ("sum_ns", "In total", Duration, Always, "Their sum, up to the answer or the last attempt."),
+        ("longest_ns", "Longest", Duration, Always, "The longest of them."),
+        ("clients", "Clients", Texts, Always, "The clients, at most three."),
     ]),
     ("client_account", "What the time of one client consists of.", &[], &[
         ("client", "Client", Text, Always, "Its address."),
