@@ -89,7 +89,7 @@ fn without_cause(diagnosis: &Diagnosis, possible: Option<&Finding>) -> Verdict {
     let sentence = match &diagnosis.slowest {
         Some(row) => format!(
             "{} waits {} in a row, {} of it for the server, and no cause is clear",
-            row.client,
+            format::sanitized(&row.client),
             format::duration(row.waited_ns),
             format::duration(row.server_ns)
         ),
@@ -148,7 +148,8 @@ fn healthy(diagnosis: &Diagnosis, speed: &str) -> Verdict {
 /// How many requests fail, and with which status.
 fn failing(account: &Account) -> String {
     let most = account.failed_most.as_ref();
-    let most = most.map_or(String::new(), |most| format!(", most of them with {most}"));
+    let most = most
+        .map_or(String::new(), |most| format!(", most of them with {}", format::sanitized(most)));
     format!(
         "{} of {} opens, reads, writes, changes and logons fail{most}",
         format::count(account.failed),
@@ -179,7 +180,7 @@ fn account(account: &Account) -> Option<String> {
         return None;
     }
     let who = match (account.first.first(), clients) {
-        (Some(one), 1) => format!("Client {} was active for", one.client),
+        (Some(one), 1) => format!("Client {} was active for", format::sanitized(&one.client)),
         _ => format!("{} clients were active for", format::count(*clients)),
     };
     let of_it = [

@@ -7,7 +7,7 @@ use crate::document::{Block, Cell, Section, Table};
 
 pub(crate) fn waits(diagnosis: &Diagnosis) -> Option<Section> {
     let rows = &diagnosis.waits;
-    // Connections that were made at once are no news.
+    // Connections made at once are not worth a section.
     let is_news = |row: &WaitGroup| row.unanswered > 0 || row.kind != "connect";
     if !rows.iter().any(is_news) {
         return None;
