@@ -17,5 +17,6 @@ mod server;
 mod signing;
 mod support;
 mod transfers;
+mod waits;
 mod what_if;
 mod why;
