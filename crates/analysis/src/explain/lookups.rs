@@ -4,8 +4,8 @@
 //!
 //! One observation for four troubles, because they share what is known about names and opens.
 
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
@@ -70,17 +70,23 @@ struct Open {
 #[derive(Default)]
 pub(super) struct Absent {
     pub(super) attribution: Attribution,
+    /// Names without their folders.
+    names: HashSet<TextId, foldhash::fast::RandomState>,
     /// By the extension of the name.
     extensions: HashMap<Box<str>, u64>,
 }
 
-/// Extensions that are counted.
+/// Names and extensions that are counted.
+const ABSENT_NAMES_MAX: usize = 1_024;
 const EXTENSIONS_MAX: usize = 256;
 
 impl Absent {
     fn add(&mut self, op: &Operation) {
         self.attribution.add(op, op.busy_ns);
         let name = op.path_name().and_then(|path| path.rsplit('\\').next()).unwrap_or_default();
+        if self.names.len() < ABSENT_NAMES_MAX {
+            self.names.insert(text_id(name));
+        }
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let extension = extension.to_lowercase();
         if let Some(n) = self.extensions.get_mut(extension.as_str()) {
@@ -88,6 +94,11 @@ impl Absent {
         } else if self.extensions.len() < EXTENSIONS_MAX {
             self.extensions.insert(extension.into(), 1);
         }
+    }
+
+    /// How many different names there are, whatever their folders.
+    pub(super) fn names(&self) -> usize {
+        self.names.len()
     }
 
     /// The most frequent extension, and its number.

@@ -26,17 +26,19 @@ pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of m
 
 /// A search looks up less than this share of its missing names again.
 const REPEATED_SHARE: f64 = 0.5;
-/// Fewest different names of a search.
+/// Fewest lookups of a search, and fewest different names: one name in each folder is a habit of file managers.
 const SEARCHED_MIN: u64 = 50;
+const NAMES_MIN: usize = 20;
 
 /// `failed` counts all lookups that failed, the first ones too; they are `absent`.
 pub(crate) fn finish(repeated: Attribution, failed: u64, absent: Absent) -> Candidate {
     let again = repeated.saved_ns as f64 / absent.attribution.saved_ns.max(1) as f64;
-    if absent.attribution.operations >= SEARCHED_MIN && again < REPEATED_SHARE {
+    let is_many = absent.attribution.operations >= SEARCHED_MIN;
+    if is_many && again < REPEATED_SHARE && absent.names() >= NAMES_MIN {
         return search(failed, absent);
     }
     // Of many lookups in a row, the first of each name is part of the wait.
-    let is_row = absent.attribution.operations >= SEARCHED_MIN;
+    let is_row = is_many && again >= REPEATED_SHARE;
     let attribution = if is_row { absent.attribution } else { repeated };
     Candidate::new(
         FindingKind::FailingLookups,

@@ -190,10 +190,9 @@ fn account(account: &Account) -> Option<String> {
     let of_it: Vec<_> = of_it
         .into_iter()
         .filter(|(ns, _)| *ns > waited_ns / 100 && *ns > 0)
-        .map(|(ns, what)| format!("{} {what}", format::duration(ns)))
+        .map(|(ns, what)| format!("{} of it {what}", format::duration(ns)))
         .collect();
-    let of_it =
-        if of_it.is_empty() { String::new() } else { format!(", {} of it", of_it.join(" and ")) };
+    let of_it = if of_it.is_empty() { String::new() } else { format!(" ({})", of_it.join(", ")) };
     let rest = active_ns - waited_ns - paused_ns;
     let unanswered = match account.unanswered {
         0 => String::new(),
@@ -305,7 +304,7 @@ mod tests {
         assert_eq!(
             super::account(&account).as_deref(),
             Some(
-                "2 clients were active for 10.0 s: something was outstanding for 4.00 s, 3.00 s before SMB or for TCP of it, pauses \
+                "2 clients were active for 10.0 s: something was outstanding for 4.00 s (3.00 s of it before SMB or for TCP), pauses \
                  below a second took 5.00 s, and nothing is known of 1.00 s; 2 requests have no reply."
             )
         );
