@@ -29,6 +29,8 @@ const BYTE_NS: i64 = 1;
 const CLIENTS_MAX: usize = 65_536;
 /// Most requests without a reply that are remembered.
 const UNANSWERED_MAX: usize = 4_096;
+/// Commands without a reply by protocol (MS-SMB2 section 2.2.30, MS-CIFS sections 2.2.4.25 and 2.2.4.26).
+const WITHOUT_REPLY: [&str; 3] = ["Cancel", "WriteRaw", "WriteMpx"];
 /// Most statuses that are counted.
 const STATUSES_MAX: usize = 1_024;
 /// Clients that are listed.
@@ -202,7 +204,7 @@ impl Accounts {
             || matches!(op.act, Act::Break)
             || op.status.is_some()
             || columns.response_frame.get(op.row).is_some()
-            || columns.command.get(op.row).is_some_and(|name| name == "Cancel")
+            || columns.command.get(op.row).is_some_and(|name| WITHOUT_REPLY.contains(&name))
             // What is behind a pipe answers when it has something to say.
             || op.share_name().is_some_and(|share| share.ends_with("IPC$"))
         {

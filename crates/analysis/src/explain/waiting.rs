@@ -231,7 +231,9 @@ impl Waiting {
             let answered = names.iter().filter(|wait| !wait.row.is_unanswered());
             let answered = answered.map(|wait| wait.until).min();
             let lookup_ns = answered.map_or(0, |at| at.saturating_sub(asked));
-            if lookup_ns.saturating_mul(2) >= connect.start.saturating_sub(asked) {
+            let is_lookup =
+                lookup_ns > 0 && lookup_ns.saturating_mul(2) >= connect.start.saturating_sub(asked);
+            if is_lookup {
                 lookups.add(&waits, lookup_ns);
             } else {
                 providers.add(&waits, connect);

@@ -90,8 +90,10 @@ impl Kind {
     }
 }
 
-/// From this share of the operations of the same command on, a denied access is not a probe.
-const DENIED_SHARE: f64 = 0.3;
+/// Programs probe accesses, accounts and shares: these count only if they are this share of the operations of their kind.
+const PROBED: [Status; 3] =
+    [Status::ACCESS_DENIED, Status::LOGON_FAILURE, Status::BAD_NETWORK_NAME];
+const PROBED_SHARE: f64 = 0.3;
 /// Most handles that are followed.
 const HANDLES_MAX: usize = 1 << 20;
 
@@ -160,7 +162,7 @@ impl Detector for FailingOperations {
             let kind = KINDS.get(place)?;
             let most = (acts.iter().zip(failures.acts)).max_by_key(|(_, failed)| *failed);
             let share = most.map_or(0.0, |(all, failed)| failed as f64 / (*all).max(1) as f64);
-            let is_probe = kind.status == Status::ACCESS_DENIED && share < DENIED_SHARE;
+            let is_probe = PROBED.contains(&kind.status) && share < PROBED_SHARE;
             (failures.n >= kind.least && !is_probe).then(|| candidate(kind, failures, share))
         });
         enough.collect()
