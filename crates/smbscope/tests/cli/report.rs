@@ -26,13 +26,51 @@ fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
     let input = fixture("findings/small-reads.pcap.gz");
     let text = answer(["report", &input]);
     let third = text.lines().nth(2).unwrap();
-    assert!(third.starts_with("Reads go one at a time, in small blocks ("), "{text}");
+    let said = "Slow for users: reads go one at a time, in small blocks (";
+    assert!(third.starts_with(said), "{text}");
     assert!(text.lines().count() <= 60, "{text}");
     assert!(text.contains("\n1. stop-and-wait small reads: "), "the finding has room: {text}");
     let all = answer(["report", &input, "--all"]);
     assert!(all.lines().count() > 100 && all.contains("── COVERAGE"), "{all}");
     // A hint names the file that was given.
     assert!(all.contains(&format!("smbscope query {input} \"select")), "{all}");
+}
+
+/// Both read the verdict from one place.
+#[test]
+fn report_and_explain_begin_with_the_same_sentence() {
+    for name in ["small-reads", "healthy", "break-not-acknowledged", "share-conflicts-not"] {
+        let input = fixture(&format!("findings/{name}.pcap.gz"));
+        let words = |command: &str| {
+            let text = answer([command, &input]);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let (report, explain) = (words("report"), words("explain"));
+        let sentence = explain.split(" Client ").next().unwrap();
+        let sentence = sentence.split(" clients were ").next().unwrap();
+        assert!(sentence.contains(": "), "{explain}");
+        assert!(
+            report.contains(sentence.trim_end_matches(char::is_numeric).trim_end()),
+            "{name}: {sentence}\n{report}"
+        );
+    }
+}
+
+#[test]
+fn a_state_decides_the_exit_code_only_if_it_is_wanted() {
+    let broken = fixture("findings/break-not-acknowledged.pcap.gz");
+    let healthy = fixture("findings/healthy.pcap.gz");
+    for command in ["report", "explain"] {
+        answer([command, &broken]);
+        for state in ["slow", "broken", "unknown"] {
+            complaint(7, [command, &broken, "--fail-on", state]);
+            answer([command, &healthy, "--fail-on", state]);
+        }
+        // A site that notices a tenth of a second.
+        let far = fixture("findings/slow-filesystem.pcap.gz");
+        complaint(7, [command, &far, "--fail-on", "slow", "--noticed", "10ms"]);
+        answer([command, &far, "--fail-on", "slow", "--noticed", "1h"]);
+    }
 }
 
 /// A capture of something else showed all sections, empty.
