@@ -172,7 +172,7 @@ impl ReplaySample {
             }
             // A remedy whose replay gains nothing does not help this recording.
             let before = gains.len();
-            gains.retain(|gain| is_gain(gain));
+            gains.retain(is_gain);
             if gains.is_empty() && before > 0 {
                 finding
                     .because

@@ -33,10 +33,13 @@ const BACK_NS: i64 = 60_000_000_000;
 /// Fewest resets of that kind: one may be the end of work.
 const RESETS_MIN: usize = 3;
 
+/// A connection, its facts, and when the client connected again.
+type Reset<'a> = ((u32, u64), &'a ConnectionFacts, i64);
+
+/// Connections that were reset while a client worked.
 pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Candidate> {
     let all = connections.all();
-    let mut groups: BTreeMap<(bool, String, bool), Vec<((u32, u64), &ConnectionFacts, i64)>> =
-        BTreeMap::new();
+    let mut groups = BTreeMap::<(bool, String, bool), Vec<Reset>>::new();
     for (key, facts) in &all {
         let (Some(by_client), Some(last)) = (facts.reset_by_client, accounts.last(*key)) else {
             continue;

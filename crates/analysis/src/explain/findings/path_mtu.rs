@@ -47,8 +47,8 @@ pub(crate) fn find(
         let large = |row: &&Wait| row.size_bytes.is_some_and(|bytes| bytes > SMALL_BYTES);
         // Small segments that get lost, too, are lost for another reason; and small ones must have passed.
         let passes = connections.get(key).is_some_and(|facts| facts.bytes > 0);
-        let all_are_large = rows.iter().filter(|row| lost(row)).all(|row| large(&row));
-        let stuck = rows.iter().copied().filter(|row| lost(&row) && large(&row));
+        let all_are_large = rows.iter().filter(|row| lost(row)).all(large);
+        let stuck = rows.iter().copied().filter(|row| lost(row) && large(row));
         if !passes || !all_are_large {
             continue;
         }

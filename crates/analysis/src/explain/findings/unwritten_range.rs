@@ -92,16 +92,18 @@ impl Detector for UnwrittenRange {
     fn see(&mut self, op: &Operation) {
         let Some(handle) = op.handle else { return };
         match op.act {
-            Act::Open if op.status == Some(0) && !op.opens_existing => {
-                if self.open.len() < OPENS_MAX {
-                    let written = Written {
-                        connection: (op.recording, op.connection),
-                        path: op.path_name().unwrap_or_default().to_owned(),
-                        attribution: Attribution::with_few_names(),
-                        ..Written::default()
-                    };
-                    self.open.insert(handle, written);
-                }
+            Act::Open
+                if op.status == Some(0)
+                    && !op.opens_existing
+                    && self.open.len() < OPENS_MAX =>
+            {
+                let written = Written {
+                    connection: (op.recording, op.connection),
+                    path: op.path_name().unwrap_or_default().to_owned(),
+                    attribution: Attribution::with_few_names(),
+                    ..Written::default()
+                };
+                self.open.insert(handle, written);
             }
             Act::Write => {
                 let Some(written) = self.open.get_mut(&handle) else { return };
