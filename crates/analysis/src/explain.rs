@@ -27,6 +27,7 @@ mod detector;
 mod durability;
 mod durations;
 mod findings;
+mod in_a_row;
 mod lookups;
 mod network;
 mod notes;

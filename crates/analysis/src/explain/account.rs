@@ -9,28 +9,29 @@ use serde::Serialize;
 use smbscope_tables::tables::Wait;
 use smbscope_wire::status::Status;
 
+use super::in_a_row::{Added, InARow};
 use super::operation::{Act, Operation, TextId, text_id};
+use super::server_time::quick_ns;
 use crate::rows::busy_time::BusyTime;
 use crate::rows::status_class::StatusClass;
 
 /// Waiting of this length in a row is noticed by a person, ns (J. Nielsen, Usability Engineering, 1993: after
 /// one second the flow of thought is interrupted).
 pub const NOTICED_NS: i64 = 1_000_000_000;
+/// A wait of this length or longer is a hang, ns.
+pub(super) const HANG_NS: i64 = 5_000_000_000;
 /// Longer pauses are not part of what a client was doing, ns.
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
-/// A row of waits includes pauses of at most this in total, beyond as much as was waited, ns.
-const PAUSED_MAX_NS: i64 = 200_000_000;
 /// An operation for which the server needs this much longer than for cached data counts by itself, ns.
 const LONG_NS: i64 = 50_000_000;
-/// What a server needs for an operation on cached data: for it, and for each byte, ns.
-const QUICK_NS: i64 = 500_000;
-const BYTE_NS: i64 = 1;
 /// Most clients that are followed.
 const CLIENTS_MAX: usize = 65_536;
 /// Most requests without a reply that are remembered.
 const UNANSWERED_MAX: usize = 4_096;
 /// Commands without a reply by protocol (MS-SMB2 section 2.2.30, MS-CIFS sections 2.2.4.25 and 2.2.4.26).
 const WITHOUT_REPLY: [&str; 3] = ["Cancel", "WriteRaw", "WriteMpx"];
+/// Most commands that are named; all others are taken for the last one.
+const COMMANDS_MAX: usize = 128;
 /// Most statuses that are counted.
 const STATUSES_MAX: usize = 1_024;
 /// Clients that are listed.
@@ -117,7 +118,7 @@ struct Client {
     distance_ns: i64,
     before_smb_ns: i64,
     row: Row,
-    paused_in_row_ns: i64,
+    in_a_row: InARow,
     longest: Row,
     /// The row in which the server needed longest.
     slowest: Row,
@@ -177,8 +178,7 @@ impl Accounts {
             ..Client::default()
         });
         let (server_ns, network_ns) = op.split().unwrap_or_default();
-        let quick_ns = QUICK_NS + BYTE_NS * op.bytes as i64;
-        let excess_ns = (server_ns.min(op.silent_ns) - quick_ns).max(0);
+        let excess_ns = (server_ns.min(op.silent_ns) - quick_ns(op)).max(0);
         let excess_ns = if excess_ns >= LONG_NS { excess_ns } else { 0 };
         client.add(start, end, network_ns, excess_ns);
     }
@@ -190,8 +190,11 @@ impl Accounts {
         }
         let name = op.columns.command.get(op.row).unwrap_or_default();
         let known = self.commands.iter().position(|known| known == name);
+        // A dataset from another program may name any number of commands.
         let command = known.unwrap_or_else(|| {
-            self.commands.push(name.to_owned());
+            if self.commands.len() < COMMANDS_MAX {
+                self.commands.push(name.to_owned());
+            }
             self.commands.len() - 1
         });
         self.last.insert(key, (end, command as u32, op.columns.signed.is_set(op.row)));
@@ -317,15 +320,12 @@ impl Client {
     /// Adds an operation; `network_ns` and `excess_ns` are parts of its time.
     fn add(&mut self, start: i64, end: i64, network_ns: i64, excess_ns: i64) {
         self.busy.add(start, end);
-        let before = self.span.map_or(start, |(_, last)| last);
         self.widen(start, end);
-        let gap = start.saturating_sub(before).max(0);
-        let fresh = end.saturating_sub(start.max(before)).max(0);
-        if gap > 0 && gap < PAUSE_MAX_NS {
-            self.paused_ns = self.paused_ns.saturating_add(gap);
+        let Added { is_new, pause_ns, fresh_ns: fresh } = self.in_a_row.add(start, end);
+        if pause_ns < PAUSE_MAX_NS {
+            self.paused_ns = self.paused_ns.saturating_add(pause_ns);
         }
-        self.paused_in_row_ns = self.paused_in_row_ns.saturating_add(gap);
-        if self.paused_in_row_ns > self.row.waited_ns.min(10 * NOTICED_NS) + PAUSED_MAX_NS {
+        if is_new {
             self.end_row();
         }
         if self.row.operations == 0 {
@@ -343,7 +343,6 @@ impl Client {
     }
 
     fn end_row(&mut self) {
-        self.paused_in_row_ns = 0;
         let row = std::mem::take(&mut self.row);
         if row.server_ns > self.slowest.server_ns {
             self.slowest = row.clone();

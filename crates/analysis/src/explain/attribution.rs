@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use smbscope_tables::tables::Wait;
 
 use super::data::{Contributor, Example, INTERVAL_MIN, TimeClass};
+use super::in_a_row::InARow;
 use super::operation::{Operation, TextId, text_id};
 use super::savings::Savings;
 use crate::stats::latency::BOUNDS_NS;
@@ -21,44 +22,14 @@ const NAMES_FEW: usize = 64;
 const NAMES_LISTED: usize = 5;
 /// Operations that a finding lists.
 const EXAMPLES: usize = 5;
-/// Operations of a connection are one burst, for all of which a person waits, while the pauses between them are no
-/// longer in all than the waiting, and this, ns.
-const BURST_PAUSES_NS: i64 = 500_000_000;
-/// More waiting than this allows for no more pauses, ns.
-const BURST_WAITED_MAX_NS: i64 = 10_000_000_000;
-
 /// The operations of a connection that belong to a finding.
 #[derive(Clone, Copy, Default)]
 struct OnConnection {
     operations: u64,
     saved_ns: i64,
-    /// The burst that the last of them belongs to.
-    burst: Option<Burst>,
-}
-
-/// Operations that follow each other.
-#[derive(Clone, Copy)]
-struct Burst {
-    /// When the last of them ended.
-    last: i64,
-    waited_ns: i64,
-    paused_ns: i64,
-    saved_ns: i64,
-}
-
-impl Burst {
-    /// The burst with another operation, or a new one that begins with it.
-    fn with(before: Option<Burst>, start: i64, end: i64) -> Burst {
-        let new = Burst { last: end, waited_ns: end - start, paused_ns: 0, saved_ns: 0 };
-        let Some(burst) = before else { return new };
-        let paused_ns = burst.paused_ns.saturating_add(start.saturating_sub(burst.last).max(0));
-        if paused_ns > burst.waited_ns.min(BURST_WAITED_MAX_NS) + BURST_PAUSES_NS {
-            return new;
-        }
-        let fresh = end.saturating_sub(start.max(burst.last)).max(0);
-        let waited_ns = burst.waited_ns.saturating_add(fresh);
-        Burst { last: burst.last.max(end), waited_ns, paused_ns, ..burst }
-    }
+    /// They, and what would be saved in the burst that the last of them belongs to, ns.
+    row: InARow,
+    burst_ns: i64,
 }
 
 /// Sums by name.
@@ -411,10 +382,9 @@ impl Attribution {
         on.operations += operations;
         on.saved_ns = on.saved_ns.saturating_add(saved_ns);
         if let Some((start, end)) = time {
-            let mut burst = Burst::with(on.burst, start, end);
-            burst.saved_ns = burst.saved_ns.saturating_add(saved_ns);
-            on.burst = Some(burst);
-            self.burst_ns = self.burst_ns.max(burst.saved_ns);
+            let before_ns = if on.row.add(start, end).is_new { 0 } else { on.burst_ns };
+            on.burst_ns = before_ns.saturating_add(saved_ns);
+            self.burst_ns = self.burst_ns.max(on.burst_ns);
         }
     }
 

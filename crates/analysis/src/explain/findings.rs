@@ -79,7 +79,9 @@ findings! {
     delayed_acknowledgement::DelayedAcknowledgement,
     head_of_line_blocking::HeadOfLineBlocking,
     // These do not.
-    sequential_blocks::SequentialBlocks => [small_reads::SmallReads, small_writes::SmallWrites],
+    sequential_blocks::SequentialBlocks => [
+        small_reads::SmallReads, small_writes::SmallWrites, one_at_a_time::OneAtATime
+    ],
     transfer_rates::TransferRates => [
         bandwidth_limited::BandwidthLimited, window_limited::WindowLimited, loss::Loss
     ],
@@ -103,7 +105,6 @@ findings! {
     stall::Stall,
     folder_search::FolderSearch,
     deep_queue::DeepQueue,
-    one_at_a_time::OneAtATime,
     uneven_channels::UnevenChannels,
     notify_storm::NotifyStorm,
     unwritten_range::UnwrittenRange,

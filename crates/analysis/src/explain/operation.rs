@@ -79,6 +79,8 @@ crate::rows::columns::columns! {
 const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
 const BYTES_MAX: u64 = 1 << 30;
+/// With at least this many others in flight, operations wait for those.
+const CROWD: u32 = 8;
 /// Messages of at least this size show the rate of the network.
 const LONG_BYTES: u64 = 12 << 10;
 
@@ -330,6 +332,11 @@ impl Operation<'_> {
 
     pub(super) fn share_name(&self) -> Option<&str> {
         self.columns.share.get(self.row)
+    }
+
+    /// Whether its time is that of a queue: many others are in flight on its connection.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.columns.outstanding.get(self.row).unwrap_or(0) >= CROWD
     }
 
     /// Whether the client paused before it for half of its time or more: it was not waiting to send it.

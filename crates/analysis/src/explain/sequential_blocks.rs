@@ -13,6 +13,7 @@ use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::data::FindingKind;
 use super::detector::{Context, Detector};
+use super::findings::one_at_a_time::OneAtATime;
 use super::findings::{small_reads, small_writes};
 use super::operation::{Act, Operation};
 use super::rate;
@@ -89,6 +90,7 @@ pub(super) struct SequentialBlocks {
     positions: HashMap<(u32, u64, usize), u64, foldhash::fast::RandomState>,
     connections: HashMap<(u32, u64), Box<ConnectionBlocks>, foldhash::fast::RandomState>,
     directions: [DirectionTally; 2],
+    one_at_a_time: OneAtATime,
     /// The shortest time between two different times of the recording: its clock's resolution.
     tick_ns: Option<i64>,
     last: Option<(i64, i64)>,
@@ -117,6 +119,7 @@ impl Detector for SequentialBlocks {
         if before != Some(offset) || !is_alone || !op.is_timed || op.bytes == 0 || op.has_paused() {
             return;
         }
+        self.one_at_a_time.add(op);
         let all = &mut self.directions[direction].all;
         *all = (all.0 + 1, all.1.saturating_add(op.bytes), all.2.saturating_add(op.busy_ns));
         if op.bytes >= BLOCK_MAX {
@@ -180,6 +183,7 @@ impl Detector for SequentialBlocks {
             .zip(link.into_iter().zip(back))
             .filter(|((direction, _), _)| direction.attribution.operations >= BLOCKS_MIN)
             .map(|((direction, kind), (link, back))| direction.finish(kind, link, back, tick))
+            .chain(self.one_at_a_time.finish())
             .collect()
     }
 }

@@ -40,6 +40,11 @@ const SERVED_MAX: usize = 200_000;
 /// Fewest operations of a level to judge it by.
 const OPERATIONS_MIN: u64 = 20;
 
+/// What a server needs for an operation of that many bytes on cached data, ns.
+pub(super) fn quick_ns(op: &Operation) -> i64 {
+    QUICK_NS + BYTE_NS * op.bytes as i64
+}
+
 /// Time at the server by its part.
 #[derive(Default)]
 pub(super) struct ServerTime {
@@ -158,7 +163,7 @@ impl Detector for ServerTime {
         if !is_judged {
             return;
         }
-        let quick_ns = QUICK_NS + BYTE_NS * op.bytes as i64;
+        let quick_ns = quick_ns(op);
         // While other replies arrive on the connection, the client does not wait for the server.
         let alone_ns = server_ns.min(op.silent_ns);
         if alone_ns > quick_ns {

@@ -91,7 +91,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     let is_silent = whole.timed == 0 && !diagnosis.logged.is_empty();
     if !is_silent {
         let (bold, end) = options.bold;
-        let verdict = state_verdict(diagnosis, &speed(diagnosis));
+        let verdict = state_verdict(diagnosis, &speed(diagnosis.p95_ns));
         line(0, &format!("{bold}{}{end}", verdict.sentence));
         verdict.reasons.last().into_iter().for_each(|account| line(0, account));
         line(0, "");
@@ -164,8 +164,8 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
 }
 
 /// How long operations take.
-pub(crate) fn speed(diagnosis: &Diagnosis) -> String {
-    match diagnosis.p95_ns {
+pub(crate) fn speed(p95_ns: Option<i64>) -> String {
+    match p95_ns {
         Some(ns) => format!("95 of 100 operations take at most {}", format::duration(ns)),
         None => "no operation has a time".to_owned(),
     }

@@ -235,6 +235,17 @@ pub(crate) fn capitalized(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// A sentence as a part of another: without its capital letter, unless it begins with a name such as TCP.
+pub(crate) fn lowered(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let is_name =
+        sentence.split(' ').next().is_some_and(|word| word.chars().skip(1).any(char::is_uppercase));
+    match letters.next() {
+        Some(first) if !is_name => first.to_lowercase().chain(letters).collect(),
+        _ => sentence.to_owned(),
+    }
+}
+
 /// A duration, or a dash.
 pub(crate) fn known_duration(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".to_owned(), duration)

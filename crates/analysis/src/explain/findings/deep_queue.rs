@@ -26,8 +26,6 @@ pub(crate) const KIND: KindInfo = KindInfo::new("deep-queue", "requests wait in 
     ),
 ]);
 
-/// At least this many other requests of the connection are in flight.
-const IN_FLIGHT_MIN: u32 = 8;
 /// Fewest operations of a connection.
 const OPERATIONS_MIN: u64 = 50;
 /// The connection is silent for less of the time if the path is the limit.
@@ -56,7 +54,7 @@ impl Detector for DeepQueue {
         let is_data = matches!(op.act, Act::Read | Act::Write);
         let (Some(start), true) = (op.start, is_data && op.is_timed) else { return };
         let key = (op.recording, op.connection);
-        if in_flight < IN_FLIGHT_MIN
+        if !op.is_crowded()
             || self.0.len() >= CONNECTIONS_MAX && !self.0.contains_key(&key)
         {
             return;

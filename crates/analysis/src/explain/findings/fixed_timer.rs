@@ -42,8 +42,6 @@ const SLOW_SHARE: f64 = 0.5;
 /// all kinds by a constant too, but a shorter one.
 const KINDS_MIN: u32 = 3;
 const OF_ALL_NS: i64 = 100_000_000;
-/// Operations with at least this many others in flight on their connection wait for those.
-const IN_FLIGHT_MAX: u32 = 8;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Most operations of a class whose numbers are kept.
@@ -114,12 +112,10 @@ impl Detector for FixedTimer {
         act.0 += 1;
         // Without a round trip of its own, the quickest reply shows how far the server is at most.
         let (server_ns, away_ns) = op.split().unwrap_or((turnaround, *quickest));
-        // With many others in flight, the time is that of a queue.
-        let in_flight = op.columns.outstanding.get(op.row).unwrap_or(0);
         let is_other = op.explained.is_some()
             || op.recovery_ns() > 0
             || op.waits_for_others()
-            || in_flight >= IN_FLIGHT_MAX;
+            || op.is_crowded();
         if server_ns < MIN_NS || server_ns < TIMES_AWAY.saturating_mul(away_ns) || is_other {
             return;
         }

@@ -1,7 +1,7 @@
 //! Large blocks go one at a time although the path is idle between them: each waits for the server's answer to the one
 //! before (MS-SMB2 section 3.2.4.6 lets clients pipeline). Whether the server answers several at once as quickly is not in
 //! the recording: what several in flight would gain lies between that of a server that works on one after the other (the
-//! round trips) and that of one that works on all at once.
+//! round trips) and that of one that works on all at once. The observation is [`super::super::sequential_blocks`].
 
 use hashbrown::{HashMap, HashSet};
 use smbscope_findings::{Actor, Confidence, KindInfo};
@@ -9,7 +9,6 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
-use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
 use crate::predict::changes::Change;
 
@@ -37,8 +36,8 @@ const BLOCKS_MIN: u64 = 40;
 const IDLE_MIN: f64 = 0.5;
 /// The usual number in flight: the idle time that remains is divided by it.
 const DEPTH: f64 = 8.0;
-/// Most opens and connections that are followed.
-const OPENS_MAX: usize = 65_536;
+/// Most connections that are followed.
+const CONNECTIONS_MAX: usize = 4_096;
 
 #[derive(Default)]
 struct Blocks {
@@ -51,35 +50,20 @@ struct Blocks {
     numbers: HashSet<u32>,
 }
 
-/// Where the last block of each open ended, and blocks by connection and direction.
+/// Blocks that go one at a time, by connection and direction.
 #[derive(Default)]
-pub(crate) struct OneAtATime {
-    ends: HashMap<(u32, u64), u64, foldhash::fast::RandomState>,
-    blocks: HashMap<(u32, u64, bool), Blocks, foldhash::fast::RandomState>,
-}
+pub(crate) struct OneAtATime(HashMap<(u32, u64, Act), Blocks, foldhash::fast::RandomState>);
 
-impl Detector for OneAtATime {
-    fn see(&mut self, op: &Operation) {
-        let (Act::Read | Act::Write, Some(handle)) = (op.act, op.handle) else { return };
-        let Some(offset) = op.columns.offset_bytes.get(op.row) else { return };
-        if self.ends.len() >= OPENS_MAX {
-            self.ends.clear();
-        }
-        let before = self.ends.insert(handle, offset.saturating_add(op.bytes));
-        let is_alone = op.columns.outstanding.get(op.row) == Some(0);
-        // A client that pauses as long does not wait for the next block: a player, a program that computes.
-        let has_paused = op.has_paused();
-        let is_judged = op.is_timed
-            && is_alone
-            && !has_paused
-            && op.bytes >= BLOCK_MIN
-            && op.explained.is_none();
-        if before != Some(offset) || !is_judged {
+impl OneAtATime {
+    /// Takes a block that continues the last one of its open, with nothing else in flight.
+    pub(crate) fn add(&mut self, op: &Operation) {
+        let Some((_, network_ns)) = op.split() else { return };
+        let key = (op.recording, op.connection, op.act);
+        let has_room = self.0.len() < CONNECTIONS_MAX || self.0.contains_key(&key);
+        if op.bytes < BLOCK_MIN || op.explained.is_some() || !has_room {
             return;
         }
-        let Some((_, network_ns)) = op.split() else { return };
-        let key = (op.recording, op.connection, op.act == Act::Read);
-        let blocks = self.blocks.entry(key).or_insert_with(|| Blocks {
+        let blocks = self.0.entry(key).or_insert_with(|| Blocks {
             attribution: Attribution::with_few_names(),
             ..Blocks::default()
         });
@@ -94,16 +78,17 @@ impl Detector for OneAtATime {
         blocks.numbers.extend(op.number);
     }
 
-    fn finish(self, _: &mut Context) -> Vec<Candidate> {
+    /// A finding for each direction.
+    pub(crate) fn finish(self) -> Vec<Candidate> {
         let mut sums = [Blocks::default(), Blocks::default()];
-        let mut all: Vec<_> = self.blocks.into_iter().collect();
-        all.sort_unstable_by_key(|one| one.0);
-        for ((_, _, is_read), blocks) in all {
+        let mut all: Vec<_> = self.0.into_iter().collect();
+        all.sort_unstable_by_key(|((recording, connection, act), _)| (*recording, *connection, *act as u8));
+        for ((_, _, act), blocks) in all {
             let idle = 1.0 - blocks.transfer as f64 / blocks.elapsed.max(1) as f64;
             if blocks.n < BLOCKS_MIN || idle < IDLE_MIN {
                 continue;
             }
-            let sum = &mut sums[usize::from(is_read)];
+            let sum = &mut sums[usize::from(act == Act::Read)];
             sum.n += blocks.n;
             sum.bytes = sum.bytes.saturating_add(blocks.bytes);
             sum.elapsed += blocks.elapsed;

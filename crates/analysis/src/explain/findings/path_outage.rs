@@ -4,7 +4,7 @@
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
-use super::super::account::NOTICED_NS;
+use super::super::account::{HANG_NS, NOTICED_NS};
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::waiting::{Until, attribution, union_ns};
@@ -22,8 +22,6 @@ pub(crate) const KIND: KindInfo = KindInfo::new("path-outage", "path interrupted
     ),
 ]);
 
-/// A wait of this length or longer is a hang, ns.
-const HANG_NS: i64 = 5_000_000_000;
 /// A segment that was sent this often met more than chance.
 const ATTEMPTS_MIN: u64 = 3;
 

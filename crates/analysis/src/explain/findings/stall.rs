@@ -9,6 +9,7 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
+use super::super::account::HANG_NS;
 use super::super::connections::list_names;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
@@ -38,10 +39,6 @@ const TOGETHER_NS: i64 = 500_000_000;
 /// at any time.
 const OPERATIONS_MIN: usize = 3;
 const SPREAD_NS: i64 = 100_000_000;
-/// Operations with at least this many others in flight on their connection wait for those.
-const IN_FLIGHT_MAX: u32 = 8;
-/// A wait of this length or longer is a hang, ns.
-const HANG_NS: i64 = 5_000_000_000;
 /// Most long operations that are kept.
 const LONG_MAX: usize = 16_384;
 /// Most seconds of servers that are counted.
@@ -71,9 +68,8 @@ pub(crate) struct Stall {
 impl Detector for Stall {
     fn see(&mut self, op: &Operation) {
         let is_data = matches!(op.act, Act::Read | Act::Write | Act::Flush);
-        let in_flight = op.columns.outstanding.get(op.row).unwrap_or(0);
         let is_other = matches!(op.act, Act::Logon | Act::Lock | Act::Break | Act::Other)
-            || in_flight >= IN_FLIGHT_MAX;
+            || op.is_crowded();
         let (Some(start), true) = (op.start, op.is_timed && !is_other) else { return };
         let server = (op.recording, op.server);
         let end = start.saturating_add(op.elapsed_ns);

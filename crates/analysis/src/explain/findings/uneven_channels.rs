@@ -61,14 +61,20 @@ impl Detector for UnevenChannels {
         if self.0.len() >= CHANNELS_MAX && !self.0.contains_key(&key) {
             return;
         }
-        let channel = self.0.entry(key).or_default().entry(op.connection).or_insert_with(|| {
-            OnChannel { attribution: Attribution::with_few_names(), ..OnChannel::default() }
+        let channels = self.0.entry(key).or_default();
+        let has_others = channels.len() > 1;
+        let channel = channels.entry(op.connection).or_insert_with(|| OnChannel {
+            attribution: Attribution::with_few_names(),
+            ..OnChannel::default()
         });
         channel.pace.add(op.elapsed_ns as f64 / op.bytes as f64);
         channel.elapsed.add(op.elapsed_ns as f64);
         channel.bytes = channel.bytes.saturating_add(op.bytes);
-        channel.attribution.add(op, op.busy_ns);
-        channel.numbers.extend(op.number);
+        // Most sessions have one channel, which is not compared.
+        if has_others {
+            channel.attribution.add(op, op.busy_ns);
+            channel.numbers.extend(op.number);
+        }
     }
 
     fn finish(self, context: &mut Context) -> Vec<Candidate> {

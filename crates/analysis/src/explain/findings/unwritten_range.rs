@@ -36,7 +36,6 @@ struct Written {
     writes: u64,
     /// Something else changed the file, or the ranges are too many.
     is_given_up: bool,
-    attribution: Attribution,
 }
 
 /// A file with bytes that were never written.
@@ -83,7 +82,7 @@ impl Written {
             path: self.path,
             first,
             bytes: missing,
-            attribution: self.attribution,
+            attribution: Attribution::with_few_names(),
         })
     }
 }
@@ -100,7 +99,6 @@ impl Detector for UnwrittenRange {
                 let written = Written {
                     connection: (op.recording, op.connection),
                     path: op.path_name().unwrap_or_default().to_owned(),
-                    attribution: Attribution::with_few_names(),
                     ..Written::default()
                 };
                 self.open.insert(handle, written);
@@ -111,7 +109,6 @@ impl Detector for UnwrittenRange {
                 match (range, op.status) {
                     (Some(begin), Some(0)) if op.bytes > 0 => {
                         written.add(begin, begin.saturating_add(op.bytes));
-                        written.attribution.add(op, 0);
                     }
                     (Some(_), Some(status)) if status != 0 => {}
                     _ => written.is_given_up = true,
@@ -128,8 +125,10 @@ impl Detector for UnwrittenRange {
                 }
             }
             Act::Close => {
-                let hole = self.open.remove(&handle).and_then(Written::hole);
-                self.holes.extend(hole);
+                if let Some(mut hole) = self.open.remove(&handle).and_then(Written::hole) {
+                    hole.attribution.add(op, 0);
+                    self.holes.push(hole);
+                }
             }
             _ => {}
         }

@@ -16,11 +16,6 @@ fn unknown(judgement: &Judgement) -> usize {
     judgement.costs.iter().filter(is_unknown).count()
 }
 
-fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
-}
-
 pub(super) fn verdict(judgement: &Judgement) -> Verdict {
     let touching = judgement.after.touching;
     let begin = match touching {
@@ -43,7 +38,7 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
                 BAD_PERCENT.. => Tone::Bad,
                 _ => Tone::Watch,
             };
-            let what = lower(&cost.what);
+            let what = format::lowered(&cost.what);
             (tone, format!("{begin}, {count}: {what} ({})", words::cost(predicted)))
         }
         (None, 0) if judgement.difference.changes.is_empty() => {
@@ -57,7 +52,7 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
     };
     let price = judgement.findings.iter().find(|one| one.kind == FindingKind::Costly);
     if let Some(price) = price.and_then(|one| one.details.price.as_ref()) {
-        reasons.push(format!("Security: {}; that is lost without it.", lower(price)));
+        reasons.push(format!("Security: {}; that is lost without it.", format::lowered(price)));
     }
     // Where nothing costs, what a way is known to save is not worth a headline.
     let is_worth = |saves: bool| !saves || !costly.is_empty();
@@ -67,8 +62,10 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
             way.saved_ns_per_mib.map(|saved| format!("{} a MiB", words::added(-saved.value)));
         let saved = saved.or(way.saved_ns.map(|saved| words::added(-saved.value)));
         let saved = saved.map_or_else(String::new, |saved| format!(" ({saved})"));
-        reasons
-            .push(format!("The cheaper way to the same protection: {}{saved}.", lower(&way.what)));
+        reasons.push(format!(
+            "The cheaper way to the same protection: {}{saved}.",
+            format::lowered(&way.what)
+        ));
     }
     if !costly.is_empty() && unknown > 0 {
         reasons.push(match unknown {

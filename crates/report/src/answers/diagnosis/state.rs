@@ -80,7 +80,7 @@ fn of_finding(found: &Finding, diagnosis: &Diagnosis) -> Verdict {
         share if share > 0.0 => format!(" ({} of the waiting)", format::share(share)),
         _ => String::new(),
     };
-    Verdict { tone: Tone::Bad, sentence: format!("{}{share}", lower(what)), reasons }
+    Verdict { tone: Tone::Bad, sentence: format!("{}{share}", format::lowered(what)), reasons }
 }
 
 /// People wait, and no finding is sure.
@@ -97,7 +97,10 @@ fn without_cause(diagnosis: &Diagnosis, possible: Option<&Finding>) -> Verdict {
     };
     reasons.extend(possible.map(|found| {
         let what = format::sanitized(&found.what);
-        format!("Possibly: {}.", lower(what.split_once(": ").map_or(&*what, |(what, _)| what)))
+        format!(
+            "Possibly: {}.",
+            format::lowered(what.split_once(": ").map_or(&*what, |(what, _)| what))
+        )
     }));
     reasons.push(
         "To decide it, record inside the server: Samba smbscope record --out run; Windows smbscope record \
@@ -206,17 +209,6 @@ fn account(account: &Account) -> Option<String> {
         format::duration(*paused_ns),
         format::duration(rest.max(0)),
     ))
-}
-
-/// A sentence as a part of one.
-pub(super) fn lower(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let is_name =
-        sentence.split(' ').next().is_some_and(|word| word.chars().skip(1).any(char::is_uppercase));
-    match letters.next() {
-        Some(first) if !is_name => first.to_lowercase().chain(letters).collect(),
-        _ => sentence.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use smbscope_analysis::summary::{Answer, Load, Net, Report, StepRow};
 use smbscope_findings::Kind as _;
 use smbscope_tables::tables::Coverage;
 
-use crate::answers::diagnosis::speed as speed_of;
+use crate::answers::diagnosis::speed;
 use crate::answers::diagnosis::state::state_verdict;
 use crate::answers::load::bottleneck::bottleneck;
 use crate::answers::recording::meta::Meta;
@@ -61,7 +61,7 @@ fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict 
     if let Some(diagnosis) = diagnosis
         && diagnosis.findings.iter().any(|found| found.details.is_noticed)
     {
-        return state_verdict(diagnosis, &speed_of(diagnosis));
+        return state_verdict(diagnosis, &speed(diagnosis.p95_ns));
     }
     if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
         let times = match logged.count {
@@ -84,15 +84,13 @@ fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict 
             reasons: vec![without_operations(report)],
         };
     }
-    let speed = match tally.elapsed.p95_ns {
-        Some(ns) => format!("95 of 100 operations take at most {}", format::duration(ns)),
-        None => "no operation has a time".to_owned(),
-    };
-    let Some(diagnosis) = diagnosis else {
-        let sentence = format::capitalized(&speed);
-        return Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() };
-    };
-    state_verdict(diagnosis, &speed_of(diagnosis))
+    match diagnosis {
+        Some(diagnosis) => state_verdict(diagnosis, &speed(diagnosis.p95_ns)),
+        None => {
+            let sentence = format::capitalized(&speed(tally.elapsed.p95_ns));
+            Verdict { tone: Tone::Unknown, sentence, reasons: Vec::new() }
+        }
+    }
 }
 
 /// What a recording without operations holds, and what to do.
