@@ -10,7 +10,7 @@ use smbscope_wire::smb2::create_context::RequestContext;
 use smbscope_wire::smb2::directory::QueryDirectoryRequest;
 use smbscope_wire::smb2::flush::FlushRequest;
 use smbscope_wire::smb2::info::{QueryInfoRequest, SetInfoRequest};
-use smbscope_wire::smb2::ioctl::IoctlRequest;
+use smbscope_wire::smb2::ioctl::{IoctlRequest, works_on_range};
 use smbscope_wire::smb2::lock::{LockFlags, LockRequest};
 use smbscope_wire::smb2::notify::ChangeNotifyRequest;
 use smbscope_wire::smb2::oplock::OplockBreak;
@@ -54,10 +54,18 @@ pub fn request(command: Command, bytes: &[u8], row: &mut Operation) -> Option<u6
         Command::IOCTL => {
             let view = IoctlRequest(bytes);
             set_file(row, view.file_id());
-            if let Some(code) = view.ctl_code() {
+            let code = view.ctl_code();
+            if let Some(code) = code {
                 row.set_detail(code::detail(Detail::Fsctl, code.0));
             }
-            set_requested(row, view.max_output_response());
+            if code.is_some_and(works_on_range) {
+                if let Some((offset, bytes)) = view.range() {
+                    row.set_offset_bytes(offset);
+                    row.set_requested_bytes(bytes);
+                }
+            } else {
+                set_requested(row, view.max_output_response());
+            }
         }
         Command::QUERY_DIRECTORY => {
             let view = QueryDirectoryRequest(bytes);

@@ -231,7 +231,7 @@ operation_columns! {
     session_id, set_session_id: u64, None, Public, "SMB2 SessionId, or SMB1 UID.";
     user, set_user: name, None, Person, "User of the session: DOMAIN\\name, or name@REALM for Kerberos if the capture shows a KDC (port 88) issuing the ticket.";
     tree_id, set_tree_id: u32, None, Public, "TreeId (SMB1: TID).";
-    share, set_share: name, None, Path, "The share, as \\\\server\\share.";
+    share, set_share: name, None, Path, "The share, as \\\\server\\share; null for requests for DFS referrals, whose path belongs to a namespace.";
     dialect, set_dialect: code, None, Public, "Negotiated dialect: 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1, or the name of an SMB1 dialect.";
     pid, set_pid: u32, None, Public, "Process that served the operation (probe).";
     tid, set_tid: u32, None, Public, "Thread that served the operation (probe).";
@@ -246,7 +246,7 @@ operation_columns! {
     status_name, set_status_name: code, None, Public, "Name of the status.";
 
     file_id, set_file_id: bytes16, None, Public, "FileId (persistent and volatile, as on the wire; SMB1: FID in the first two bytes).";
-    path, set_path: name, None, Path, "File or directory, relative to the share.";
+    path, set_path: name, None, Path, "File or directory, relative to the share; for requests for DFS referrals the path in the namespace, with a leading backslash.";
     extension, set_extension: name, None, Extension, "File extension after the last dot, in lower case.";
     desired_access, set_desired_access: u32, None, Public, "Create: DesiredAccess.";
     share_access, set_share_access: u32, None, Public, "Create: ShareAccess.";
@@ -258,9 +258,9 @@ operation_columns! {
     lease_requested, set_lease_requested: code, None, Public, "Requested lease state: R read, H handle, W write. Lease break: the state before.";
     lease_granted, set_lease_granted: code, None, Public, "Granted lease state. Lease break: the new state.";
 
-    offset_bytes, set_offset_bytes: u64, Bytes, Public, "Read, Write, Lock: offset in the file.";
-    requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write or lock, or the longest response that it accepts.";
-    transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or response data that were actually transferred.";
+    offset_bytes, set_offset_bytes: u64, Bytes, Public, "Read, Write, Lock, and FSCTLs that work on a part of the file: offset of the (first) range.";
+    requested_bytes, set_requested_bytes: u64, Bytes, Public, "Bytes that the client asked to read, write or lock, or that the server was asked to copy, share, release or search itself (FSCTL_SRV_COPYCHUNK, FSCTL_DUPLICATE_EXTENTS_TO_FILE, FSCTL_FILE_LEVEL_TRIM ...); for other commands the longest response that the client accepts.";
+    transferred_bytes, set_transferred_bytes: u64, Bytes, Public, "Bytes of file or response data that were actually transferred, or that the server copied, shared or released itself.";
     request_wire_bytes, set_request_wire_bytes: u64, Bytes, Public, "Bytes of the request with its NetBIOS header; for a compound, all bytes are on its first operation. Over SMB Direct: without the headers of RDMA, and without what RDMA moved.";
     response_wire_bytes, set_response_wire_bytes: u64, Bytes, Public, "Bytes of the final and interim responses with their NetBIOS headers; for a compound, all bytes are on its first operation. Over SMB Direct: without the headers of RDMA, and without what RDMA moved.";
     write_through, set_write_through: bool, None, Public, "Whether the write or the open requests stable storage.";

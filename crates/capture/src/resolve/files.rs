@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use smbscope_tables::builder::{Names, extension_of};
+use smbscope_tables::code::{self, Detail};
 use smbscope_tables::operation::{Column, Operation};
+use smbscope_wire::smb1::trans2::Trans2;
+use smbscope_wire::smb2::fsctl::Fsctl;
 use smbscope_wire::status::Status;
 
 use super::connections::ConnectionState;
@@ -83,6 +86,10 @@ impl Resolver {
             return;
         }
         if let Some(path) = path {
+            if asks_for_referral(row) {
+                // The path belongs to a namespace, not to the share over which it is requested.
+                row.clear(Column::share);
+            }
             let known = match done.chain {
                 0 => &mut connection.path,
                 chain => {
@@ -211,6 +218,16 @@ fn may_be_open(row: &Operation, file: [u8; 16]) -> bool {
     !denied
 }
 
+/// Whether it requests a DFS referral, with either protocol.
+fn asks_for_referral(row: &Operation) -> bool {
+    const FSCTLS: [Fsctl; 2] = [Fsctl::DFS_GET_REFERRALS, Fsctl::DFS_GET_REFERRALS_EX];
+    let trans2 = code::detail(Detail::Transaction2, u32::from(Trans2::GET_DFS_REFERRAL.0) << 16);
+    row.detail().is_some_and(|detail| {
+        detail == trans2
+            || FSCTLS.iter().any(|fsctl| detail == code::detail(Detail::Fsctl, fsctl.0))
+    })
+}
+
 fn set_path(row: &mut Operation, names: &mut Names, path: &mut Interned<String>) {
     let fresh = path.generation() != names.generation + 1;
     row.set_path(path.in_pool(names, |names| &mut names.path));
@@ -225,5 +242,25 @@ fn set_path(row: &mut Operation, names: &mut Names, path: &mut Interned<String>)
     }
     if let Some(extension) = path.extension {
         row.set_extension(extension);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_for_referrals_are_known_in_both_protocols() {
+        let asks = |detail: u64| {
+            let mut row = Operation::default();
+            row.set_detail(detail);
+            asks_for_referral(&row)
+        };
+        let trans2 = |code: Trans2| code::detail(Detail::Transaction2, u32::from(code.0) << 16);
+        assert!(asks(code::detail(Detail::Fsctl, Fsctl::DFS_GET_REFERRALS_EX.0)));
+        assert!(asks(trans2(Trans2::GET_DFS_REFERRAL)));
+        assert!(!asks(trans2(Trans2::FIND_FIRST2)));
+        assert!(!asks(code::detail(Detail::Fsctl, Fsctl::PIPE_TRANSCEIVE.0)));
+        assert!(!asks_for_referral(&Operation::default()));
     }
 }

@@ -79,7 +79,7 @@ impl Referrals {
         for row in 0..batch.num_rows() {
             // SMB1 asks by Transaction2, whose detail names the subcommand.
             let asks = detail.get(row).is_some_and(|text| {
-                text.contains("DFS_GET_REFERRALS") || text.contains("GET_DFS_REFERRAL")
+                text.contains("DFS_GET_REFERRALS") || text == "Trans2GetDfsReferral"
             });
             let is_message = matches!(command.get(row), Some("Ioctl" | "Transaction2"));
             let (true, true, Some(number)) = (asks, is_message, operation.get(row)) else {

@@ -8,7 +8,7 @@ use super::fsctl::Fsctl;
 use super::negotiate::{Capabilities, SecurityMode};
 use super::view::{Field, buffer, buffer_part, flags, view};
 use super::{Dialect, network_interface::NetworkInterfaces};
-use crate::read::{array_at, u16_at, u32_at};
+use crate::read::{array_at, u16_at, u32_at, u64_at};
 
 flags! {
     /// Flags of a request.
@@ -60,6 +60,42 @@ impl<'a> IoctlRequest<'a> {
             chunks: input.get(32..)?,
         })
     }
+
+    /// The part of the file that the server copies, shares, releases or looks at itself: offset of
+    /// the first range, and bytes of all ranges (MS-SMB2 section 2.2.31.1, MS-FSCC section 2.3).
+    pub fn range(self) -> Option<(u64, u64)> {
+        let code = self.ctl_code()?;
+        if let Some(chunks) = self.copy_chunks() {
+            return Some((chunks.target_offset()?, chunks.bytes()));
+        }
+        let at = match code {
+            Fsctl::FILE_LEVEL_TRIM => return trimmed(self.input()?),
+            Fsctl::SET_ZERO_DATA => {
+                let (start, end) = range_at(self.input()?, 0)?;
+                return Some((start, end.checked_sub(start)?));
+            }
+            Fsctl::QUERY_ALLOCATED_RANGES => 0,
+            Fsctl::OFFLOAD_WRITE => 8,
+            Fsctl::OFFLOAD_READ => 16,
+            Fsctl::DUPLICATE_EXTENTS_TO_FILE => 24,
+            Fsctl::DUPLICATE_EXTENTS_TO_FILE_EX => 32,
+            _ => return None,
+        };
+        range_at(self.input()?, at)
+    }
+}
+
+/// Offset and length, eight bytes each.
+fn range_at(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
+    Some((u64_at(bytes, at)?, u64_at(bytes, at + 8)?))
+}
+
+/// The ranges of FSCTL_FILE_LEVEL_TRIM behind a key and their number (MS-FSCC section 2.3.13).
+fn trimmed(input: &[u8]) -> Option<(u64, u64)> {
+    let ranges = input.get(8..)?.chunks_exact(16).take(u32_at(input, 4)? as usize);
+    let mut ranges = ranges.filter_map(|range| range_at(range, 0));
+    let (start, first) = ranges.next()?;
+    Some((start, ranges.fold(first, |sum, (_, bytes)| sum.saturating_add(bytes))))
 }
 
 view! {
@@ -87,12 +123,25 @@ impl<'a> IoctlResponse<'a> {
         buffer(self.0, offset, self.output_count()? as usize)
     }
 
-    /// The bytes that FSCTL_SRV_COPYCHUNK or its sibling copied (MS-SMB2 section 2.2.32.1).
-    pub fn bytes_copied(self) -> Option<u32> {
-        if !is_copy_chunk(self.ctl_code()?) {
-            return None;
+    /// The bytes that the server says it copied (MS-SMB2 section 2.2.32.1, MS-FSCC section 2.3.80).
+    pub fn bytes_copied(self) -> Option<u64> {
+        match self.ctl_code()? {
+            Fsctl::OFFLOAD_WRITE => u64_at(self.output()?, 8),
+            _ => self.copy_chunk_result().map(|done| u64::from(done.total_bytes_written)),
         }
-        u32_at(self.output()?, 8)
+    }
+
+    /// Whether a server that reports success has shared or released all of the range requested.
+    pub fn does_whole_range(self) -> bool {
+        self.ctl_code().is_some_and(|code| {
+            matches!(
+                code,
+                Fsctl::DUPLICATE_EXTENTS_TO_FILE
+                    | Fsctl::DUPLICATE_EXTENTS_TO_FILE_EX
+                    | Fsctl::FILE_LEVEL_TRIM
+                    | Fsctl::SET_ZERO_DATA
+            )
+        })
     }
 
     /// The server's interfaces, as far as captured; empty for any other control code.
@@ -138,6 +187,21 @@ fn is_copy_chunk(code: Fsctl) -> bool {
     matches!(code, Fsctl::SRV_COPYCHUNK | Fsctl::SRV_COPYCHUNK_WRITE)
 }
 
+/// Whether the input of a control code names a range of the file: see [`IoctlRequest::range`].
+pub fn works_on_range(code: Fsctl) -> bool {
+    is_copy_chunk(code)
+        || matches!(
+            code,
+            Fsctl::DUPLICATE_EXTENTS_TO_FILE
+                | Fsctl::DUPLICATE_EXTENTS_TO_FILE_EX
+                | Fsctl::FILE_LEVEL_TRIM
+                | Fsctl::SET_ZERO_DATA
+                | Fsctl::QUERY_ALLOCATED_RANGES
+                | Fsctl::OFFLOAD_READ
+                | Fsctl::OFFLOAD_WRITE
+        )
+}
+
 /// The answer of FSCTL_VALIDATE_NEGOTIATE_INFO (MS-SMB2 section 2.2.32.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -159,6 +223,11 @@ pub struct CopyChunks<'a> {
 }
 
 impl CopyChunks<'_> {
+    /// Where the first range begins in the target file.
+    pub fn target_offset(self) -> Option<u64> {
+        u64_at(self.chunks, 8)
+    }
+
     /// Bytes of all ranges together.
     pub fn bytes(self) -> u64 {
         self.chunks
@@ -183,7 +252,7 @@ pub struct CopyChunkResult {
 
 /// Whether the input or output of a control code says something that is used.
 pub(super) fn wants_content(code: Fsctl) -> bool {
-    is_copy_chunk(code)
+    works_on_range(code)
         || matches!(
             code,
             Fsctl::DFS_GET_REFERRALS
@@ -253,6 +322,38 @@ mod tests {
             IoctlResponse(bytes).touch();
             let _ = IoctlResponse(bytes).copy_chunk_result();
         });
+    }
+
+    #[test]
+    fn reads_the_ranges_that_a_server_works_on() {
+        let words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let trim = [vec![0, 0, 0, 0, 2, 0, 0, 0], words(&[4096, 100, 65536, 20])].concat();
+        let copy = [vec![7; 24], words(&[2, 1, 500, 10, 2, 510, 5])].concat();
+        let cases = [
+            (Fsctl::DUPLICATE_EXTENTS_TO_FILE, words(&[1, 2, 3, 4096, 65536]), (4096, 65536)),
+            (Fsctl::DUPLICATE_EXTENTS_TO_FILE_EX, words(&[48, 1, 2, 3, 8, 9, 0]), (8, 9)),
+            (Fsctl::FILE_LEVEL_TRIM, trim, (4096, 120)),
+            (Fsctl::SET_ZERO_DATA, words(&[10, 30]), (10, 20)),
+            (Fsctl::QUERY_ALLOCATED_RANGES, words(&[10, 30]), (10, 30)),
+            (Fsctl::OFFLOAD_READ, words(&[0, 0, 5, 6]), (5, 6)),
+            (Fsctl::OFFLOAD_WRITE, words(&[0, 5, 6, 0]), (5, 6)),
+            (Fsctl::SRV_COPYCHUNK, copy, (500, 15)),
+        ];
+        for (code, input, range) in cases {
+            let bytes = request(code, &input);
+            assert_eq!(IoctlRequest(&bytes).range(), Some(range), "{:?}", code.name());
+            assert_eq!(IoctlRequest(&bytes[..130]).range(), None, "cut");
+            abuse(&bytes, |bytes| {
+                let _ = IoctlRequest(bytes).range();
+            });
+        }
+        let backwards = request(Fsctl::SET_ZERO_DATA, &words(&[30, 10]));
+        assert_eq!(IoctlRequest(&backwards).range(), None);
+        assert_eq!(IoctlRequest(&request(Fsctl::PIPE_PEEK, &[0; 64])).range(), None);
+        let written = response(Fsctl::OFFLOAD_WRITE, &words(&[16, 12_000]));
+        assert_eq!(IoctlResponse(&written).bytes_copied(), Some(12_000));
     }
 
     #[test]

@@ -261,7 +261,8 @@ pub(super) fn set_reply(row: &mut Operation, header: &Header, reply: &Reply) {
     if let Some(file) = reply.file_id {
         row.set_file_id(file);
     }
-    if let Some(bytes) = reply.transferred {
+    let whole = if reply.did_all { row.requested_bytes() } else { None };
+    if let Some(bytes) = whole.or(reply.transferred) {
         row.set_transferred_bytes(bytes);
     }
     if let Some(level) = reply.oplock {

@@ -41,6 +41,8 @@ pub struct Reply {
     pub file_id: Option<[u8; 16]>,
     /// Bytes read, written or answered.
     pub transferred: Option<u64>,
+    /// The server did to the file what the request asks for, without saying how much it was.
+    pub did_all: bool,
     /// Oplock level granted.
     pub oplock: Option<u8>,
     pub lease: Option<Lease>,
@@ -82,7 +84,8 @@ pub fn decode(member: &Member<'_>, reply: &mut Reply, pairing: &mut Pairing) {
         Command::IOCTL => {
             let view = IoctlResponse(bytes);
             let copied = view.bytes_copied().filter(|_| reply.done);
-            reply.transferred = copied.or(view.output_count()).map(u64::from);
+            reply.transferred = copied.or(view.output_count().map(u64::from));
+            reply.did_all = reply.done && view.does_whole_range();
             reply.fsctl = view.ctl_code().map(|code| code.0);
             if matches!(
                 view.ctl_code(),
