@@ -5,9 +5,11 @@
 //! one of them or while the user thinks ([`Channel::receive`]). It knows neither sessions (`session`)
 //! nor the purpose of a request (`scenario`). MS-SMB2 sections 3.2.4.1, 3.2.5.1.
 
+mod admit;
 mod inbound;
 mod outbound;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use inbound::Partial;
@@ -16,9 +18,9 @@ use smbscope_tables::code::{self, Source, Vantage};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 use smbscope_wire::crypto::{Decryptor, Encryptor, Signer};
-use smbscope_wire::smb2::Dialect;
 use smbscope_wire::smb2::encode::Frame;
 use smbscope_wire::smb2::oplock::OplockBreak;
+use smbscope_wire::smb2::{Command, Dialect};
 
 use super::error::ClientError;
 use super::reply::{Reply, Want};
@@ -34,12 +36,22 @@ const IDLE_BYTES: usize = 2 << 10;
 pub struct Protection {
     /// Signs requests and checks replies.
     pub signer: Option<Arc<Signer>>,
-    /// Whether all requests are signed, not only those that must be.
+    /// Whether all requests, and so all replies, are signed, not only those that must be.
     pub sign_all: bool,
     /// Encrypts requests and decrypts replies; shared by all channels of the session.
     pub seal: Option<Seal>,
     /// Requests are not encrypted: the connection is being bound (MS-SMB2 section 3.2.4.1.8).
     pub is_binding: bool,
+}
+
+/// How a request was protected on its way. Its reply must be protected likewise, whatever the reply itself claims (MS-SMB2
+/// sections 3.2.5.1.1 and 3.2.5.1.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Proof {
+    #[default]
+    None,
+    Signature,
+    Encryption,
 }
 
 /// The ciphers of both directions of a session.
@@ -76,6 +88,11 @@ pub struct Scene {
 /// A request that waits for its reply.
 struct Pending {
     message_id: u64,
+    command: Command,
+    session_id: u64,
+    proof: Proof,
+    payload_bytes: u32,
+    interim_replies: u8,
     want: Want,
     waits: bool,
     /// Whether it is the first request of its frame: its row has the frame's times.
@@ -102,7 +119,9 @@ pub struct Channel {
     credits_wanted: u32,
     pending: Vec<Pending>,
     done: Vec<(u64, Reply)>,
-    breaks: Vec<OplockBreak>,
+    breaks: VecDeque<OplockBreak>,
+    /// Breaks since the last reply.
+    breaks_in_a_row: usize,
     clock: Clock,
     busy: BusyClock,
     in_flight: u32,
@@ -175,7 +194,8 @@ impl Channel {
             credits_wanted: u32::from(credits_wanted),
             pending: Vec::new(),
             done: Vec::new(),
-            breaks: Vec::new(),
+            breaks: VecDeque::new(),
+            breaks_in_a_row: 0,
             clock,
             busy: BusyClock::default(),
             in_flight: 0,
@@ -280,7 +300,7 @@ impl Channel {
 
     /// Breaks that arrived and were not taken yet.
     pub fn take_break(&mut self) -> Option<OplockBreak> {
-        (!self.breaks.is_empty()).then(|| self.breaks.remove(0))
+        self.breaks.pop_front()
     }
 
     /// Whether there are breaks that were not taken yet.

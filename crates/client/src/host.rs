@@ -54,7 +54,9 @@ impl Host {
         record: bool,
     ) -> Result<Host, ClientError> {
         let failed = |error| ClientError::Connect { server: target.address(), error };
-        let found = tokio::net::lookup_host((target.host.as_str(), target.port)).await;
+        let looking = tokio::net::lookup_host((target.host.as_str(), target.port));
+        let found = tokio::time::timeout(config.connect_timeout, looking).await;
+        let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         let addresses: Vec<_> = found.map_err(failed)?.collect();
         if addresses.is_empty() {
             let error = io::Error::other("the name has no address");

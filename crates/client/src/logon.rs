@@ -9,6 +9,7 @@ use smbscope_wire::crypto::{
     derive_signing_key,
 };
 use smbscope_wire::smb2::encode::SessionSetup;
+use smbscope_wire::smb2::header::Header;
 use smbscope_wire::smb2::negotiate::Capabilities;
 use smbscope_wire::smb2::negotiate_context::CipherId;
 use smbscope_wire::smb2::session::{
@@ -19,7 +20,7 @@ use smbscope_wire::status::Status;
 
 use super::auth::Logon;
 use super::channel::{Ask, Channel, Protection, Seal};
-use super::config::{Encryption, Signing};
+use super::config::{Config, Encryption, Signing};
 use super::credential::Credential;
 use super::error::ClientError;
 use super::host::Host;
@@ -75,6 +76,7 @@ pub(super) async fn log_on(
         || session_flags.contains(SessionFlags::IS_NULL);
     let encrypt_data = session_flags.contains(SessionFlags::ENCRYPT_DATA);
     if guest {
+        refuse_guest(&host.config, binding.is_some())?;
         channel.protection = Protection::default();
         return Ok(LoggedOn {
             session_id,
@@ -88,8 +90,13 @@ pub(super) async fn log_on(
     logon.finish(last).await?;
     // Session.FullSessionKey (MS-SMB2 section 3.2.5.3.1); algorithms that use 16 bytes truncate it.
     let key = logon.session_key()?;
-    let signer = Arc::new(verified_signer(negotiated, &key, &preauth, &reply.message)?);
     let sign_all = host.config.signing == Signing::Required || negotiated.signing_required();
+    let must_be_signed = sign_all
+        || binding.is_some()
+        || host.config.encryption == Encryption::Required
+        || negotiated.dialect == Dialect::SMB_3_1_1;
+    let signer = verified_signer(negotiated, &key, &preauth, &reply.message, must_be_signed)?;
+    let signer = Arc::new(signer);
     channel.protection =
         Protection { signer: Some(signer.clone()), sign_all, ..Protection::default() };
     let mut unused_seal = None;
@@ -161,19 +168,33 @@ async fn exchange_tokens(
     }
 }
 
-/// The session's signer, once it has verified the server's last reply.
+/// An error if the session of a guest, which has no keys, is not what the user required (MS-SMB2 section 3.2.5.3.1).
+fn refuse_guest(config: &Config, is_binding: bool) -> Result<(), ClientError> {
+    let required = match (config.signing, config.encryption) {
+        _ if is_binding => "a bound channel",
+        (_, Encryption::Required) => "--encryption",
+        (Signing::Required, _) => "--signing",
+        _ => return Ok(()),
+    };
+    Err(ClientError::Logon(format!(
+        "the server made the user a guest, whose session can be neither signed nor encrypted, but {required} requires it: check the account and the server's guest settings (Samba: map to guest)"
+    )))
+}
+
+/// The session's signer, once it has verified the server's last reply, which is signed with the key that it establishes.
+/// Before 3.1.1 a session that signs nothing need not sign it, so that a missing signature does not prove a forgery.
 fn verified_signer(
     negotiated: &Negotiated,
     key: &Key,
     preauth: &PreauthIntegrity,
     last_reply: &[u8],
+    must_be_signed: bool,
 ) -> Result<Signer, ClientError> {
     let dialect = negotiated.dialect;
     let signing_key = derive_signing_key(dialect.0, key, Some(preauth)).ok_or_else(no_keys)?;
     let signer = Signer::new(negotiated.signing, &signing_key).ok_or_else(no_keys)?;
-    // The last reply is signed with the key that it establishes. Before 3.1.1 an unsigned session
-    // need not sign it, so a missing signature does not prove a forgery.
-    if dialect == Dialect::SMB_3_1_1 && !signer.verify(last_reply) {
+    let claims = Header::parse(last_reply).is_some_and(|header| header.flags.is_signed());
+    if (must_be_signed || claims) && !signer.verify(last_reply) {
         return Err(ClientError::Unverified("the last SessionSetup reply"));
     }
     Ok(signer)

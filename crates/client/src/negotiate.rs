@@ -5,9 +5,7 @@
 use smbscope_wire::crypto::{PreauthIntegrity, Signer};
 use smbscope_wire::smb2::encode::{Body, Negotiate, NegotiateContexts};
 use smbscope_wire::smb2::negotiate::{Capabilities, NegotiateResponse, SecurityMode};
-use smbscope_wire::smb2::negotiate_context::{
-    CipherId, NegotiateContextData, NegotiateContextType, SigningId,
-};
+use smbscope_wire::smb2::negotiate_context::{CipherId, HashId, NegotiateContextData, SigningId};
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 
@@ -124,8 +122,6 @@ pub(super) async fn negotiate(
     let mut salt = [0; 32];
     getrandom::fill(&mut salt)
         .map_err(|error| ClientError::Logon(format!("no random bytes: {error}")))?;
-    let ciphers =
-        if config.encryption == Encryption::Off { &[][..] } else { config.ciphers.as_slice() };
     let offers_311 = config.dialects.contains(&Dialect::SMB_3_1_1);
     let (capabilities, security_mode) = offer(config);
     let body = Negotiate {
@@ -135,7 +131,7 @@ pub(super) async fn negotiate(
         client_guid,
         contexts: offers_311.then_some(NegotiateContexts {
             salt: &salt,
-            ciphers,
+            ciphers: ciphers(config),
             signing: &config.signing_algorithms,
             server_name: &target.host,
         }),
@@ -148,74 +144,118 @@ pub(super) async fn negotiate(
         return Err(ClientError::Refused { command: Command::NEGOTIATE, status: reply.status });
     }
     preauth.update(&reply.message);
-    let mut negotiated = read_negotiated(&reply.message, config)
-        .ok_or_else(|| ClientError::Protocol("the Negotiate reply is cut off".into()))?;
+    let mut negotiated = read_negotiated(&reply.message, config)?;
     let time = NegotiateResponse(&reply.message).system_time();
     negotiated.server_clock = time.and_then(|time| ServerClock::new(time, request_ns, reply_ns));
+    check_required(&negotiated, config)?;
     let dialect = negotiated.dialect;
+    channel.negotiated(dialect, negotiated.has_large_mtu());
+    describe(channel, &negotiated, &body);
+    Ok(negotiated)
+}
+
+/// An error if the negotiated protection is not what the user required.
+fn check_required(negotiated: &Negotiated, config: &Config) -> Result<(), ClientError> {
+    let name = negotiated.dialect.name().unwrap_or("?");
+    if config.encryption == Encryption::Required && negotiated.dialect < Dialect::SMB_3_0 {
+        return Err(ClientError::Protocol(format!(
+            "encryption needs dialect 3.0 or later, but {name} was negotiated: omit --encryption required, or allow 3.0 in --dialect and on the server"
+        )));
+    }
+    if config.encryption == Encryption::Required && negotiated.cipher.is_none() {
+        return Err(ClientError::Protocol(format!(
+            "encryption is required, but the server does not offer it in dialect {name}"
+        )));
+    }
+    // The dialect may imply the algorithm.
+    if config.signing == Signing::Required
+        && !config.signing_algorithms.contains(&negotiated.signing)
+    {
+        let algorithm = negotiated.signing.name().unwrap_or("an unknown algorithm");
+        return Err(ClientError::Protocol(format!(
+            "the server signs with {algorithm}, which was not offered: change --signing or --dialect"
+        )));
+    }
+    Ok(())
+}
+
+fn read_negotiated(message: &[u8], config: &Config) -> Result<Negotiated, ClientError> {
+    let view = NegotiateResponse(message);
+    let cut = || ClientError::Protocol("the Negotiate reply is cut off".into());
+    let dialect = view.dialect().ok_or_else(cut)?;
     if !config.dialects.contains(&dialect) {
         let number = dialect.0;
         return Err(ClientError::Protocol(format!(
             "the server chose dialect 0x{number:04x}, which was not offered"
         )));
     }
-    if config.encryption == Encryption::Required && dialect < Dialect::SMB_3_0 {
-        let name = dialect.name().unwrap_or("?");
-        return Err(ClientError::Protocol(format!(
-            "encryption needs dialect 3.0 or later, but {name} was negotiated: omit --encryption required, or allow 3.0 in --dialect and on the server"
-        )));
+    let capabilities = view.capabilities().ok_or_else(cut)?;
+    let (mut cipher, mut signing) = (None, None);
+    if dialect == Dialect::SMB_3_1_1 {
+        (cipher, signing) = read_contexts(view, config)?;
+    } else if dialect >= Dialect::SMB_3_0 && capabilities.contains(Capabilities::ENCRYPTION) {
+        cipher = Some(CipherId::AES_128_CCM).filter(|cipher| ciphers(config).contains(cipher));
     }
-    if config.encryption == Encryption::Required && negotiated.cipher.is_none() {
-        let name = dialect.name().unwrap_or("?");
-        return Err(ClientError::Protocol(format!(
-            "encryption is required, but the server does not offer it in dialect {name}"
-        )));
-    }
-    channel.negotiated(dialect, negotiated.has_large_mtu());
-    describe(channel, &negotiated, &body);
-    Ok(negotiated)
+    let read = || {
+        Some(Negotiated {
+            dialect,
+            max_read_bytes: view.max_read_size()?,
+            max_write_bytes: view.max_write_size()?,
+            max_transact_bytes: view.max_transact_size()?,
+            capabilities,
+            server_guid: view.server_guid()?,
+            security_mode: view.security_mode()?,
+            signing: Signer::algorithm(dialect.0, signing)?,
+            cipher,
+            server_clock: None,
+            server_start_time: view.server_start_time().unwrap_or(0),
+        })
+    };
+    read().ok_or_else(cut)
 }
 
-fn read_negotiated(message: &[u8], config: &Config) -> Option<Negotiated> {
-    let view = NegotiateResponse(message);
-    let dialect = view.dialect()?;
-    let capabilities = view.capabilities()?;
-    let mut cipher = match dialect {
-        Dialect::SMB_3_0 | Dialect::SMB_3_0_2
-            if capabilities.contains(Capabilities::ENCRYPTION)
-                && config.encryption != Encryption::Off =>
-        {
-            Some(CipherId::AES_128_CCM)
-        }
-        _ => None,
-    };
-    let mut signing = None;
+/// Cipher and signing algorithm from the contexts of 3.1.1. Each context may be there once, with one choice from the client's
+/// offer (MS-SMB2 section 3.2.5.2).
+fn read_contexts(
+    view: NegotiateResponse<'_>,
+    config: &Config,
+) -> Result<(Option<CipherId>, Option<SigningId>), ClientError> {
+    let wrong = |what: &str| ClientError::Protocol(format!("the Negotiate reply {what}"));
+    let (mut hash, mut cipher, mut signing) = (None, None, None);
     for context in view.contexts() {
-        match (context.kind, context.decode()) {
-            (
-                NegotiateContextType::ENCRYPTION_CAPABILITIES,
-                NegotiateContextData::Encryption(mut ciphers),
-            ) => cipher = ciphers.next().filter(|&id| id != 0).map(CipherId),
-            (
-                NegotiateContextType::SIGNING_CAPABILITIES,
-                NegotiateContextData::Signing(mut algorithms),
-            ) => signing = algorithms.next().map(SigningId),
-            _ => {}
+        let (place, mut codes, what) = match context.decode() {
+            NegotiateContextData::PreauthIntegrity { hashes, .. } => {
+                (&mut hash, hashes, "preauthentication hash")
+            }
+            NegotiateContextData::Encryption(codes) => (&mut cipher, codes, "cipher"),
+            NegotiateContextData::Signing(codes) => (&mut signing, codes, "signing algorithm"),
+            _ => continue,
+        };
+        let code = codes.next();
+        if place.is_some() || code.is_none() || codes.next().is_some() {
+            return Err(wrong(&format!("does not choose one {what}")));
         }
+        *place = code;
     }
-    Some(Negotiated {
-        dialect,
-        max_read_bytes: view.max_read_size()?,
-        max_write_bytes: view.max_write_size()?,
-        max_transact_bytes: view.max_transact_size()?,
-        capabilities,
-        server_guid: view.server_guid()?,
-        security_mode: view.security_mode()?,
-        signing: Signer::algorithm(dialect.0, signing)?,
-        cipher,
-        server_clock: None,
-        server_start_time: view.server_start_time().unwrap_or(0),
-    })
+    if hash != Some(HashId::SHA_512.0) {
+        return Err(wrong("does not choose SHA-512 to protect the negotiation"));
+    }
+    // 0: the server has none of the ciphers.
+    let cipher = cipher.filter(|&code| code != 0).map(CipherId);
+    let signing = signing.map(SigningId);
+    if let Some(cipher) = cipher.filter(|cipher| !ciphers(config).contains(cipher)) {
+        return Err(wrong(&format!("chooses cipher {}, which was not offered", cipher.0)));
+    }
+    if let Some(signing) = signing.filter(|signing| !config.signing_algorithms.contains(signing)) {
+        let number = signing.0;
+        return Err(wrong(&format!("chooses signing algorithm {number}, which was not offered")));
+    }
+    Ok((cipher, signing))
+}
+
+/// The ciphers that the client offers.
+fn ciphers(config: &Config) -> &[CipherId] {
+    if config.encryption == Encryption::Off { &[] } else { &config.ciphers }
 }
 
 /// Fills the connection's row from the negotiation.

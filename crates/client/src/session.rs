@@ -50,6 +50,7 @@ pub struct Session {
     authenticated: bool,
     encrypt_data: bool,
     tree: Option<ShareTold>,
+    limit: Duration,
     /// Connections that were lost while others continued.
     lost: Vec<parts::Lost>,
     /// Leases that the session holds.
@@ -165,6 +166,7 @@ impl Session {
             authenticated: logon.authenticated,
             encrypt_data: logon.encrypt_data,
             tree: None,
+            limit,
             lost: Vec::new(),
             leases: Leases::default(),
         };
@@ -261,17 +263,15 @@ impl Session {
 
     /// Validates the negotiation with the server where nothing else protects it.
     async fn validate(&mut self) -> Result<(), ClientError> {
-        let dialect = self.negotiated.dialect;
-        let Some(signer) = self.session_signer.clone() else { return Ok(()) };
-        if !(Dialect::SMB_3_0..Dialect::SMB_3_1_1).contains(&dialect) {
+        let offers_3 = self.host.config.dialects.iter().any(|it| *it >= Dialect::SMB_3_0);
+        let is_protected = self.negotiated.dialect == Dialect::SMB_3_1_1;
+        if self.session_signer.is_none() || is_protected || !offers_3 {
             return Ok(());
         }
         let offered = validate::offered(&self.host.config, &self.client_guid);
         let ask = Ask { sign: true, want: Want::Message, ..Ask::default() };
+        // Its request is signed or encrypted, so that an answer without is not accepted.
         let reply = self.call(&validate::request(&offered), ask).await?;
-        if !self.channel().seals() && !signer.verify(&reply.message) {
-            return Err(ClientError::Unverified("the reply to FSCTL_VALIDATE_NEGOTIATE_INFO"));
-        }
         validate::check(&reply, &self.negotiated)
     }
 
@@ -282,16 +282,36 @@ impl Session {
         channel.add(session_id, tree_id, related, body, ask)
     }
 
-    /// Sends one request on the first connection and waits for its reply.
+    /// Sends one request on the first connection and waits for its reply; sending and waiting may each take the session's
+    /// [`Session::limit`].
     pub async fn call<B: Body>(&mut self, body: &B, ask: Ask) -> Result<Reply, ClientError> {
-        let credits = self.channel().charge(ask.payload_bytes);
-        self.channel().have_credits(credits).await?;
-        let id = self.add(0, false, body, ask);
-        self.channel().send().await?;
-        self.wait(0, id).await
+        let id = self.submit(body, ask).await?;
+        self.answer(id).await
     }
 
-    /// Waits for a reply; answers breaks that come meanwhile.
+    /// Sends one request on the first connection, once there are credits for it; returns its MessageId. Limited in time.
+    pub async fn submit<B: Body>(&mut self, body: &B, ask: Ask) -> Result<u64, ClientError> {
+        within(self.limit, async {
+            let credits = self.channel().charge(ask.payload_bytes);
+            self.channel().have_credits(credits).await?;
+            let id = self.add(0, false, body, ask);
+            self.channel().send().await?;
+            Ok(id)
+        })
+        .await
+    }
+
+    /// [`Session::wait`] on the first connection, limited in time.
+    pub async fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
+        within(self.limit, self.wait(0, id)).await
+    }
+
+    /// The time limit with which the session was connected, for whatever the caller does with it.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Waits for a reply, without a limit of its own; answers breaks that come meanwhile.
     pub async fn wait(&mut self, channel: usize, id: u64) -> Result<Reply, ClientError> {
         loop {
             let reply = self.channels.get_mut(channel).and_then(|channel| channel.take(id));
@@ -444,12 +464,12 @@ impl Session {
 }
 
 /// The result of a future, or an error after the given time.
-pub(crate) async fn within<T>(
+pub async fn within<T, E: From<ClientError>>(
     limit: Duration,
-    work: impl Future<Output = Result<T, ClientError>>,
-) -> Result<T, ClientError> {
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     match tokio::time::timeout(limit, work).await {
         Ok(result) => result,
-        Err(_) => Err(ClientError::Timeout(limit)),
+        Err(_) => Err(ClientError::Timeout(limit).into()),
     }
 }

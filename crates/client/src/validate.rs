@@ -1,5 +1,5 @@
-//! Secure dialect negotiation: whether the server answered the Negotiate that the client sent (3.0 and
-//! 3.0.2; 3.1.1 protects it with its preauthentication hash).
+//! Secure dialect negotiation: whether the server answered the Negotiate that the client sent. A client that offers 3.0 or
+//! later validates every dialect before 3.1.1, which protects the negotiation with its preauthentication hash.
 //!
 //! MS-SMB2 sections 2.2.31.4, 2.2.32.6, 3.2.5.5 and 3.2.5.14.12.
 

@@ -1,7 +1,7 @@
 //! The receiving half of a connection: bytes become frames, frames replies and breaks.
 //!
-//! Owns framing, decryption, signature checks, and what a reply adds to its operation's row. A
-//! large read's payload that the caller does not want is counted, not kept. MS-SMB2 section 3.2.5.1.
+//! Owns framing, decryption, and what a reply adds to its operation's row; `admit` decides which messages count. A large
+//! read's payload that the caller does not want is counted, not kept. MS-SMB2 section 3.2.5.1.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -13,10 +13,12 @@ use smbscope_tables::message;
 use smbscope_tables::operation::Operation;
 use smbscope_wire::nbss;
 use smbscope_wire::smb2::header::{Header, Member, members};
-use smbscope_wire::smb2::oplock::{NOTIFICATION_MESSAGE_ID, OplockBreak};
+use smbscope_wire::smb2::oplock::OplockBreak;
+use smbscope_wire::smb2::transform::{ENCRYPTED_MAGIC, Transform};
 use smbscope_wire::smb2::{Command, HEADER_BYTES};
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::admit::Admitted;
 use super::{Channel, Pending};
 use crate::error::ClientError;
 use crate::reply::{Reply, Want};
@@ -26,6 +28,12 @@ const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
 /// Bytes kept of a large read's reply that need not be verified.
 const HEAD_BYTES: usize = 256;
 const _: () = assert!(HEAD_BYTES > nbss::HEADER_BYTES + HEADER_BYTES + 16);
+/// Most credits that are counted: as many as a sequence window may have.
+const CREDITS_MAX: u32 = 65_535;
+/// Most interim replies to one request. The server sends one (MS-SMB2 section 3.3.4.2).
+const INTERIM_REPLIES_MAX: u8 = 16;
+/// Most breaks without a reply between them, and most that the caller has not taken.
+const BREAKS_MAX: usize = 65_536;
 /// Most bytes that one read from the socket returns.
 const SCRATCH_BYTES: usize = 256 << 10;
 
@@ -191,62 +199,53 @@ impl Channel {
     fn message(&mut self, frame: &mut [u8], length: usize, now: i64) -> Result<(), ClientError> {
         let bytes = frame.get_mut(nbss::HEADER_BYTES..).unwrap_or_default();
         let mut message: &[u8] = bytes;
-        let mut verified = false;
-        if bytes.starts_with(b"\xfdSMB") {
+        let mut sealed = None;
+        if bytes.starts_with(&ENCRYPTED_MAGIC) {
             let Some((_, decryptor)) = &self.protection.seal else {
                 return Err(ClientError::Unverified("it is encrypted, but the session has no key"));
             };
+            sealed = Transform(bytes).session_id();
             let place = decryptor
                 .decrypt_in_place(bytes)
                 .map_err(|_| ClientError::Unverified("it cannot be decrypted"))?;
             message = bytes.get(place).unwrap_or_default();
-            verified = true;
         } else if message.is_empty() {
             // A keep-alive of the session service.
             return Ok(());
         }
-        let mut any = false;
+        let mut end = None;
         for (index, member) in members(message).enumerate() {
-            any = true;
-            if !verified {
-                self.verify(&member)?;
-            }
-            self.reply(&member, index == 0, length as u64, now);
+            end = Some((member.offset, member.header.next_command));
+            self.member(&member, sealed, (index == 0, length as u64), now)?;
         }
-        if any {
-            return Ok(());
+        match end {
+            None => Err(ClientError::Protocol("the server sent a message that is not SMB2".into())),
+            Some((_, 0)) => Ok(()),
+            Some((offset, next)) => Err(ClientError::Protocol(format!(
+                "the compound's member at byte {offset} of a reply points {next} bytes further, where no member begins"
+            ))),
         }
-        Err(ClientError::Protocol("the server sent a message that is not SMB2".into()))
     }
 
-    /// Checks a reply's signature if it must have one (MS-SMB2 section 3.2.5.1.3).
-    fn verify(&self, member: &Member<'_>) -> Result<(), ClientError> {
-        let Some(signer) = &self.protection.signer else { return Ok(()) };
+    /// Processes one message, once it is known to be what it claims to be.
+    fn member(
+        &mut self,
+        member: &Member<'_>,
+        sealed: Option<u64>,
+        (first, wire_bytes): (bool, u64),
+        now: i64,
+    ) -> Result<(), ClientError> {
         let header = &member.header;
-        let exempt = header.message_id == NOTIFICATION_MESSAGE_ID || header.is_interim();
-        if !self.protection.sign_all || exempt || header.command == Command::SESSION_SETUP {
-            return Ok(());
-        }
-        if signer.verify(member.bytes) {
-            return Ok(());
-        }
-        Err(ClientError::Unverified("its signature is wrong or missing"))
-    }
-
-    fn reply(&mut self, member: &Member<'_>, first: bool, wire_bytes: u64, now: i64) {
-        let header = &member.header;
-        self.credits += u32::from(header.credits);
+        let Some(admitted) = self.admit(member, sealed)? else { return Ok(()) };
+        let credits = self.credits.saturating_add(u32::from(header.credits));
+        self.credits = credits.min(CREDITS_MAX);
         self.table.credits_max = self.table.credits_max.max(u64::from(self.credits));
-        if header.message_id == NOTIFICATION_MESSAGE_ID {
-            self.notification(member, now);
-            return;
-        }
-        let is_its = |pending: &Pending| pending.message_id == header.message_id;
-        let Some(place) = self.pending.iter().position(is_its) else { return };
-        if header.is_interim() {
-            self.interim_reply(place, header, first, wire_bytes, now);
-        } else {
-            self.final_reply(place, member, first, wire_bytes, now);
+        match admitted {
+            Admitted::Notification => self.notification(member, now),
+            Admitted::Reply(place) if header.is_interim() => {
+                self.interim_reply(place, header, first, wire_bytes, now)
+            }
+            Admitted::Reply(place) => self.final_reply(place, member, first, wire_bytes, now),
         }
     }
 
@@ -258,8 +257,14 @@ impl Channel {
         first: bool,
         wire_bytes: u64,
         now: i64,
-    ) {
-        let Some(pending) = self.pending.get_mut(place) else { return };
+    ) -> Result<(), ClientError> {
+        let Some(pending) = self.pending.get_mut(place) else { return Ok(()) };
+        pending.interim_replies += 1;
+        if pending.interim_replies > INTERIM_REPLIES_MAX {
+            return Err(ClientError::Protocol(format!(
+                "the server sent more than {INTERIM_REPLIES_MAX} interim replies to one request"
+            )));
+        }
         pending.async_id = header.async_id();
         if header.command == Command::LOCK && !pending.waits {
             pending.waits = true;
@@ -268,7 +273,7 @@ impl Channel {
             }
             self.in_flight = self.in_flight.saturating_sub(1);
         }
-        let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { return };
+        let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { return Ok(()) };
         row.set_pending_at(now);
         if pending.waits {
             row.set_waits(true);
@@ -282,6 +287,7 @@ impl Channel {
             let bytes = row.response_wire_bytes().unwrap_or(0) + wire_bytes;
             row.set_response_wire_bytes(bytes);
         }
+        Ok(())
     }
 
     fn final_reply(
@@ -291,7 +297,7 @@ impl Channel {
         first: bool,
         wire_bytes: u64,
         now: i64,
-    ) {
+    ) -> Result<(), ClientError> {
         let header = &member.header;
         let mut pending = self.pending.swap_remove(place);
         let busy = pending.busy.take().map(|mark| self.busy.end(now, mark));
@@ -299,9 +305,17 @@ impl Channel {
             self.in_flight = self.in_flight.saturating_sub(1);
         }
         self.last_reply = Some(now);
+        self.breaks_in_a_row = 0;
         self.table.operations += 1;
         let row = pending.row.as_mut().map(|row| &mut row.operation);
         let reply = Reply::read(member, wire_bytes, pending.want, row);
+        let is_transfer = matches!(header.command, Command::READ | Command::WRITE);
+        if is_transfer && reply.transferred > pending.payload_bytes {
+            return Err(ClientError::Protocol(format!(
+                "the server says that it transferred {} bytes of {}",
+                reply.transferred, pending.payload_bytes
+            )));
+        }
         if let (Command::CREATE, Some(row)) = (header.command, &pending.row) {
             self.opened(&row.operation);
         }
@@ -328,6 +342,7 @@ impl Channel {
         if pending.want != Want::Nothing {
             self.done.push((pending.message_id, reply));
         }
+        Ok(())
     }
 
     /// The columns that the final reply's header fills, and the server's time.
@@ -378,8 +393,14 @@ impl Channel {
     }
 
     /// A break notification: the server sends it unsolicited, so it gets its own row.
-    fn notification(&mut self, member: &Member<'_>, now: i64) {
+    fn notification(&mut self, member: &Member<'_>, now: i64) -> Result<(), ClientError> {
         self.table.breaks += 1;
+        self.breaks_in_a_row += 1;
+        if self.breaks.len().max(self.breaks_in_a_row) > BREAKS_MAX {
+            return Err(ClientError::Protocol(format!(
+                "the server sent more than {BREAKS_MAX} breaks in a row"
+            )));
+        }
         if self.rows.is_some() {
             let mut row = self.blank_row();
             let operation = &mut row.operation;
@@ -397,6 +418,7 @@ impl Channel {
         }
         self.table.operations += 1;
         self.breaks.extend(OplockBreak::parse(member.bytes));
+        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use smbscope_wire::smb2::header::{Flags, Header};
 use smbscope_wire::smb2::{Command, Dialect};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::{Ask, Channel, Pending, Protection, Scene};
+use super::{Ask, Channel, Pending, Proof, Protection, Scene};
 use crate::error::ClientError;
 
 impl Channel {
@@ -93,6 +93,11 @@ impl Channel {
         });
         self.pending.push(Pending {
             message_id,
+            command: B::COMMAND,
+            session_id,
+            proof: Proof::None,
+            payload_bytes: ask.payload_bytes,
+            interim_replies: 0,
             want: ask.want,
             waits: ask.waits,
             lead: self.unsent == 0,
@@ -119,15 +124,18 @@ impl Channel {
         let first = self.pending.len().saturating_sub(count);
         let sign = std::mem::take(&mut self.sign_next) || self.protection.sign_all;
         let session_id = self.session_in_frame();
-        let (bytes, signed, encrypted) =
-            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        let (bytes, proof) = protect(&mut self.frame, &self.protection, session_id, sign)?;
         if let Some(preauth) = preauth {
             preauth.update(bytes.get(nbss::HEADER_BYTES..).unwrap_or_default());
         }
         let start = self.clock.now();
         let outstanding = self.in_flight;
         // A request that waits by design is not in flight; each message that was sent counts once.
-        for pending in self.pending.iter_mut().skip(first).filter(|pending| !pending.waits) {
+        for pending in self.pending.iter_mut().skip(first) {
+            pending.proof = proof;
+            if pending.waits {
+                continue;
+            }
             self.in_flight += 1;
             pending.busy = pending.lead.then(|| self.busy.begin(start));
         }
@@ -144,8 +152,7 @@ impl Channel {
         for (index, pending) in self.pending.iter_mut().skip(first).enumerate() {
             pending.sent = (index > 0).then_some((start, end));
             let Some(row) = pending.row.as_mut().map(|row| &mut row.operation) else { continue };
-            row.set_signed(signed);
-            row.set_encrypted(encrypted);
+            proof.fill(row);
             // The members of a message are sent at the same time.
             row.set_outstanding(outstanding);
             if let Some(compound) = compound {
@@ -178,12 +185,15 @@ impl Channel {
             return Ok(());
         };
         let mut frame = std::mem::take(&mut self.frame);
-        let (bytes, signed, encrypted) = protect(&mut frame, &self.protection, session_id, sign)?;
+        let (bytes, proof) = protect(&mut frame, &self.protection, session_id, sign)?;
         let start = self.clock.now();
         let outstanding = self.in_flight;
-        if let Some(pending) = self.pending.last_mut().filter(|pending| !pending.waits) {
-            self.in_flight += 1;
-            pending.busy = Some(self.busy.begin(start));
+        if let Some(pending) = self.pending.last_mut() {
+            pending.proof = proof;
+            if !pending.waits {
+                self.in_flight += 1;
+                pending.busy = Some(self.busy.begin(start));
+            }
         }
         let idle_since = self.last_reply.filter(|_| outstanding == 0);
         let mut rest = bytes;
@@ -214,8 +224,7 @@ impl Channel {
         let sent = self.pending.iter_mut().find(|pending| pending.message_id == message_id);
         if let Some(row) = sent.and_then(|pending| pending.row.as_mut()) {
             let row = &mut row.operation;
-            row.set_signed(signed);
-            row.set_encrypted(encrypted);
+            proof.fill(row);
             row.set_outstanding(outstanding);
             row.set_request_start(start);
             row.set_request_end(end);
@@ -266,8 +275,7 @@ impl Channel {
         self.frame.clear();
         self.frame.member(&head, &Cancel);
         let sign = self.protection.sign_all;
-        let (bytes, signed, encrypted) =
-            protect(&mut self.frame, &self.protection, session_id, sign)?;
+        let (bytes, proof) = protect(&mut self.frame, &self.protection, session_id, sign)?;
         let start = self.clock.now();
         self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
         let wire_bytes = bytes.len() as u64;
@@ -277,8 +285,7 @@ impl Channel {
             let operation = &mut row.operation;
             fill_head(operation, Command::CANCEL, &head, 0);
             operation.clear(Column::tree_id);
-            operation.set_signed(signed);
-            operation.set_encrypted(encrypted);
+            proof.fill(operation);
             operation.set_request_start(start);
             operation.set_request_end(self.clock.now());
             operation.set_request_wire_bytes(wire_bytes);
@@ -305,6 +312,13 @@ impl Scene {
     }
 }
 
+impl Proof {
+    fn fill(self, row: &mut Operation) {
+        row.set_signed(self == Proof::Signature);
+        row.set_encrypted(self == Proof::Encryption);
+    }
+}
+
 /// The columns that a request's header fills.
 fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
     row.set_command(code::command(2, command.0));
@@ -322,28 +336,27 @@ fn fill_head(row: &mut Operation, command: Command, head: &Head, tree_id: u32) {
     }
 }
 
-/// Signs or encrypts the contents of the frame; returns the bytes for the transport, whether they are
-/// signed, and whether they are encrypted.
+/// Signs or encrypts the contents of the frame; returns the bytes for the transport.
 fn protect<'a>(
     frame: &'a mut Frame,
     protection: &Protection,
     session_id: u64,
     sign: bool,
-) -> Result<(&'a [u8], bool, bool), ClientError> {
+) -> Result<(&'a [u8], Proof), ClientError> {
     match (&protection.seal, &protection.signer) {
         (Some((encryptor, _)), _) if !protection.is_binding => {
             let mut sealed = Ok(());
             let bytes = frame.encrypted(|bytes| sealed = encryptor.encrypt(session_id, bytes));
             sealed.map_err(|error| ClientError::Protocol(error.to_string()))?;
-            Ok((bytes, false, true))
+            Ok((bytes, Proof::Encryption))
         }
         (_, Some(signer)) if sign => {
             frame.each_member(|member| {
                 signer.sign(member);
             });
-            Ok((frame.plain(), true, false))
+            Ok((frame.plain(), Proof::Signature))
         }
-        _ => Ok((frame.plain(), false, false)),
+        _ => Ok((frame.plain(), Proof::None)),
     }
 }
 

@@ -50,6 +50,7 @@ impl Session {
     /// Logs off and ends the connections; includes the rows of that and the connections' own rows.
     pub async fn close(mut self) -> Ended {
         let ask = || Ask::default();
+        let patience = self.limit.min(std::time::Duration::from_secs(5));
         let farewell = async {
             self.call(&TreeDisconnect, ask()).await?;
             let tree_id = std::mem::take(&mut self.tree_id);
@@ -57,7 +58,6 @@ impl Session {
             self.tree_id = tree_id;
             logged_off
         };
-        let patience = std::time::Duration::from_secs(5);
         let done = tokio::time::timeout(patience, farewell).await;
         self.end(if matches!(done, Ok(Ok(_))) { "fin" } else { "reset" })
     }

@@ -100,16 +100,14 @@ pub(super) async fn read(
             if !ids.is_empty() && !session.has_credits(0, credits) {
                 break;
             }
-            session.have_credits(0, credits).await?;
             let at = offset + u64::from(sent);
             let body = encode::Read { file_id, offset: at, length, flags: ReadFlags(0) };
             let ask = Ask { payload_bytes: length, want: Want::Message, ..Ask::default() };
-            ids.push((session.add(0, false, &body, ask), sent));
-            session.send(0).await?;
+            ids.push((session.submit(&body, ask).await?, sent));
             sent += length;
         }
         let (id, at) = ids.remove(0);
-        let reply = session.wait(0, id).await?;
+        let reply = session.answer(id).await?;
         match reply.status {
             Status::SUCCESS => {
                 let view = ReadResponse(&reply.message);

@@ -122,18 +122,16 @@ pub(super) async fn make_file(
             if !flying.is_empty() && !session.has_credits(0, credits) {
                 break;
             }
-            session.have_credits(0, credits).await?;
             let bytes = data.get_mut(..length as usize).unwrap_or_default();
             content(file, offset, bytes);
             let body = encode::Write { file_id, offset, flags: WriteFlags(0), data: bytes };
             let ask = Ask { payload_bytes: length, ..opened.ask() };
-            let id = session.add(0, false, &body, ask);
-            session.send(0).await?;
+            let id = session.submit(&body, ask).await?;
             flying.push_back((id, length));
             offset += u64::from(length);
         }
         let Some((id, length)) = flying.pop_front() else { break };
-        let reply = session.wait(0, id).await?;
+        let reply = session.answer(id).await?;
         match reply.status {
             Status::SUCCESS if reply.transferred == length => {}
             // A disk that becomes full during a write takes its first part.

@@ -13,7 +13,8 @@ use smbscope_wire::text;
 
 use super::entry::{LIST, close, open};
 use super::{PrepareError, join};
-use smbscope_client::{Ask, Session, Want};
+use smbscope_client::session::within;
+use smbscope_client::{Ask, ClientError, Session, Want};
 
 /// Bytes of a listing's reply.
 const LISTING_BYTES: u32 = 65_536;
@@ -58,16 +59,19 @@ pub(super) async fn list_tree(
             }
             found.insert(below.to_lowercase(), entry);
             if found.len() > ENTRIES_MAX {
-                let reason = "too many entries for a user's home";
-                return Err(PrepareError::InTheWay { path: home.to_owned(), reason });
+                return Err(too_many(home));
             }
         }
     }
     Ok(Some(found))
 }
 
-/// The entries of a folder; `None` if it does not exist.
+/// The entries of a folder, in the time that the session's limit allows; `None` if it does not exist.
 pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>>, PrepareError> {
+    within(session.limit(), list_all(session, path)).await
+}
+
+async fn list_all(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>>, PrepareError> {
     let refused =
         |status| PrepareError::Refused { path: path.to_owned(), what: "cannot be listed", status };
     let options = CreateOptions::DIRECTORY_FILE;
@@ -90,7 +94,12 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
         let ask = Ask { payload_bytes: LISTING_BYTES, want: Want::Message, ..opened.ask() };
         let reply = session.call(&body, ask).await?;
         match reply.status {
-            Status::SUCCESS => entries.extend(read_listing(&reply.message)),
+            Status::SUCCESS => {
+                let some = read_listing(&reply.message).ok_or_else(|| {
+                    ClientError::Protocol("a listing continues without an entry".into())
+                })?;
+                entries.extend(some);
+            }
             Status::NO_MORE_FILES | Status::NO_SUCH_FILE => break,
             status => {
                 failed = Some(status);
@@ -98,7 +107,7 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
             }
         }
         if entries.len() > ENTRIES_MAX {
-            break;
+            return Err(too_many(path));
         }
     }
     close(session, &opened).await?;
@@ -108,15 +117,20 @@ pub async fn list(session: &mut Session, path: &str) -> Result<Option<Vec<Entry>
     }
 }
 
+fn too_many(path: &str) -> PrepareError {
+    PrepareError::InTheWay { path: path.to_owned(), reason: "too many entries for a user's home" }
+}
+
 /// The entries of a QUERY_DIRECTORY reply with FileDirectoryInformation (MS-FSCC section 2.4.10),
-/// without the folder itself and its parent.
-fn read_listing(message: &[u8]) -> Vec<Entry> {
+/// without the folder itself and its parent. `None`: it has no entry at all, which no server may answer with success.
+fn read_listing(message: &[u8]) -> Option<Vec<Entry>> {
     let view = QueryDirectoryResponse(message);
     let place = view.output_buffer_offset().zip(view.output_buffer_length());
     let bytes = place
         .and_then(|(offset, length)| slice_at(message, usize::from(offset), length as usize))
         .unwrap_or_default();
     let mut entries = Vec::new();
+    let mut any = false;
     let mut rest = bytes;
     loop {
         let one = || {
@@ -131,6 +145,7 @@ fn read_listing(message: &[u8]) -> Vec<Entry> {
             })
         };
         let Some(entry) = one() else { break };
+        any = true;
         // A name that would lead out of the folder is not followed.
         let plain = !entry.name.contains(['\\', '/']) && !entry.name.is_empty();
         if entry.name != "." && entry.name != ".." && plain {
@@ -142,7 +157,7 @@ fn read_listing(message: &[u8]) -> Vec<Entry> {
             _ => break,
         }
     }
-    entries
+    any.then_some(entries)
 }
 
 #[cfg(test)]
@@ -181,11 +196,14 @@ mod tests {
             ("übung.txt", false, 12),
             ("..\\evil", false, 1),
         ]);
-        let entries = read_listing(&message);
+        let entries = read_listing(&message).unwrap();
         let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["Briefe", "übung.txt"]);
         assert!(entries[0].directory);
         assert_eq!((entries[1].bytes, entries[1].modified), (12, 77));
+        // A server that answers success without an entry would never end.
+        assert_eq!(read_listing(&listing(&[])), None);
+        assert_eq!(read_listing(&listing(&[(".", true, 0)])), Some(Vec::new()));
         for end in 0..message.len() {
             read_listing(&message[..end]);
         }

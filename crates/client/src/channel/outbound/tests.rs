@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use smbscope_wire::smb2::FileId;
 use smbscope_wire::smb2::encode::reply::ReadReply;
-use smbscope_wire::smb2::encode::{Echo, Write};
+use smbscope_wire::smb2::encode::{Echo, Read, Write};
+use smbscope_wire::smb2::read::ReadFlags;
 use smbscope_wire::smb2::write::WriteFlags;
 use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
 
@@ -66,14 +67,16 @@ async fn repeated_requests_carry_the_channel_sequence_and_the_replay_flag() {
 async fn replies_are_read_while_a_request_is_written() {
     let (near, mut peer) = duplex(1024);
     let mut channel = channel(near, Dialect::SMB_3_1_1);
-    let first = channel.add(7, 1, false, &Echo, Ask::default());
+    let read = Read { file_id: FileId::ANY, offset: 0, length: 9000, flags: ReadFlags(0) };
+    let ask = Ask { payload_bytes: 9000, ..Ask::default() };
+    let first = channel.add(7, 1, false, &read, ask);
     channel.send_while_receiving().await.unwrap();
     let far = tokio::spawn(async move {
         header(&mut peer).await;
         let mut frame = Frame::new();
         let flags = Flags::SERVER_TO_REDIR;
         frame.member(
-            &Head { flags, credits: 1, ..Head::default() },
+            &Head { flags, credits: 1, session_id: 7, ..Head::default() },
             &ReadReply { data: &[1; 9000] },
         );
         peer.write_all(frame.plain()).await.unwrap();

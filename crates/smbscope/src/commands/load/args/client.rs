@@ -214,6 +214,7 @@ impl Client {
         }
         config.leases = !self.no_leases;
         config.durable = self.durable;
+        config.connect_timeout = config.connect_timeout.min(self.timeout);
         config.channels = channels;
         config.credits = self.credits;
         // At 200,000 km/s the round trip takes 10 ns per metre.
