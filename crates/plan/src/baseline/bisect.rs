@@ -1,15 +1,17 @@
 //! Finds the setting that makes a server slow, in few tries: which settings to take back now, and what the result says.
 //!
 //! Owns the search and its state, which is stored as JSON between the tries. A try takes back the values of some
-//! settings (to those before the baseline) and measures again. The first try is the network without SMB
-//! (`smbscope net`): if that is slow, no setting is the cause.
+//! settings (to those before the baseline) and measures again.
 //!
-//! A group of settings is slow if one of them is to blame. Suspects are split as Huffman (1952) builds his code: with
-//! one culprit and any groups allowed, no other order needs fewer tries on average. Weights are the predicted costs; a
-//! share of them is spread evenly, because a prediction can be wrong, and bounds the number of tries. One more suspect
-//! is that no setting is to blame. Only what was slow together is split further, so that the answers stay valid with
-//! several culprits: of these one is found, then the others are tried without it. A group that is slow, and part of one
-//! that was fast, is a contradiction: it is named, and measured again.
+//! All settings are taken back first. If it stays slow, none of them is the cause, and only the network is left to measure.
+//! Otherwise settings are put in force in the order of their weight, and the shortest slow beginning of that order is
+//! looked for by bisection: its last setting is part of a cause. If it is slow with this setting alone, that is the cause; if
+//! not, it acts only together with one before it, which is looked for in the same way (QuickXplain, Junker 2004). Then
+//! one setting of the cause is left out, and what is still slow has another cause.
+//!
+//! What holds is one rule: with more settings in force a server is not faster. From it follows what is known
+//! ([`State::known`]), so the search is the same function before each try, and a try that breaks the rule is named and
+//! measured again. One cause among n settings is named after at most 2 + log2(n) tries; one more shows that there is no other.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::setting::Setting;
 
-mod split;
+mod order;
 #[cfg(test)]
 mod tests;
 
-use split::split;
-
-/// Share of the weight that is spread evenly over all suspects.
-const EVEN_SHARE: f64 = 0.1;
-/// Weight of the suspect that no setting is to blame, as a share of all.
-const NONE_SHARE: f64 = 0.02;
 /// Version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Most candidates that are searched.
 pub const CANDIDATES_MAX: usize = 10_000;
 
@@ -44,6 +40,22 @@ pub struct Candidate {
     pub baseline: Vec<Setting>,
     /// The values before it.
     pub former: Vec<Setting>,
+}
+
+/// A setting that may slow file serving, and that the search leaves in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftInForce {
+    pub title: String,
+    pub why: String,
+}
+
+/// The changed settings of a baseline, as far as a search can take them back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Suspects {
+    pub candidates: Vec<Candidate>,
+    pub by_hand: Vec<LeftInForce>,
+    /// Number of settings by which SMB 2 and 3 cannot become slow.
+    pub harmless: u64,
 }
 
 /// What a try showed.
@@ -66,9 +78,12 @@ pub struct Try {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     version: u32,
-    pub candidates: Vec<Candidate>,
+    #[serde(flatten)]
+    pub suspects: Suspects,
     /// In the order in which they were made.
     pub tries: Vec<Try>,
+    /// Candidates in force on the machine, after the last try.
+    now: BTreeSet<usize>,
     /// Tries that contradict each other, the older and the newer: the newer one is made again.
     contradiction: Option<(usize, usize)>,
 }
@@ -79,10 +94,32 @@ pub struct State {
 pub enum Outcome {
     /// The network is slow without SMB.
     Network,
-    /// No setting: it is slow without all of them.
+    /// It is slow without all candidates.
     NoSetting,
-    /// The culprits are known.
+    /// The causes are known.
     Found,
+}
+
+/// Settings that are slow together, and fast without any one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// One, or several that act only together.
+    pub members: Vec<usize>,
+    /// The member to take back: the one with the largest weight.
+    pub back: usize,
+}
+
+/// Why a try is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Whether any setting is to blame.
+    AllBack,
+    /// Which one is.
+    Narrow,
+    /// Whether these are slow without any other.
+    Alone(Vec<usize>),
+    /// Whether there is another cause.
+    Others,
 }
 
 /// What to do now.
@@ -91,36 +128,9 @@ pub enum Step {
     /// Measure the network without SMB.
     Network,
     /// Apply these settings, and measure.
-    Try(Change),
-    /// Nothing: the search has ended. The settings bring the baseline back, without the culprits.
-    Done { outcome: Outcome, found: Vec<usize>, rest: Change },
-}
-
-/// What comes next, by numbers of candidates.
-enum Next {
-    Network,
-    /// With these in force.
-    Try(BTreeSet<usize>),
-    Done(Outcome, Vec<usize>),
-}
-
-/// What the tries say.
-struct Known {
-    found: Vec<usize>,
-    /// Whether it is possible that no setting is to blame: nothing was fast yet.
-    is_none_possible: bool,
-    goal: Goal,
-}
-
-enum Goal {
-    /// One of the suspects is to blame; it is slow with these in force.
-    Search {
-        suspects: BTreeSet<usize>,
-        slow: BTreeSet<usize>,
-    },
-    /// Whether it is fast with these in force, which are all but the culprits.
-    Confirm(BTreeSet<usize>),
-    Nothing,
+    Try(Change, Purpose),
+    /// Nothing: the search has ended. The settings bring the baseline back, without one member of each cause.
+    Done { outcome: Outcome, rest: Change },
 }
 
 /// Settings to apply, and how to come back.
@@ -134,10 +144,23 @@ pub struct Change {
     pub contradiction: Option<(usize, usize)>,
 }
 
+/// What is missing to continue.
+struct Missing {
+    /// None for the network.
+    in_force: Option<BTreeSet<usize>>,
+    purpose: Purpose,
+    /// Suspects of a bisection, in their order.
+    suspects: Vec<usize>,
+}
+
 /// Why a search cannot begin or continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BisectError {
-    NoCandidates,
+    /// With the number of settings that are left in force.
+    NoCandidates {
+        by_hand: usize,
+        harmless: u64,
+    },
     TooMany(usize),
     /// The file is not a search: what is wrong.
     Damaged(String),
@@ -148,9 +171,13 @@ pub enum BisectError {
 impl std::fmt::Display for BisectError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BisectError::NoCandidates => {
+            BisectError::NoCandidates { by_hand: 0, harmless: 0 } => {
                 to.write_str("no setting changes, so there is nothing to search: give the baseline of before with --against")
             }
+            BisectError::NoCandidates { by_hand, harmless } => write!(
+                to,
+                "none of the settings that change can be searched: {harmless} cannot slow SMB 2 and 3, and {by_hand} can only be taken back by hand"
+            ),
             BisectError::TooMany(count) => {
                 write!(to, "{count} settings change; at most {CANDIDATES_MAX} can be searched")
             }
@@ -173,17 +200,21 @@ impl State {
     /// # Errors
     ///
     /// None or too many candidates.
-    pub fn new(mut candidates: Vec<Candidate>) -> Result<State, BisectError> {
-        match candidates.len() {
-            0 => return Err(BisectError::NoCandidates),
+    pub fn new(mut suspects: Suspects) -> Result<State, BisectError> {
+        match suspects.candidates.len() {
+            0 => {
+                let (by_hand, harmless) = (suspects.by_hand.len(), suspects.harmless);
+                return Err(BisectError::NoCandidates { by_hand, harmless });
+            }
             count if count > CANDIDATES_MAX => return Err(BisectError::TooMany(count)),
             _ => {}
         }
         // Few digits are the same again when they are read from the file.
-        for one in &mut candidates {
+        for one in &mut suspects.candidates {
             one.weight = format!("{:.5e}", one.weight).parse().unwrap_or(0.0);
         }
-        Ok(State { version: VERSION, candidates, tries: Vec::new(), contradiction: None })
+        let now = (0..suspects.candidates.len()).collect();
+        Ok(State { version: VERSION, suspects, tries: Vec::new(), now, contradiction: None })
     }
 
     /// Reads a stored search.
@@ -193,11 +224,17 @@ impl State {
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<State, BisectError> {
         let damaged = |why: String| BisectError::Damaged(why);
-        let state: State =
+        let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
-        if state.version != VERSION {
-            return Err(damaged(format!("version {} is not known", state.version)));
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(version) if version == u64::from(VERSION) => {}
+            version => {
+                let version = version.map_or("none".to_owned(), |version| version.to_string());
+                return Err(damaged(format!("its version is {version}, and {VERSION} is known")));
+            }
         }
+        let state: State =
+            serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         if state.is_whole() {
             Ok(state)
         } else {
@@ -207,10 +244,11 @@ impl State {
 
     /// Whether every number is one of a candidate or of a try.
     fn is_whole(&self) -> bool {
-        let (count, tries) = (self.candidates.len(), self.tries.len());
+        let (count, tries) = (self.suspects.candidates.len(), self.tries.len());
         let is_repeated =
             self.contradiction.is_none_or(|(one, other)| one < other && other < tries);
-        let mut numbers = self.tries.iter().filter_map(|one| one.in_force.as_ref()).flatten();
+        let tried = self.tries.iter().filter_map(|one| one.in_force.as_ref()).flatten();
+        let mut numbers = tried.chain(&self.now);
         is_repeated
             && (1..=CANDIDATES_MAX).contains(&count)
             && numbers.all(|&number| number < count)
@@ -228,31 +266,39 @@ impl State {
     /// What to do now.
     pub fn step(&self) -> Step {
         match self.next() {
-            Next::Network => Step::Network,
-            Next::Try(in_force) => Step::Try(self.change_to(&in_force)),
-            Next::Done(outcome, found) => {
+            Err(Missing { in_force: Some(in_force), purpose, .. }) => {
+                Step::Try(self.change_to(&in_force), purpose)
+            }
+            Err(_) => Step::Network,
+            Ok(outcome) => {
+                let back: BTreeSet<_> = self.causes().iter().map(|cause| cause.back).collect();
                 // Nothing was gained by taking others back.
-                let rest = (0..self.candidates.len()).filter(|one| !found.contains(one)).collect();
-                Step::Done { outcome, rest: self.change_to(&rest), found }
+                let rest = self.all().difference(&back).copied().collect();
+                Step::Done { outcome, rest: self.change_to(&rest) }
             }
         }
     }
 
-    /// The most tries that are still needed, and the expected number, if one setting is to blame: without those that
-    /// look for more culprits.
+    /// The causes that are known by now.
+    pub fn causes(&self) -> Vec<Cause> {
+        let mut causes = Vec::new();
+        // What is missing is the step.
+        let _ = self.follow(&mut causes);
+        causes
+    }
+
+    /// The most tries until the next cause is named or there is known to be none, and the expected number, if one
+    /// setting is to blame.
     pub fn tries_left(&self) -> (usize, f64) {
-        let network = usize::from(self.tries.is_empty());
-        let known = self.known();
-        match (self.next(), known.goal) {
-            (Next::Done(..), _) => (0, 0.0),
-            (_, Goal::Search { suspects, .. }) if self.contradiction.is_none() => {
-                let depths = split::depths(&self.weights(&suspects, known.is_none_possible));
-                let most = depths.iter().map(|one| one.1).max().unwrap_or(0);
-                let all: f64 = depths.iter().map(|one| one.0).sum();
-                let mean: f64 = depths.iter().map(|one| one.0 * one.1 as f64).sum();
-                (most + network, mean / all.max(f64::MIN_POSITIVE) + network as f64)
+        match self.next() {
+            Ok(_) => (0, 0.0),
+            Err(missing) if self.contradiction.is_none() && !missing.suspects.is_empty() => {
+                let (most, mean) = order::effort(&self.shares(&missing.suspects));
+                let all_back = usize::from(missing.purpose == Purpose::AllBack);
+                // The last one shows that it is slow with this setting alone.
+                (most + all_back + 1, mean + all_back as f64 + 1.0)
             }
-            _ => (1, 1.0),
+            Err(_) => (1, 1.0),
         }
     }
 
@@ -262,11 +308,13 @@ impl State {
     ///
     /// The search has ended.
     pub fn result(&mut self, speed: Speed) -> Result<(), BisectError> {
-        match (self.next(), self.contradiction.take()) {
-            (Next::Done(..), _) => return Err(BisectError::Ended),
-            (Next::Network, _) => self.tries.push(Try { in_force: None, speed }),
-            (Next::Try(tried), None) => self.tries.push(Try { in_force: Some(tried), speed }),
-            (Next::Try(_), Some((older, newer))) => {
+        let Err(Missing { in_force, .. }) = self.next() else { return Err(BisectError::Ended) };
+        if let Some(tried) = &in_force {
+            self.now.clone_from(tried);
+        }
+        match self.contradiction.take() {
+            None => self.tries.push(Try { in_force, speed }),
+            Some((older, newer)) => {
                 let is_same = self.tries.get(newer).is_some_and(|one| one.speed == speed);
                 // Twice the same: the older one was wrong.
                 self.tries.remove(if is_same { older } else { newer });
@@ -276,83 +324,94 @@ impl State {
         Ok(())
     }
 
-    fn next(&self) -> Next {
-        match self.tries.first() {
-            None => return Next::Network,
-            Some(Try { in_force: None, speed: Speed::Slow }) => {
-                return Next::Done(Outcome::Network, Vec::new());
-            }
-            Some(_) => {}
-        }
+    /// How the search ended, or the try that is missing.
+    fn next(&self) -> Result<Outcome, Missing> {
         if let Some((_, newer)) = self.contradiction {
-            let tried = self.tries.get(newer).and_then(|one| one.in_force.clone());
-            return Next::Try(tried.unwrap_or_default());
+            let in_force = self.tries.get(newer).and_then(|one| one.in_force.clone());
+            return Err(Missing { in_force, purpose: Purpose::Narrow, suspects: Vec::new() });
         }
-        let known = self.known();
-        match known.goal {
-            Goal::Search { suspects, slow } => {
-                let [one, other] = split(&self.weights(&suspects, known.is_none_possible));
-                // Whether no setting is to blame shows when settings are taken back.
-                let numbers = |part: &[Option<usize>]| part.iter().flatten().count();
-                let taken = match (one.contains(&None), other.contains(&None)) {
-                    (true, _) => other,
-                    (_, true) => one,
-                    // Less is changed.
-                    _ if numbers(&one) <= numbers(&other) => one,
-                    _ => other,
-                };
-                Next::Try(slow.into_iter().filter(|one| !taken.contains(&Some(*one))).collect())
-            }
-            Goal::Confirm(rest) => Next::Try(rest),
-            Goal::Nothing if known.found.is_empty() => Next::Done(Outcome::NoSetting, known.found),
-            Goal::Nothing => Next::Done(Outcome::Found, known.found),
-        }
+        self.follow(&mut Vec::new())
     }
 
-    /// What follows from all tries, in whatever order they were made.
-    fn known(&self) -> Known {
-        let all: BTreeSet<_> = (0..self.candidates.len()).collect();
-        let harmless: BTreeSet<_> =
-            self.of(Speed::Fast).flat_map(|(_, tried)| tried).copied().collect();
-        let is_none_possible = self.of(Speed::Fast).next().is_none();
+    /// Goes through the search with what is known.
+    fn follow(&self, causes: &mut Vec<Cause>) -> Result<Outcome, Missing> {
+        let mut rest = order::by_weight(&self.suspects.candidates);
+        if self.ask(&[], &rest, Purpose::AllBack)? == Speed::Slow {
+            let network = self.tries.iter().rev().find(|one| one.in_force.is_none());
+            return match network.map(|one| one.speed) {
+                Some(Speed::Slow) => Ok(Outcome::Network),
+                Some(Speed::Fast) => Ok(Outcome::NoSetting),
+                None => {
+                    let (purpose, suspects) = (Purpose::AllBack, Vec::new());
+                    Err(Missing { in_force: None, purpose, suspects })
+                }
+            };
+        }
+        while self.ask(&rest, &[], Purpose::Others)? == Speed::Slow {
+            let cause = self.members(&rest)?;
+            rest.retain(|one| *one != cause.back);
+            causes.push(cause);
+        }
+        Ok(Outcome::Found)
+    }
+
+    /// Settings among these, which are slow together, of which each is needed for that.
+    fn members(&self, suspects: &[usize]) -> Result<Cause, Missing> {
+        let mut suspects = suspects;
+        let mut members = Vec::new();
+        while let Some((&first, _)) = suspects.split_first() {
+            // Slow with `slow` of them, fast with `fast`.
+            let (mut fast, mut slow) = (0, suspects.len());
+            while slow - fast > 1 {
+                let open = suspects.get(fast..slow).unwrap_or_default();
+                let middle = fast + order::split(&self.shares(open));
+                let (tried, _) = suspects.split_at(middle);
+                match self.ask(&[&members[..], tried].concat(), open, Purpose::Narrow)? {
+                    Speed::Slow => slow = middle,
+                    Speed::Fast => fast = middle,
+                }
+            }
+            members.push(suspects.get(fast).copied().unwrap_or(first));
+            suspects = suspects.get(..fast).unwrap_or_default();
+            if self.ask(&members, &[], Purpose::Alone(members.clone()))? == Speed::Slow {
+                break;
+            }
+        }
+        let weight = |one: &usize| self.suspects.candidates.get(*one).map_or(0.0, |it| it.weight);
+        let heaviest =
+            members.iter().copied().max_by(|one, other| weight(one).total_cmp(&weight(other)));
+        Ok(Cause { back: heaviest.unwrap_or_default(), members })
+    }
+
+    /// Whether it is slow with these in force; if that is not known, the try that shows it.
+    fn ask(
+        &self,
+        in_force: &[usize],
+        suspects: &[usize],
+        purpose: Purpose,
+    ) -> Result<Speed, Missing> {
+        let in_force: BTreeSet<_> = in_force.iter().copied().collect();
+        self.known(&in_force).ok_or_else(|| Missing {
+            in_force: Some(in_force),
+            purpose,
+            suspects: suspects.to_vec(),
+        })
+    }
+
+    /// What tries say about these: slow if it was slow with some of them, fast if it was fast with more.
+    fn known(&self, in_force: &BTreeSet<usize>) -> Option<Speed> {
         // The baseline is slow, or there would be no search.
-        let slow: Vec<_> =
-            std::iter::once(&all).chain(self.of(Speed::Slow).map(|one| one.1)).collect();
-        let left = |tried: &BTreeSet<usize>| -> BTreeSet<usize> {
-            tried.difference(&harmless).copied().collect()
-        };
-        // Slow with one that is not harmless.
-        let mut found: Vec<_> = slow
-            .iter()
-            .map(|tried| left(tried))
-            .filter(|suspects| suspects.len() == 1 && !is_none_possible)
-            .flatten()
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        let unexplained = slow.iter().filter(|tried| found.iter().all(|one| !tried.contains(one)));
-        let closest = unexplained.min_by_key(|tried| left(tried).len());
-        let goal = match closest {
-            Some(tried) => {
-                let suspects = left(tried);
-                if suspects.is_empty() {
-                    Goal::Nothing
-                } else {
-                    Goal::Search { suspects, slow: (*tried).clone() }
-                }
-            }
-            None => {
-                let rest: BTreeSet<_> =
-                    all.iter().copied().filter(|one| !found.contains(one)).collect();
-                if self.of(Speed::Fast).any(|(_, tried)| rest.is_subset(tried)) {
-                    Goal::Nothing
-                } else {
-                    // Whether no other one is to blame.
-                    Goal::Confirm(rest)
-                }
-            }
-        };
-        Known { found, is_none_possible, goal }
+        if in_force.len() == self.suspects.candidates.len()
+            || self.of(Speed::Slow).any(|(_, tried)| tried.is_subset(in_force))
+        {
+            return Some(Speed::Slow);
+        }
+        let is_fast = self.of(Speed::Fast).any(|(_, tried)| in_force.is_subset(tried));
+        is_fast.then_some(Speed::Fast)
+    }
+
+    fn all(&self) -> BTreeSet<usize> {
+        (0..self.suspects.candidates.len()).collect()
     }
 
     fn of(&self, wanted: Speed) -> impl Iterator<Item = (usize, &BTreeSet<usize>)> {
@@ -360,52 +419,26 @@ impl State {
         tries.filter_map(|(at, one)| Some((at, one.in_force.as_ref()?)))
     }
 
-    /// Two tries that cannot both be right, the older and the newer one: one is slow with settings that were all fast.
+    /// Two tries that cannot both be right, the older and the newer one: slow with some, fast with these and more.
     fn contradicting(&self) -> Option<(usize, usize)> {
-        let harmless: BTreeSet<_> = self.of(Speed::Fast).flat_map(|(_, tried)| tried).collect();
-        self.of(Speed::Fast).next()?;
-        let (at, slow) = self
-            .of(Speed::Slow)
-            .find(|(_, tried)| tried.iter().all(|one| harmless.contains(one)))?;
-        let (other, _) =
-            self.of(Speed::Fast).max_by_key(|(_, fast)| slow.intersection(fast).count())?;
-        Some((at.min(other), at.max(other)))
+        self.of(Speed::Slow).find_map(|(at, slow)| {
+            let (other, _) = self.of(Speed::Fast).find(|(_, fast)| slow.is_subset(fast))?;
+            Some((at.min(other), at.max(other)))
+        })
     }
 
-    /// Suspects with their weights; none is the suspect that no setting is to blame.
-    fn weights(
-        &self,
-        suspects: &BTreeSet<usize>,
-        is_none_possible: bool,
-    ) -> Vec<(Option<usize>, f64)> {
-        let weight = |one: &usize| {
-            let weight = self.candidates.get(*one).map_or(0.0, |one| one.weight);
-            if weight.is_finite() { weight.max(0.0) } else { 0.0 }
-        };
-        // Shares of all candidates: then what is left of a split is split as it was planned.
-        let all: f64 = (0..self.candidates.len()).map(|one| weight(&one)).sum();
-        let count = self.candidates.len() as f64;
-        let even = if all > 0.0 { EVEN_SHARE } else { 1.0 };
-        let share = |one: &usize| {
-            let own = if all > 0.0 { weight(one) / all } else { 0.0 };
-            (1.0 - even) * own + even / count
-        };
-        let mut weights: Vec<_> = suspects.iter().map(|one| (Some(*one), share(one))).collect();
-        if is_none_possible {
-            weights.push((None, NONE_SHARE));
-        }
-        weights
+    /// The shares of these in the weight of all candidates: then a part is split as it was planned.
+    fn shares(&self, suspects: &[usize]) -> Vec<f64> {
+        let all = order::shares(&self.suspects.candidates);
+        suspects.iter().filter_map(|&one| all.get(one).copied()).collect()
     }
 
-    /// From what the last try left on the machine to these in force.
+    /// From what is on the machine now to these in force.
     fn change_to(&self, next: &BTreeSet<usize>) -> Change {
-        let all = (0..self.candidates.len()).collect();
-        let last = self.tries.iter().rev().find_map(|one| one.in_force.as_ref());
-        let now = last.unwrap_or(&all);
         let contradiction = self.contradiction.map(|(older, newer)| (older + 1, newer + 1));
         let mut change = Change { contradiction, ..Change::default() };
-        for (number, candidate) in self.candidates.iter().enumerate() {
-            let (is_now, is_next) = (now.contains(&number), next.contains(&number));
+        for (number, candidate) in self.suspects.candidates.iter().enumerate() {
+            let (is_now, is_next) = (self.now.contains(&number), next.contains(&number));
             if !is_next {
                 change.without.push(number);
             }

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::setting::Place;
 
+pub mod parameters;
 pub mod place;
+pub mod reach;
 pub mod value;
 
 #[cfg(test)]
@@ -87,7 +89,7 @@ pub enum CostKey {
 }
 
 /// A version with its own defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
     Windows2012R2,
@@ -226,6 +228,12 @@ impl Row {
             "-" => Preset::Absent,
             value => Preset::Value(value),
         }
+    }
+
+    /// Whether SMB 2 and 3 can become slow by it.
+    pub fn can_slow(&self) -> bool {
+        let is_none = ["None", "Little"].iter().any(|word| self.performance.starts_with(word));
+        !is_none && self.no_effect.is_empty() && !matches!(self.cost, CostKey::None | CostKey::Smb1)
     }
 
     /// Whether it is set in smb.conf.

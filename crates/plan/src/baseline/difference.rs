@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::{self, CostKey, Preset, Row, Stricter, System};
 use super::effective::{Claim, EffectiveValue};
+use super::hardened;
 use super::read::PolicyText;
+use super::roles::MachineRole;
 use super::setting::{Place, Value};
 use super::terms::{SettingKey, Term, Terms};
 
@@ -34,6 +36,8 @@ pub struct Side<'a> {
     pub terms: &'a Terms,
     /// For defaults.
     pub system: Option<System>,
+    /// What the machine is.
+    pub role: MachineRole,
 }
 
 /// A value of a side.
@@ -192,15 +196,11 @@ fn shown(row: &Row, key: &SettingKey, side: Side<'_>) -> Option<Shown> {
     if let Some(term) = known.get(key).or_else(|| known.get(&of_all)) {
         return Some(of_term(term));
     }
-    match row.default_of(side.system?) {
-        Preset::Value(value) => Some(Shown {
-            value: value.to_owned(),
-            is_default: true,
-            place: None,
-            from: String::new(),
-        }),
-        Preset::Unknown | Preset::Absent => None,
-    }
+    let value = match row.default_of(side.system?) {
+        Preset::Value(value) => value.to_owned(),
+        _ => hardened::default_of(key, side.system)?.to_string(),
+    };
+    Some(Shown { value, is_default: true, place: None, from: String::new() })
 }
 
 fn of_term(term: &Term) -> Shown {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bisect::Candidate;
+use super::bisect::Suspects;
 use super::catalogue::{self, CostKey, System};
 use super::cost::questions::{Inquiry, questions};
 use super::cost::{Answer, Cost, Facts, Question};
@@ -90,7 +90,7 @@ impl<'a> Assessment<'a> {
             self.alternatives.iter().filter_map(|one| one.answer(&self.inquiry, answers)).collect();
         let saved = |one: &Alternative| one.saved_ns.map_or(0.0, |saved| saved.value);
         alternatives.sort_by(|one, other| saved(other).total_cmp(&saved(one)));
-        let findings = findings::findings(self.after.terms, &self.difference, &costs, self.facts);
+        let findings = findings::findings(self.after, &self.difference, &costs, self.facts);
         Judgement {
             before: counts(self.before),
             after: counts(self.after),
@@ -101,16 +101,11 @@ impl<'a> Assessment<'a> {
         }
     }
 
-    /// What may be to blame if the baseline is slow, for [`super::bisect::State::new`]: everything that changes,
-    /// weighted by its predicted cost; settings that are one change together are one.
-    pub fn candidates(&self, costs: &[Cost]) -> Vec<Candidate> {
-        candidates::candidates(
-            (self.before.terms, self.after.terms),
-            self.before.system,
-            self.unset,
-            &self.difference,
-            costs,
-        )
+    /// What may be to blame if the baseline is slow, for [`super::bisect::State::new`]: what changes, can slow SMB 2
+    /// and 3, and can be taken back by commands, weighted by its predicted cost. Settings that are one change together
+    /// are one.
+    pub fn suspects(&self, costs: &[Cost]) -> Suspects {
+        candidates::suspects(self.before, self.after, self.unset, &self.difference, costs)
     }
 }
 

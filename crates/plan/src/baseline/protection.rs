@@ -3,7 +3,7 @@
 //! Owns what follows from several settings together: a connection is signed when one side requires it, encrypted messages
 //! are not signed, and the dialect decides the algorithm ([MS-SMB2] 3.1.4.1, 3.1.4.3; smb.conf(5)).
 
-use super::catalogue::{self, Preset};
+use super::catalogue::{self, Preset, Role};
 use super::difference::{Side, Unset};
 use super::terms::SettingKey;
 
@@ -52,20 +52,26 @@ impl<'a> View<'a> {
             || self.below.is_some_and(|below| below.terms.value(id).is_some())
     }
 
+    /// The values of a setting of the server and of its twin of the client, as far as the machine's role has them.
+    fn values(&self, [server, client]: [&str; 2]) -> [Option<&'a str>; 2] {
+        [(server, Role::Server), (client, Role::Client)]
+            .map(|(id, side)| self.value(id).filter(|_| self.side.role.has(side)))
+    }
+
     /// Whether messages are signed: known if one side requires it, or neither does.
     pub fn signs(&self) -> Option<bool> {
-        any([self.value("server-signing"), self.value("client-signing")])
+        any(self.values(["server-signing", "client-signing"]))
     }
 
     /// Whether all messages are encrypted.
     pub fn encrypts(&self) -> Option<bool> {
-        any([self.value("server-encryption"), self.value("client-encryption")])
+        any(self.values(["server-encryption", "client-encryption"]))
     }
 
     /// The dialect that results from a recorded one.
     pub fn dialect(&self, recorded: Option<u16>) -> Option<u16> {
         let numbers = |ids: [&str; 2]| {
-            ids.map(|id| self.value(id)).into_iter().flatten().filter_map(|text| text.parse().ok())
+            self.values(ids).into_iter().flatten().filter_map(|text| text.parse().ok())
         };
         let most = numbers(["server-dialect-most", "client-dialect-most"]).min();
         let least: Option<u16> = numbers(["server-dialect-least", "client-dialect-least"]).max();

@@ -62,6 +62,10 @@ impl Terms {
     pub fn from_effective(effective: Effective) -> Terms {
         let mut terms = Terms { settings: effective.settings, ..Terms::default() };
         for (place, value) in effective.values {
+            // Which extension applies a policy is not a setting.
+            if matches!(place, Place::Extension { .. }) {
+                continue;
+            }
             match catalogue::find(&place).and_then(|(row, pattern)| {
                 let text = canonical(row, pattern, &value.claim.value)?;
                 Some((row, text))

@@ -105,6 +105,18 @@ pub fn powershell(settings: &[Setting], former: &FormerState) -> Written<String>
     })
 }
 
+/// Whether a command writes a setting: PowerShell with its tools for Windows, smb.conf for Samba.
+///
+/// # Errors
+///
+/// Why not.
+pub fn is_written(setting: &Setting) -> Result<(), &'static str> {
+    match setting.place {
+        Place::Samba { .. } => samba::line(setting).map(|_| ()),
+        _ => powershell::command(setting).map(|_| ()),
+    }
+}
+
 /// A fragment of smb.conf, for an `include` at the end of it. The undo replaces the fragment.
 pub fn smb_conf(settings: &[Setting], former: &FormerState) -> Written<String> {
     written(settings, former, |settings, notes| {

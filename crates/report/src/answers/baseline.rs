@@ -184,7 +184,9 @@ fn search(search: &SearchPlan) -> Section {
 fn findings(judgement: &Judgement) -> Section {
     let mut blocks = Vec::new();
     let of = |kind| judgement.findings.iter().filter(move |one| one.kind == kind);
-    for kind in [FindingKind::Weaker, FindingKind::NotOn, FindingKind::Conflict] {
+    for kind in
+        [FindingKind::SwitchedOff, FindingKind::Weaker, FindingKind::NotOn, FindingKind::Conflict]
+    {
         blocks.extend(of(kind).map(|one| Block::Warn(words::finding(one))));
     }
     blocks.extend(

@@ -7,12 +7,13 @@ use smbscope_analysis::predict::crypto::{Calibration, Cost, Costs, Side as CostS
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::plan::Plan;
 use smbscope_analysis::predict::replay::{Baseline, Replay};
-use smbscope_plan::baseline::bisect::{State, Step};
+use smbscope_plan::baseline::bisect::{Purpose, State, Step};
 use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::cost::{Answer, Facts, Question, ShareFacts};
 use smbscope_plan::baseline::difference::{Side, Unset};
 use smbscope_plan::baseline::effective::{Input, Layer, effective};
 use smbscope_plan::baseline::judgement::Assessment;
+use smbscope_plan::baseline::roles::MachineRole;
 use smbscope_plan::baseline::setting::{Origin, Place, Scope, Setting, Value};
 use smbscope_plan::baseline::terms::Terms;
 use smbscope_plan::script;
@@ -226,13 +227,13 @@ pub fn plan(is_slow: bool) -> BaselinePlan {
     let current = [server("SMB1", 1), server("AutoDisconnect", 15)];
     let (before, proposed) = (terms(&current), terms(&settings()));
     let facts = facts();
-    let side = |terms| Side { terms, system: Some(System::Windows2022) };
+    let side = |terms| Side { terms, system: Some(System::Windows2022), role: MachineRole::Both };
     let assessment = Assessment::new(side(&before), side(&proposed), Unset::Kept, Some(&facts));
     let answers: Vec<_> = assessment.questions().iter().map(answer).collect();
     let judgement = assessment.judge(&answers);
-    let state = State::new(assessment.candidates(&judgement.costs)).unwrap();
+    let state = State::new(assessment.suspects(&judgement.costs)).unwrap();
     let (tries_most, tries_expected) = state.tries_left();
-    assert_eq!(state.step(), Step::Network);
+    assert!(matches!(state.step(), Step::Try(_, Purpose::AllBack)));
     BaselinePlan {
         version: "0.0.0".to_owned(),
         inputs: vec!["MSFT-WS2022.PolicyRules".to_owned()],

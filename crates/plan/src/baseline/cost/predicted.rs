@@ -11,6 +11,10 @@ use super::{CommandNumbers, Numbers, Question};
 const CALIBRATION_ERROR: f64 = 0.1;
 const MIB: f64 = 1_048_576.0;
 const GB: f64 = 1e9;
+/// What a recording must move at least for a cost of each MiB, and of each GB: nothing is said about a unit of which it has
+/// only a small part.
+const MOVED_MIB_MIN: f64 = 4.0;
+const MOVED_GB_MIN: f64 = 0.1;
 
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,10 +90,12 @@ pub struct Predicted {
     pub percent: Estimate,
     /// Response times of a load run's scenarios, with the client's work.
     pub scenarios: Option<CommandCost>,
-    /// Added to Reads and Writes for each MiB that they move, ns; none without any.
+    /// Added to Reads and Writes for each MiB that they move, ns; none where a recording moves too few.
     pub ns_per_mib: Option<Estimate>,
-    /// Added CPU time of the server for each GB, s.
+    /// Added CPU time of the server for each GB, s; none where a recording moves too little.
     pub cpu_s_per_gb: Option<Estimate>,
+    /// Added CPU time of the server for each operation, ns.
+    pub cpu_ns_per_operation: Option<Estimate>,
     pub users: Option<UsersCost>,
     pub notes: Vec<String>,
     pub warnings: Vec<String>,
@@ -111,6 +117,11 @@ impl Predicted {
         let before_ns: f64 = commands.iter().map(|one| one.n as f64 * one.before_ns).sum();
         let moved = sum(&commands, &errors, |name| matches!(name, "Read" | "Write"));
         let (mib, gb) = (numbers.moved_bytes as f64 / MIB, numbers.moved_bytes as f64 / GB);
+        let operations = commands.iter().map(|one| one.n).sum::<u64>() as f64;
+        let cpu = |unit: f64| {
+            let value = numbers.server_cpu_ns? / unit;
+            Some(Estimate::new(value, CALIBRATION_ERROR * value))
+        };
         let percent = if before_ns > 0.0 { 100.0 / before_ns } else { 0.0 };
         Predicted {
             question,
@@ -119,11 +130,9 @@ impl Predicted {
             before_ns,
             percent: added.times(percent),
             scenarios: numbers.scenarios.as_ref().map(CommandCost::from_row),
-            ns_per_mib: (mib > 0.0).then(|| moved.times(1.0 / mib)),
-            cpu_s_per_gb: numbers.server_cpu_ns.filter(|_| gb > 0.0).map(|ns| {
-                let seconds = ns / 1e9 / gb;
-                Estimate::new(seconds, CALIBRATION_ERROR * seconds)
-            }),
+            ns_per_mib: (mib >= MOVED_MIB_MIN).then(|| moved.times(1.0 / mib)),
+            cpu_s_per_gb: cpu(1e9 * gb).filter(|_| gb >= MOVED_GB_MIN),
+            cpu_ns_per_operation: cpu(operations).filter(|_| operations > 0.0),
             users: numbers.users_before.zip(numbers.users_after).and_then(users),
             notes: numbers.notes.clone(),
             warnings: numbers.warnings.clone(),

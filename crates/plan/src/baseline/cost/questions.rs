@@ -4,7 +4,7 @@
 //! request reaches, a setting that another one overrides. Settings that are one change together (signing by the server, by
 //! the client, its algorithm) get one cost.
 
-use super::super::catalogue::{self, CostKey};
+use super::super::catalogue::{self, CostKey, Role};
 use super::super::difference::{Change, Difference, Shown};
 use super::super::hardened::{Demands, matches};
 use super::super::protection::View;
@@ -99,7 +99,14 @@ impl Inquiry {
 /// The questions about a difference. Without a recording there are no `facts`.
 pub fn questions(difference: &Difference, views: [View<'_>; 2], facts: Option<&Facts>) -> Inquiry {
     let mut inquiry = Inquiry::default();
+    let role = views[1].side.role;
+    let (own, others): (Vec<_>, Vec<_>) =
+        difference.changes.iter().cloned().partition(|change| {
+            catalogue::row(&change.key.id).is_none_or(|row| role.has(row.role))
+        });
+    let difference = &Difference { changes: own, ..difference.clone() };
     let asked = Asking { difference, before: views[0], after: views[1], facts };
+    others.iter().for_each(|change| asked.outgoing(change, &mut inquiry));
     let has_dialects = asked.signing(&mut inquiry);
     asked.encryption(&mut inquiry);
     asked.paths(&mut inquiry);
@@ -330,6 +337,18 @@ impl Asking<'_> {
         inquiry.pending.push(Pending::Asked { settings, what, question, experiment });
     }
 
+    /// A setting of the side that this machine does not have in the connections in question.
+    fn outgoing(&self, change: &Change, inquiry: &mut Inquiry) {
+        let Some(row) = catalogue::row(&change.key.id) else { return };
+        let because = match row.role {
+            Role::Client => {
+                "It is about connections that this machine makes itself: those of its clients stay as they are."
+            }
+            _ => "It is about clients of this machine, not about the servers that it uses.",
+        };
+        inquiry.nothing(vec![change.key.clone()], row.meaning.clone(), because);
+    }
+
     /// A setting that is a change by itself.
     fn other(&self, change: &Change, inquiry: &mut Inquiry) {
         let Some(row) = catalogue::row(&change.key.id) else { return };
@@ -339,8 +358,7 @@ impl Asking<'_> {
         if let Some(why) = &change.no_effect {
             return inquiry.nothing(settings, what, format!("It has no effect: {why}."));
         }
-        let is_none = ["None", "Little"].iter().any(|word| row.performance.starts_with(word));
-        if row.cost == CostKey::None || is_none {
+        if row.cost != CostKey::Smb1 && !row.can_slow() {
             let because = match row.performance.as_str() {
                 "None" => "It does not touch the speed of file serving.".to_owned(),
                 words => format!("{words}."),

@@ -7,6 +7,7 @@ use crate::baseline::catalogue::System;
 use crate::baseline::difference::{Side, Unset, difference};
 use crate::baseline::effective::{Input, Layer, effective};
 use crate::baseline::protection::View;
+use crate::baseline::roles::MachineRole;
 use crate::baseline::setting::{Origin, Place, Scope, Setting, SmbObject, Value};
 use crate::baseline::terms::Terms;
 
@@ -80,7 +81,7 @@ pub(crate) fn numbers(more_ns: f64) -> Numbers {
 
 fn inquiry(before: &[Setting], after: &[Setting], facts: Option<&Facts>) -> Inquiry {
     let (before, after) = (terms(before), terms(after));
-    let side = |terms| Side { terms, system: Some(System::Windows2022) };
+    let side = |terms| Side { terms, system: Some(System::Windows2022), role: MachineRole::Both };
     let (before, after) = (side(&before), side(&after));
     let all = difference(before, after, Unset::Kept);
     questions(&all, View::both(before, after, Unset::Kept), facts)
@@ -146,10 +147,10 @@ fn what_the_recording_has_already_costs_nothing() {
 fn encryption_of_one_share_and_hardened_paths_are_about_their_operations() {
     let share = [smb(SmbObject::Share("Home".into()), "EncryptData", "True")];
     assert_eq!(asked(&[], &share), [(vec!["encryption=aes-128-gcm".to_owned()], 1)]);
-    let path = [hardened(r"\\*\SYSVOL", "RequireMutualAuthentication=1,RequireIntegrity=1")];
+    let path = [hardened(r"\\*\Home", "RequireMutualAuthentication=1,RequireIntegrity=1")];
     let all = inquiry(&[], &path, Some(&facts()));
     assert_eq!(all.questions[0].changes, ["signing=aes-gmac"]);
-    assert_eq!(all.questions[0].shares, [r"\\fs1\sysvol"]);
+    assert_eq!(all.questions[0].shares, [r"\\fs1\home"]);
     let private = [hardened(r"\\fs1", "RequirePrivacy=1")];
     let all = inquiry(&[], &private, Some(&facts()));
     assert_eq!(
@@ -157,9 +158,9 @@ fn encryption_of_one_share_and_hardened_paths_are_about_their_operations() {
         ("encryption=aes-128-gcm", 2)
     );
     assert_eq!(facts().moved_bytes(&all.questions[0]), 901 << 20);
-    let elsewhere = [hardened(r"\\*\NETLOGON", "RequireIntegrity=1")];
+    let elsewhere = [hardened(r"\\*\Other", "RequireIntegrity=1")];
     let words = because(&[], &elsewhere, &facts());
-    assert_eq!(words, r"No share of the recording matches \\*\netlogon.");
+    assert_eq!(words, r"No share of the recording matches \\*\other.");
 }
 
 #[test]

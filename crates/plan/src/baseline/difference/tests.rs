@@ -30,7 +30,7 @@ fn terms(settings: &[Setting]) -> Terms {
 
 fn compare(before: &[Setting], after: &[Setting], unset: Unset) -> Vec<(String, String, String)> {
     let (before, after) = (terms(before), terms(after));
-    let side = |terms| Side { terms, system: None };
+    let side = |terms| Side { terms, system: None, role: MachineRole::Both };
     rows(difference(side(&before), side(&after), unset))
 }
 
@@ -85,7 +85,7 @@ fn inverted_places_mean_the_opposite() {
 fn defaults_of_the_versions_count_where_nothing_is_set() {
     let nothing = Terms::default();
     let of = |one, other| {
-        let side = |system| Side { terms: &nothing, system: Some(system) };
+        let side = |system| Side { terms: &nothing, system: Some(system), role: MachineRole::Both };
         rows(difference(side(one), side(other), Unset::Default))
     };
     // Clients of Windows Server 2025 require signing.
@@ -96,8 +96,9 @@ fn defaults_of_the_versions_count_where_nothing_is_set() {
     assert!(of(System::Windows2019, System::Windows2019).is_empty());
     // The same setting by its default and by hand.
     let set = terms(&[server("RequireSecuritySignature", 0)]);
-    let before = Side { terms: &set, system: None };
-    let after = Side { terms: &nothing, system: Some(System::Windows2019) };
+    let before = Side { terms: &set, system: None, role: MachineRole::Both };
+    let after =
+        Side { terms: &nothing, system: Some(System::Windows2019), role: MachineRole::Both };
     assert_eq!(rows(difference(before, after, Unset::Default)), []);
 }
 
@@ -118,7 +119,7 @@ fn security_of_a_change_is_named() {
         terms(&[server("SMB1", 1), server("RequireSecuritySignature", 1)]),
         terms(&[server("SMB1", 0), server("RequireSecuritySignature", 0)]),
     );
-    let side = |terms| Side { terms, system: None };
+    let side = |terms| Side { terms, system: None, role: MachineRole::Both };
     let all = difference(side(&before), side(&after), Unset::Default);
     let of = |id: &str| all.changes.iter().find(|one| one.key.id == id).unwrap().security;
     assert_eq!(of("smb1-server"), Security::Stricter);
@@ -130,7 +131,7 @@ fn everything_else_is_counted() {
     let key = r"SOFTWARE\Policies\Microsoft\Other";
     let before = terms(&[reg(key, "a", 1), reg(key, "b", 1), reg(key, "c", 1)]);
     let after = terms(&[reg(key, "A", 1), reg(key, "b", 2), reg(key, "d", 1)]);
-    let side = |terms| Side { terms, system: None };
+    let side = |terms| Side { terms, system: None, role: MachineRole::Both };
     let others = difference(side(&before), side(&after), Unset::Default).others;
     assert_eq!(others, Others { same: 1, changed: 1, only_before: 1, only_after: 1 });
 }

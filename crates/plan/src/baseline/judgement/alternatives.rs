@@ -5,12 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::catalogue::{self, CostKey};
+use super::super::catalogue::parameters::has_parameter;
+use super::super::catalogue::{self, CostKey, Preset, System};
 use super::super::cost::predicted::Estimate;
 use super::super::cost::questions::Inquiry;
 use super::super::cost::{Answer, Facts, Question};
 use super::super::difference::{Change, Difference};
 use super::super::protection::View;
+use super::super::roles::MachineRole;
 use super::super::setting::{Origin, Place, Setting, Value};
 use super::super::terms::SettingKey;
 
@@ -87,44 +89,75 @@ pub(super) fn alternatives(
     inquiry: &mut Inquiry,
 ) -> Vec<PendingAlternative> {
     let mut found = Vec::new();
+    let system = after.side.system.or(after.below.and_then(|below| below.system));
+    let ways = &Ways { difference, system, role: after.side.role };
     // Questions of the baseline itself: alternatives ask more.
     for (number, question) in inquiry.questions.clone().into_iter().enumerate() {
         let [change] = &question.changes[..] else { continue };
         let Some((kind, target)) = change.split_once('=') else { continue };
         match (kind, target) {
-            ("signing", "hmac-sha256" | "aes-cmac") => {
-                found.push(gmac(difference, &question, target, number, inquiry));
+            // Without the algorithm only a newer version helps.
+            ("signing", "hmac-sha256" | "aes-cmac") if system.is_none_or(System::has_gmac) => {
+                found.push(gmac(ways, after, &question, target, number, inquiry));
             }
             ("encryption", "aes-128-ccm" | "aes-256-ccm" | "aes-256-gcm") => {
-                found.extend(gcm(difference, &question, target, number, inquiry));
+                found.extend(gcm(ways, &question, target, number, inquiry));
             }
-            ("write-through", "on") => found.push(by_request(difference)),
+            ("write-through", "on") => found.push(by_request(ways)),
             _ => {}
         }
         if kind == "encryption" && target != "off" && question.shares.is_empty() {
-            found.extend(one_share(difference, target, number, facts, inquiry));
+            found.extend(one_share(ways, target, number, facts, inquiry));
         }
     }
     found.extend(facts.and_then(|facts| kerberos(after, facts)));
     found
 }
 
-fn keys(difference: &Difference, is_of: impl Fn(&Change) -> bool) -> Vec<SettingKey> {
+/// What changes, on which version and machine.
+struct Ways<'a> {
+    difference: &'a Difference,
+    system: Option<System>,
+    role: MachineRole,
+}
+
+impl Ways<'_> {
+    /// Whether the version has a setting, and the side that it is about is the machine's.
+    fn has(&self, row: &catalogue::Row) -> bool {
+        let systems: Vec<_> = match self.system {
+            Some(system) => vec![system],
+            // An unknown version of Windows: all.
+            None => System::ALL.into_iter().filter(|one| !one.is_samba()).collect(),
+        };
+        let is_samba = self.system.is_none() && row.is_of_samba();
+        let is_there = |system: &System| row.default_of(*system) != Preset::Absent;
+        self.role.has(row.role) && (is_samba || systems.iter().all(is_there))
+    }
+}
+
+fn keys(Ways { difference, .. }: &Ways<'_>, is_of: impl Fn(&Change) -> bool) -> Vec<SettingKey> {
     let of = difference.changes.iter().filter(|change| is_of(change));
     of.map(|change| change.key.clone()).collect()
 }
 
 /// A setting of the catalogue, in the form (Windows or Samba) that the baseline has most of.
-fn setting(difference: &Difference, id: &str, value: &str, share: Option<&str>) -> Option<Setting> {
-    let row = catalogue::row(id)?;
+fn setting(ways: &Ways<'_>, id: &str, value: &str, share: Option<&str>) -> Option<Setting> {
+    let row = catalogue::row(id).filter(|row| ways.has(row))?;
+    let difference = ways.difference;
     let is_samba = |change: &&Change| {
         let place = change.to.as_ref().and_then(|to| to.place.as_ref());
         matches!(place, Some(Place::Samba { .. }))
     };
     let samba = difference.changes.iter().filter(is_samba).count();
-    let wants_samba = 2 * samba > difference.changes.len();
+    let wants_samba = ways.system.map_or(2 * samba > difference.changes.len(), System::is_samba);
+    let exists = |place: &Place| match place {
+        Place::Smb { object, property } => has_parameter(object, property, ways.system),
+        Place::Samba { .. } => ways.system.is_none_or(System::is_samba),
+        Place::Registry { .. } => ways.system.is_none_or(|system| !system.is_samba()),
+        _ => true,
+    };
     let places = row.places.iter().filter_map(|pattern| {
-        let place = pattern.place(share)?;
+        let place = pattern.place(share).filter(exists)?;
         let value = pattern.write(row, value)?;
         Some((matches!(place, Place::Samba { .. }) == wants_samba, place, value))
     });
@@ -151,28 +184,31 @@ fn new(instead_of: Vec<SettingKey>, what: impl Into<String>) -> Alternative {
 }
 
 fn gmac(
-    difference: &Difference,
+    ways: &Ways<'_>,
+    after: View<'_>,
     question: &Question,
     target: &str,
     replaced: usize,
     inquiry: &mut Inquiry,
 ) -> PendingAlternative {
     let own = inquiry.ask(&["signing=aes-gmac"], question.shares.clone());
-    let instead_of = keys(difference, |change| {
+    let instead_of = keys(ways, |change| {
         matches!(change.cost, CostKey::Signing | CostKey::Dialect | CostKey::Hardened)
     });
+    // The newest dialect is negotiated unless something forbids it.
+    let most = |id: &str| match after.value(id) {
+        Some(value) if value != "785" => setting(ways, id, "785", None),
+        _ => None,
+    };
     let settings = [
-        setting(difference, "server-dialect-most", "785", None),
-        setting(
-            difference,
-            "server-signing-algorithms",
-            "aes-128-gmac,aes-128-cmac,hmac-sha256",
-            None,
-        )
-        .filter(|one| {
-            difference.changes.iter().any(|change| change.key.id == "server-signing-algorithms")
-                && matches!(one.place, Place::Samba { .. })
-        }),
+        most("server-dialect-most"),
+        most("client-dialect-most"),
+        setting(ways, "server-signing-algorithms", "aes-128-gmac,aes-128-cmac,hmac-sha256", None)
+            .filter(|one| {
+                let changes = &ways.difference.changes;
+                changes.iter().any(|change| change.key.id == "server-signing-algorithms")
+                    && matches!(one.place, Place::Samba { .. })
+            }),
     ];
     let alternative = Alternative {
         protection: format!("The same: each message is signed. {target} and AES-GMAC protect it alike."),
@@ -186,23 +222,23 @@ fn gmac(
 }
 
 fn gcm(
-    difference: &Difference,
+    ways: &Ways<'_>,
     question: &Question,
     target: &str,
     replaced: usize,
     inquiry: &mut Inquiry,
 ) -> Vec<PendingAlternative> {
-    let instead_of = keys(difference, |change| {
+    let instead_of = keys(ways, |change| {
         matches!(change.cost, CostKey::Encryption | CostKey::Dialect | CostKey::Hardened)
     });
     let shorter = "128 bits instead of 256: some rules demand 256".to_owned();
-    let ways: &[(&str, bool)] = match target {
+    let ciphers: &[(&str, bool)] = match target {
         "aes-128-ccm" => &[("aes-128-gcm", false)],
         "aes-256-ccm" => &[("aes-256-gcm", false), ("aes-128-gcm", true)],
         _ => &[("aes-128-gcm", true)],
     };
     let mut found = Vec::new();
-    for &(cipher, is_shorter) in ways {
+    for &(cipher, is_shorter) in ciphers {
         let own = inquiry.ask(&[&format!("encryption={cipher}")], question.shares.clone());
         let alternative = Alternative {
             protection: if is_shorter {
@@ -212,7 +248,7 @@ fn gcm(
             },
             price: is_shorter.then(|| shorter.clone()),
             needs: "SMB 3.1.1 on both sides.".to_owned(),
-            settings: setting(difference, "server-ciphers", cipher, None).into_iter().collect(),
+            settings: setting(ways, "server-ciphers", cipher, None).into_iter().collect(),
             ..new(instead_of.clone(), format!("Encrypt with {cipher}"))
         };
         found.push(PendingAlternative { alternative, compared: Some((replaced, own)) });
@@ -222,7 +258,7 @@ fn gcm(
 
 /// Encryption for all shares but the one with the most operations.
 fn one_share(
-    difference: &Difference,
+    ways: &Ways<'_>,
     cipher: &str,
     replaced: usize,
     facts: Option<&Facts>,
@@ -240,15 +276,12 @@ fn one_share(
         return None;
     }
     let name = |unc: &str| unc.rsplit('\\').next().unwrap_or(unc).to_owned();
-    let mut settings: Vec<_> =
-        setting(difference, "server-encryption", "0", None).into_iter().collect();
+    let mut settings: Vec<_> = setting(ways, "server-encryption", "0", None).into_iter().collect();
     settings.extend(
-        others
-            .iter()
-            .filter_map(|unc| setting(difference, "share-encryption", "1", Some(&name(unc)))),
+        others.iter().filter_map(|unc| setting(ways, "share-encryption", "1", Some(&name(unc)))),
     );
     let own = inquiry.ask(&[&format!("encryption={cipher}")], others.clone());
-    let of = keys(difference, |change| change.key.id == "server-encryption");
+    let of = keys(ways, |change| change.key.id == "server-encryption");
     let alternative = Alternative {
         protection: format!("The same for {}.", others.join(", ")),
         price: Some(format!(
@@ -263,14 +296,14 @@ fn one_share(
 }
 
 /// Write-through by request.
-fn by_request(difference: &Difference) -> PendingAlternative {
-    let of = keys(difference, |change| change.cost == CostKey::WriteThrough);
+fn by_request(ways: &Ways<'_>) -> PendingAlternative {
+    let of = keys(ways, |change| change.cost == CostKey::WriteThrough);
     let alternative = Alternative {
         protection: "Programs that request it (Flush, write-through) have stable data as before."
             .to_owned(),
         price: Some("Other acknowledged writes can be lost when the machine fails".to_owned()),
         needs: "smbscope durability //SERVER/SHARE shows what survives.".to_owned(),
-        settings: setting(difference, "sync-always", "0", None).into_iter().collect(),
+        settings: setting(ways, "sync-always", "0", None).into_iter().collect(),
         unknown: Some("It is what the recording shows: all of the predicted cost.".to_owned()),
         ..new(of, "Make stable what clients request, and nothing else")
     };

@@ -4,13 +4,16 @@
 use serde::{Deserialize, Serialize};
 use smbscope_findings::{KindInfo, Severity, kinds};
 
-use super::super::catalogue::{self, Kind};
+use super::super::catalogue::{self, Kind, System};
 use super::super::cost::{Cost, Facts};
-use super::super::difference::{Difference, Security};
-use super::super::hardened::{Demands, matches};
+use super::super::difference::{Difference, Security, Side};
+use super::super::hardened::{Demands, default_of, matches};
 use super::super::setting::{Origin, Place};
 use super::super::terms::{SettingKey, Term, Terms, place_title};
 
+const SWITCHED_OFF: KindInfo =
+    KindInfo::new("switched-off", "It switches file serving or its client off")
+        .with_severity(Severity::High);
 const COSTLY: KindInfo = KindInfo::new("costly", "It costs time").with_severity(Severity::High);
 const WEAKER: KindInfo =
     KindInfo::new("weaker", "It protects less than today").with_severity(Severity::High);
@@ -28,6 +31,7 @@ const NO_EFFECT: KindInfo =
 kinds! {
     /// What can be wrong with a baseline, the worst first.
     pub enum FindingKind {
+        SwitchedOff = SWITCHED_OFF,
         Costly = COSTLY,
         Weaker = WEAKER,
         NotOn = NOT_ON,
@@ -36,6 +40,10 @@ kinds! {
         NoEffect = NO_EFFECT,
     }
 }
+
+/// Settings with the value that switches a service or its drivers off.
+const OFF: [(&str, &str); 4] =
+    [("smb2-server", "0"), ("smb2-client", "4"), ("server-service", "4"), ("client-service", "4")];
 
 /// A finding about a setting.
 pub type Finding = smbscope_findings::Finding<FindingKind, Details>;
@@ -54,7 +62,7 @@ pub struct Details {
 
 /// The findings about the proposed side.
 pub(super) fn findings(
-    after: &Terms,
+    Side { terms: after, system, .. }: Side<'_>,
     difference: &Difference,
     costs: &[Cost],
     facts: Option<&Facts>,
@@ -96,7 +104,7 @@ pub(super) fn findings(
         found.push(finding(FindingKind::Weaker, sentence, details));
     }
     for term in after.known.values() {
-        found.extend(of_term(term, facts));
+        found.extend(of_term(term, system, facts));
     }
     found.sort_by_key(|one| one.kind);
     found
@@ -120,7 +128,7 @@ fn price(security: &str) -> Option<String> {
     (!security.starts_with("None")).then(|| security.to_owned())
 }
 
-fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
+fn of_term(term: &Term, system: Option<System>, facts: Option<&Facts>) -> Vec<Finding> {
     let Some(row) = catalogue::row(&term.key.id) else { return Vec::new() };
     let new = |kind, sentence: String, price, origins| {
         let (key, name) = (term.key.clone(), short(&term.place));
@@ -132,7 +140,14 @@ fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
         let sentence = format!("{} has no effect: {}.", place_title(&term.place), row.no_effect);
         found.push(new(FindingKind::NoEffect, sentence, None, vec![own.clone()]));
     }
-    if row.kind == Kind::Hardened {
+    // A start type of a security template has its permissions behind a comma.
+    let start = term.value.split(',').next().unwrap_or_default();
+    if OFF.contains(&(row.id.as_str(), start)) {
+        let sentence = format!("{} = {start}: {}.", place_title(&term.place), row.compatibility);
+        found.push(new(FindingKind::SwitchedOff, sentence, None, vec![own.clone()]));
+    }
+    let is_default = default_of(&term.key, system).is_some_and(|one| one.to_string() == term.value);
+    if row.kind == Kind::Hardened && !is_default {
         found.extend(hidden(term, facts));
     }
     for other in &term.others {
@@ -166,7 +181,7 @@ fn of_term(term: &Term, facts: Option<&Facts>) -> Vec<Finding> {
             "{}: {} sets {}, after {} other {} set something else.",
             row.meaning,
             name(&term.claim.input, &term.claim.origin),
-            term.value,
+            if term.value.is_empty() { "an empty list" } else { &term.value },
             disputed.len(),
             if disputed.len() == 1 { "input" } else { "inputs" },
         );

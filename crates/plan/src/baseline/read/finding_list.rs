@@ -3,6 +3,7 @@
 //! The value is the recommended one. Methods that look at something that no policy sets (Defender's state, BitLocker,
 //! firewall rules, Windows features) are not settings here.
 
+use super::super::roles::of_policy;
 use super::super::setting::{Place, Value};
 use super::audit;
 use super::registry_data::hive;
@@ -51,7 +52,11 @@ pub(super) fn read(text: &str, sink: &mut Sink<'_>) {
         let row =
             columns.map(|column| column.and_then(|column| record.get(column)).unwrap_or("").trim());
         match setting(&row) {
-            Ok((place, value)) => sink.setting(line, place, value),
+            // Lists of CIS have some settings twice, for domain controllers and for members.
+            Ok((place, value)) => {
+                let role = Some(row[1]).filter(|name| of_policy(name).is_some());
+                sink.setting_of(role.map(str::to_owned), line, place, value);
+            }
             Err(why) => {
                 let [id, name, method, argument, .., recommended, operator] = row;
                 let text = format!("{id} {name} ({method} {argument}) {operator} {recommended}");

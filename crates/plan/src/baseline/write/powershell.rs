@@ -1,11 +1,12 @@
-//! PowerShell: `Set-SmbServerConfiguration`, `Set-SmbClientConfiguration`, `Set-SmbShare` and `Set-ItemProperty`.
+//! PowerShell: `Set-SmbServerConfiguration`, `Set-SmbClientConfiguration`, `Set-SmbShare` and `Set-ItemProperty`, with
+//! `auditpol.exe` for auditing and `secedit.exe` for lines of a security template.
 //!
 //! Texts become verbatim strings (about_Quoting_Rules); a character that is not ASCII becomes `[char]0x...`, because
 //! Windows PowerShell reads a file without a mark in the machine's code page, where bytes of such a character may be
 //! quotes. Names of properties must be words. `Remove-ItemProperty -Name` takes wildcards: they are escaped.
 
 use super::super::setting::{Place, Scope, Setting, SmbObject, Value};
-use super::Unwritten;
+use super::{Unwritten, security_template};
 use crate::script::quote::powershell;
 
 /// Properties whose value in the registry has another name.
@@ -43,12 +44,69 @@ pub(super) fn ascii(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii() && !c.is_ascii_control() { c } else { '?' }).collect()
 }
 
-fn command(setting: &Setting) -> Result<String, &'static str> {
+/// The lines that set it.
+pub(super) fn command(setting: &Setting) -> Result<String, &'static str> {
     match &setting.place {
         Place::Smb { object, property } => smb(object, property, &setting.value),
         Place::Registry { scope, key, name } => registry(*scope, key, name, &setting.value),
-        _ => Err("no cmdlet of this script sets it"),
+        Place::Audit { subcategory } => audit(subcategory, &setting.value),
+        Place::Template { section, name } => template(section, name, &setting.value),
+        _ => Err("no command of this script sets it"),
     }
+}
+
+/// Auditing of a subcategory. Names are translated on other Windows; GUIDs are not.
+fn audit(subcategory: &str, value: &Value) -> Result<String, &'static str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '/' | '{' | '}');
+    if subcategory.is_empty() || subcategory.len() > 100 || !subcategory.chars().all(is_word) {
+        return Err("not the name of a subcategory");
+    }
+    let number = match value {
+        Value::Dword(number @ 0..=3) => *number,
+        Value::Text(text) => match text.to_ascii_lowercase().as_str() {
+            "none" | "no auditing" => 0,
+            "success" => 1,
+            "failure" => 2,
+            "success and failure" => 3,
+            _ => return Err("not a setting of auditing"),
+        },
+        Value::Delete => {
+            return Err("auditing has no default to go back to: set its former value by hand");
+        }
+        _ => return Err("not a setting of auditing"),
+    };
+    let word = |bit: u32| if number & bit == bit { "enable" } else { "disable" };
+    Ok(format!(
+        "auditpol.exe /set /subcategory:\"{subcategory}\" /success:{} /failure:{}",
+        word(1),
+        word(2)
+    ))
+}
+
+/// A line of a security template, by a template that has only this line.
+fn template(section: &str, name: &str, value: &Value) -> Result<String, &'static str> {
+    let area = match section.to_ascii_lowercase().as_str() {
+        "event audit" | "system access" => "SECURITYPOLICY",
+        "privilege rights" => "USER_RIGHTS",
+        _ => return Err("secedit sets this section for a whole machine: do it by hand"),
+    };
+    let line = security_template::template_line(section, name, value)?;
+    let section = format!("[{section}]");
+    let lines = [
+        "[Unicode]",
+        "Unicode=yes",
+        &section,
+        &line,
+        "[Version]",
+        "signature=\"$CHICAGO$\"",
+        "Revision=1",
+    ];
+    let lines: Result<Vec<_>, _> = lines.into_iter().map(string).collect();
+    Ok(format!(
+        "Set-Content -LiteralPath \"$env:TEMP\\smbscope.inf\" -Encoding Unicode -Value @({})\r\n\
+         secedit.exe /configure /db \"$env:TEMP\\smbscope.sdb\" /cfg \"$env:TEMP\\smbscope.inf\" /overwrite /areas {area} /quiet",
+        lines?.join(", ")
+    ))
 }
 
 fn smb(object: &SmbObject, property: &str, value: &Value) -> Result<String, &'static str> {

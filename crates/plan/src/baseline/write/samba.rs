@@ -56,7 +56,7 @@ pub(super) fn encode(settings: &[Setting]) -> (String, Vec<Unwritten>) {
     (text, unwritten)
 }
 
-fn line(setting: &Setting) -> Result<(Option<&str>, String), &'static str> {
+pub(super) fn line(setting: &Setting) -> Result<(Option<&str>, String), &'static str> {
     let Place::Samba { share, parameter } = &setting.place else {
         return Err("not a parameter of smb.conf");
     };

@@ -90,7 +90,11 @@ fn registry_line(key: &str, name: &str, value: &Value) -> Result<String, &'stati
     Ok(format!("{path}={kind},{data}"))
 }
 
-fn template_line(section: &str, name: &str, value: &Value) -> Result<String, &'static str> {
+pub(super) fn template_line(
+    section: &str,
+    name: &str,
+    value: &Value,
+) -> Result<String, &'static str> {
     let lower = section.to_ascii_lowercase();
     let is_section =
         section.trim() == section && !section.contains(['[', ']']) && is_one_line(section);

@@ -50,6 +50,9 @@ pub(super) fn costs(judgement: &Judgement) -> Section {
                 .cpu_s_per_gb
                 .map_or(Cell::Empty, |one| Cell::Measure(one.value, format::number(one.value)))
         }),
+        measured(predicted, "cpu_per_operation", 1, move |row: &Row| {
+            time(row.1.cpu_ns_per_operation)
+        }),
         measured(predicted, "users", 0, move |row: &Row| {
             row.1.users.map_or(Cell::Empty, |one| percent(one.percent))
         }),

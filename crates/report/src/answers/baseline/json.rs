@@ -141,6 +141,7 @@ fn predicted(one: &Predicted) -> Value {
         "scenarios": one.scenarios.as_ref().map(command),
         "added_per_mib": one.ns_per_mib.map(estimate),
         "cpu_s_per_gb": one.cpu_s_per_gb.map(estimate),
+        "cpu_per_operation": one.cpu_ns_per_operation.map(estimate),
         "users": one.users.map(|users| json!({
             "before": estimate(users.before),
             "after": estimate(users.after),

@@ -25,6 +25,12 @@ pub(super) fn verdict(judgement: &Judgement) -> Verdict {
     let costly: Vec<_> = judgement.costs.iter().filter(|cost| cost.costs()).collect();
     let unknown = unknown(judgement);
     let mut reasons = Vec::new();
+    let mut off = judgement.findings.iter().filter(|one| one.kind == FindingKind::SwitchedOff);
+    if let Some(first) = off.next() {
+        reasons.extend(off.map(|one| one.what.clone()));
+        reasons.push(format!("{begin}."));
+        return Verdict { tone: Tone::Bad, sentence: words::finding(first), reasons };
+    }
     let (tone, sentence) = match (costly.first(), unknown) {
         (Some(cost), _) => {
             let CostOutcome::Predicted(predicted) = &cost.outcome else {
@@ -104,6 +110,12 @@ pub(super) fn tiles(judgement: &Judgement) -> Vec<Tile> {
                 "CPU time for each GB",
                 format!("+{} s", format::number(cpu.value)),
                 words::interval(cpu, format::number),
+            ));
+        } else if let Some(cpu) = one.cpu_ns_per_operation {
+            tiles.push(Tile::new(
+                "CPU time for each operation",
+                words::added(cpu.value),
+                words::interval(cpu, |ns| format::duration(ns as i64)),
             ));
         }
         if let Some(users) = one.users {

@@ -52,10 +52,15 @@ pub(super) fn cost(predicted: &Predicted) -> String {
     let mut parts = Vec::new();
     match &predicted.ns_per_mib {
         Some(mib) => parts.push(format!("{} a MiB", added(mib.value))),
-        None => parts.push(format!(
-            "{} of the time of requests",
-            format::signed_percent(predicted.percent.value)
-        )),
+        None => {
+            let n: u64 = predicted.commands.iter().map(|one| one.n).sum();
+            let each = predicted.added_ns.value / n.max(1) as f64;
+            parts.push(format!(
+                "{} of the time of requests, {} each",
+                format::signed_percent(predicted.percent.value),
+                added(each)
+            ));
+        }
     }
     if let Some(factor) = predicted.scenarios.as_ref().and_then(|one| one.factor()) {
         parts.push(format!("scenarios take {} times as long", format::fixed(factor, 2)));
@@ -74,6 +79,7 @@ pub(super) fn finding(finding: &Finding) -> String {
         FindingKind::Conflict => format!("Conflict: {}", finding.what),
         FindingKind::Hidden => format!("Hidden: {}", finding.what),
         FindingKind::NoEffect => format!("No effect: {}", finding.what),
+        FindingKind::SwitchedOff => format!("Switched off: {}", finding.what),
         FindingKind::Costly => finding.what.clone(),
     };
     if let (FindingKind::Weaker | FindingKind::Costly, Some(price)) =

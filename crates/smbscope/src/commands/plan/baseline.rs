@@ -14,6 +14,7 @@ use smbscope_plan::baseline::catalogue::System;
 use smbscope_plan::baseline::difference::{Side, Unset};
 use smbscope_plan::baseline::effective::EffectiveValue;
 use smbscope_plan::baseline::judgement::{Assessment, Judgement};
+use smbscope_plan::baseline::roles::MachineRole;
 use smbscope_plan::baseline::setting::Setting;
 use smbscope_plan::baseline::terms::Terms;
 use smbscope_plan::baseline::write::FormerState;
@@ -54,10 +55,11 @@ Examples:
   smbscope plan baseline MSFT-WS2022.PolicyRules --recording monday --calibration crypto.json
   smbscope plan baseline new/ --against old.cab --all --html baseline.html
   smbscope plan baseline smb.conf --against //fs.example           # what is configured, and what the server shows
+  smbscope plan baseline all.PolicyRules --role domain-controller   # one of several roles in a file
   smbscope plan baseline GptTmpl.inf --list                        # everything that was read
   smbscope plan baseline new.PolicyRules --recording monday --calibration crypto.json --search slow.json
   smbscope plan baseline --search slow.json --result fast
-  smbscope plan baseline --search slow.json --write step.txt       # the settings of this step as LGPO text
+  smbscope plan baseline --search slow.json --write step.ps1       # the commands of this step
   smbscope plan baseline new.PolicyRules --against old.PolicyRules --write smb.ps1")]
 pub struct BaselineArgs {
     /// Files, folders, captures or //HOST of the proposed baseline, in the order in which they apply.
@@ -73,6 +75,14 @@ pub struct BaselineArgs {
     /// Version of --against [default: that of --system].
     #[arg(long, value_name = "VERSION", value_parser = System::of_name)]
     pub against_system: Option<System>,
+    /// What the machine is: file-server, domain-controller, client, or both (a baseline for servers and their clients).
+    /// Policies that name another role are left out, and settings of the other side of a connection cost nothing
+    /// [default: client for Windows 10 and 11, else file-server].
+    #[arg(long, value_name = "ROLE", value_parser = MachineRole::of_name)]
+    pub role: Option<MachineRole>,
+    /// Only the policies of an input with this text in their name; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub policy: Vec<String>,
     /// What a setting is that one side does not have: `kept` as the other side has it (the baseline is applied to it), or the
     /// version's `default` [default: kept if --against has settings of a machine and BASELINE policies only].
     #[arg(long, value_name = "WHAT", value_parser = unset)]
@@ -131,16 +141,19 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     {
         return search::resume(args, file);
     }
-    let after = Read::all(&args.inputs, args, &verbosity)?;
+    let mut after = Read::all(&args.inputs, args, &verbosity)?;
     if args.list {
         return inputs::list(&after, args);
     }
-    let before = Read::all(&args.against, args, &verbosity)?;
+    let mut before = Read::all(&args.against, args, &verbosity)?;
     let destination = args.answer.open()?;
     let system = args.system.or_else(|| after.system(&verbosity));
     let against_system = args.against_system.or_else(|| before.system(&verbosity)).or(system);
+    let role = args.role.unwrap_or(MachineRole::of_system(system));
+    after.choose(role, &args.policy)?;
+    before.choose(role, &args.policy)?;
     let (after_terms, before_terms) = (after.terms(), before.terms());
-    let side = |terms, system| Side { terms, system };
+    let side = |terms, system| Side { terms, system, role };
     let is_applied = before.is_local() && !after.is_local();
     let unset = args.unset.unwrap_or(if is_applied { Unset::Kept } else { Unset::Default });
     let facts = if args.recording.is_empty() {
@@ -171,7 +184,7 @@ pub fn run(args: &BaselineArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let former = before.former();
     let search = match &args.search {
         Some(file) => {
-            Some(search::begin(assessment.candidates(&judgement.costs), file, args.result)?)
+            Some(search::begin(assessment.suspects(&judgement.costs), file, args.result)?)
         }
         None => None,
     };

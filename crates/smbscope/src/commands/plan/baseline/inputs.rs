@@ -1,5 +1,6 @@
 //! Inputs of a baseline: files, folders, containers, captures and live servers, to settings.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use smbscope_plan::baseline::effective::{Effective, Input, Layer, effective};
 use smbscope_plan::baseline::read::{
     BYTES_MAX, Baseline, ENTRIES_MAX, Format, NamedBytes, PolicyText, Source, read, wire_settings,
 };
+use smbscope_plan::baseline::roles::MachineRole;
 use smbscope_plan::baseline::setting::{Place, Scope, Setting};
 use smbscope_plan::baseline::terms::{Terms, place_title};
 use smbscope_plan::baseline::write::FormerState;
@@ -31,6 +33,8 @@ const DEPTH_MAX: usize = 32;
 #[derive(Default)]
 pub(super) struct Read {
     inputs: Vec<(String, Baseline)>,
+    /// What was left out, a sentence each.
+    left_out: Vec<String>,
 }
 
 impl Read {
@@ -44,7 +48,7 @@ impl Read {
         for name in names {
             inputs.push((name.clone(), one(name, args, verbosity)?));
         }
-        let read = Read { inputs };
+        let read = Read { inputs, left_out: Vec::new() };
         for (_, baseline) in &read.inputs {
             for damage in &baseline.damage {
                 verbosity.say(&format!("damaged: {damage}; what was read before it counts"));
@@ -57,6 +61,50 @@ impl Read {
             }
         }
         Ok(read)
+    }
+
+    /// Keeps the policies for a role, and with these texts in their names.
+    pub(super) fn choose(&mut self, role: MachineRole, names: &[String]) -> anyhow::Result<()> {
+        let names: Vec<_> = names.iter().map(|name| name.to_lowercase()).collect();
+        let is_named = |policy: &str| {
+            let policy = policy.to_lowercase();
+            names.is_empty() || names.iter().any(|name| policy.contains(name))
+        };
+        let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+        let mut all = 0;
+        for (_, one) in &mut self.inputs {
+            all += one.settings.len();
+            one.settings.retain(|setting| {
+                let policy = setting.origin.policy.as_deref();
+                let is_kept = match policy {
+                    Some(policy) if names.is_empty() => role.takes(policy),
+                    Some(policy) => is_named(policy),
+                    None => true,
+                };
+                if !is_kept {
+                    *left_out.entry(policy.unwrap_or_default().to_owned()).or_default() += 1;
+                }
+                is_kept
+            });
+        }
+        if all > 0 && self.inputs.iter().all(|(_, one)| one.settings.is_empty()) {
+            let names: Vec<_> = left_out.into_keys().collect();
+            return Err(Failure::usage(format!(
+                "no policy of the input is for --role {} or named by --policy; it has: {}",
+                role.name(),
+                names.join(", ")
+            )));
+        }
+        self.left_out = left_out
+            .into_iter()
+            .map(|(policy, count)| {
+                format!(
+                    "Policy {policy}: {count} settings are left out, because it is not for the role {} (--role, --policy)",
+                    role.name()
+                )
+            })
+            .collect();
+        Ok(())
     }
 
     /// Whether all of it was set on machines, and not by policies.
@@ -90,8 +138,13 @@ impl Read {
 
     /// What is not a setting, a sentence each.
     pub(super) fn unread(&self) -> Vec<String> {
-        let mut sentences = Vec::new();
-        for (_, one) in &self.inputs {
+        let mut sentences = self.left_out.clone();
+        for (name, one) in &self.inputs {
+            if one.settings.is_empty() && !one.templates.is_empty() {
+                sentences.push(format!(
+                    "{name}: templates (ADMX) define which settings there are, and set none of them: give the policy too"
+                ));
+            }
             sentences.extend(one.damage.iter().map(|damage| format!("Damaged: {damage}")));
             sentences.extend(one.unknown.list.iter().map(ToString::to_string));
             if one.unknown.omitted > 0 {
