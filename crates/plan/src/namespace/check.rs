@@ -9,7 +9,8 @@
 use serde::Serialize;
 
 use super::form::{Form, folded};
-use super::model::{Namespace, Target};
+use super::model::{Kind, Namespace, Target};
+use super::names::Domains;
 use super::read::{ReadNamespace, Reading};
 use super::referral::ReferralRow;
 use super::resolution::Resolution;
@@ -49,6 +50,8 @@ pub struct Context<'a> {
     pub referrals: &'a [ReferralRow],
     /// Servers that take over.
     pub new_servers: &'a [String],
+    /// More names of domains.
+    pub domains: &'a [String],
 }
 
 /// A test that files cannot answer, with the command that does.
@@ -93,11 +96,35 @@ pub fn check(reading: &Reading, context: &Context<'_>) -> Checked {
     Checked { namespaces, findings: general.finish() }
 }
 
+/// What is seriously wrong, one sentence each, unless a move to a mode repairs it: the rewritten file has `&amp;`, and Windows
+/// Server 2008 mode has no blob.
+pub fn serious(checked: &Checked, to: Kind) -> Vec<String> {
+    let is_repaired = |kind: FindingKind| match kind {
+        FindingKind::Ampersands => true,
+        FindingKind::TooManyLinks | FindingKind::BlobTooLarge => to == Kind::DomainV2,
+        _ => false,
+    };
+    let all = checked.namespaces.iter().flat_map(|one| &one.findings).chain(&checked.findings);
+    let serious =
+        all.filter(|one| one.severity() == Some(Severity::High) && !is_repaired(one.kind));
+    let sentence = |one: &Finding| match one.details.evidence.first() {
+        Some(first) => {
+            let subject = [&first.link, &first.target, &first.place];
+            let subject: Vec<_> = subject.into_iter().flatten().map(String::as_str).collect();
+            format!("{} (first: {}: {})", one.what, subject.join(", "), first.detail)
+        }
+        None => one.what.clone(),
+    };
+    serious.map(sentence).collect()
+}
+
 /// What the checks of one namespace share.
 struct Subject<'a> {
     read: &'a ReadNamespace,
     reading: &'a Reading,
     context: &'a Context<'a>,
+    /// Hosts of the namespaces that were read.
+    domains: Domains,
 }
 
 impl<'a> Subject<'a> {
@@ -169,7 +196,9 @@ fn is_same_host(one: &str, other: &str) -> bool {
 }
 
 fn check_one(read: &ReadNamespace, reading: &Reading, context: &Context<'_>) -> CheckedNamespace {
-    let subject = Subject { read, reading, context };
+    let mut domains = Domains::new(context.domains.iter().map(String::as_str));
+    reading.namespaces.iter().for_each(|one| domains.add_namespace(&one.namespace));
+    let subject = Subject { read, reading, context, domains };
     let mut findings = Findings::default();
     let servers = names::check(&subject, &mut findings);
     links::check(&subject, &mut findings);

@@ -4,19 +4,22 @@
 //! readers or from [`collected`], captured referrals from the caller.
 //!
 //! A verdict is about lists that clients hold. A list that was read before the change was known everywhere proves
-//! little, because the client can get the old one again; a client that is missing proves nothing. Both are named.
+//! little, because the client can get the old one again; a client that is missing, or whose answer was not understood,
+//! proves nothing; an entry that may be the namespace's and cannot be placed holds the gate. All are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{CachedReferral, ClientCache};
-use super::names::{Servers, is_qualified, normal, same_server};
+use super::names::{Domains, Servers, normal, same_server};
 use super::stages::{GateRule, LOWERED_TO_S, MovePlan, StageId};
 
 pub mod collected;
+mod lists;
 mod verdict;
 
+use lists::{as_cached, is_dead, merged, not_read, reason};
 pub use verdict::{
-    CapturedReferral, ClientVerdict, Evidence, Reason, ReasonKind, StaleAnswer, Verdict,
+    CapturedReferral, ClientVerdict, Evidence, Reason, ReasonKind, StaleAnswer, Unread, Verdict,
 };
 
 /// Names that a verdict lists for one client or answerer.
@@ -60,6 +63,10 @@ pub fn judge(stage: StageId, plan: &MovePlan, evidence: &Evidence<'_>) -> Verdic
         old: Servers::new(plan.old_servers.iter().map(String::as_str)),
         // Servers that stay serve as well as new ones.
         new: Servers::new(plan.new_servers.iter().chain(&plan.kept_servers).map(String::as_str)),
+        domains: Domains::new(
+            plan.domains.iter().chain([&plan.host]).chain(evidence.domains).map(String::as_str),
+        ),
+        others: Servers::new(evidence.other_hosts.iter().map(String::as_str)),
         rewritten: plan.rewritten_servers.iter().map(|name| normal(name)).collect(),
         known_at_s: evidence.changed_at_s.map(|at| after(at, wait.map_or(0, |wait| wait.known_s))),
         ttl_s: wait.map_or(plan.root_ttl_s, |wait| wait.ttl_s),
@@ -80,6 +87,10 @@ struct Judge<'a> {
     evidence: &'a Evidence<'a>,
     old: Servers,
     new: Servers,
+    /// Names of the namespace's domain.
+    domains: Domains,
+    /// Hosts whose share of the same name is another one.
+    others: Servers,
     /// Names of link targets that the rewrite replaces.
     rewritten: BTreeSet<String>,
     /// When everyone knows the change, at the latest.
@@ -92,6 +103,8 @@ struct Judge<'a> {
 enum Entry {
     Root,
     Link,
+    /// A share of the namespace's name on a host that is not known, with servers that are not known.
+    Unclear,
     /// Another namespace or share.
     Other,
 }
@@ -137,8 +150,13 @@ impl Judge<'_> {
                 judged.push(self.client(cache, read_at));
             }
         }
-        let expected = self.plan.clients.iter();
-        verdict.missing = expected.filter(|name| !known.contains(name)).cloned().collect();
+        let unread = self.evidence.unread.iter();
+        let unread: Vec<_> =
+            unread.filter(|one| !one.is_server && !known.contains(&one.name)).collect();
+        judged.extend(unread.iter().map(|one| not_read(one)));
+        let asked = Servers::new(unread.iter().map(|one| one.name.as_str()));
+        let is_missing = |name: &&String| !known.contains(name) && !asked.contains(name);
+        verdict.missing = self.plan.clients.iter().filter(is_missing).cloned().collect();
         verdict.judged = judged.len() as u64;
         let (ready, mut held): (Vec<_>, Vec<_>) = judged.into_iter().partition(|one| one.is_ready);
         held.sort_by_key(|one| {
@@ -189,14 +207,18 @@ impl Judge<'_> {
         if name.to_lowercase() != self.plan.name.to_lowercase() {
             return Entry::Other;
         }
+        if self.others.contains(host) {
+            return Entry::Other;
+        }
         let is_member = |name: &str| self.old.contains(name) || self.new.contains(name);
         let rest = parts.next().is_some_and(|rest| !rest.is_empty());
-        let is_host = same_server(host, &self.plan.host) || is_member(host);
+        let is_domain = same_server(host, &self.plan.host) || self.domains.contains(host);
         // The NetBIOS name of a domain can be any name: its list shows whether it is this namespace.
-        match is_host || (!is_qualified(host) && servers.any(is_member)) {
-            true if rest => Entry::Link,
+        match is_domain || is_member(host) || servers.any(is_member) {
+            // A link is judged by its own servers, whichever namespace it is of.
+            _ if rest => Entry::Link,
             true => Entry::Root,
-            false => Entry::Other,
+            false => Entry::Unclear,
         }
     }
 
@@ -252,6 +274,10 @@ impl Judge<'_> {
                 }
             }
         }
+        // An unclear entry can come again as it is.
+        if one.reasons.iter().any(|reason| reason.kind == ReasonKind::Unclear) {
+            ready_at = None;
+        }
         // Whatever its list says: it has files of an old server's root open.
         let in_use = cache.open_files.iter().find(|file| self.is_in_old_root(file));
         let is_used = self.rule == GateRule::OldGone && in_use.is_some();
@@ -289,24 +315,30 @@ impl Judge<'_> {
     /// What is wrong with a list.
     fn fault(&self, entry: Entry, referral: &CachedReferral) -> Option<ReasonKind> {
         let servers = || referral.targets.iter().map(|target| target.server.as_str());
+        let is_empty = referral.targets.is_empty();
         match (self.rule, entry) {
             (_, Entry::Other) => None,
+            (_, Entry::Unclear) => Some(ReasonKind::Unclear),
             (GateRule::NewListed, Entry::Root) => {
                 (!servers().any(|name| self.new.contains(name))).then_some(ReasonKind::LacksNew)
             }
-            (GateRule::OldGone, Entry::Root) => {
-                servers().any(|name| self.old.contains(name)).then_some(ReasonKind::HoldsOld)
+            (GateRule::OldGone | GateRule::LinksRewritten, Entry::Root) => {
+                let is_unknown = |name: &str| !self.new.contains(name);
+                match servers().any(|name| self.old.contains(name)) {
+                    true => Some(ReasonKind::HoldsOld),
+                    // An old server can be listed by its address or an alias.
+                    false => (is_empty || servers().any(is_unknown)).then_some(ReasonKind::Unclear),
+                }
             }
-            (GateRule::ShortTtl, Entry::Root) => {
-                let expires = referral.expires_s.unwrap_or(0);
-                (expires > u64::from(LOWERED_TO_S)).then_some(ReasonKind::LongTtl)
-            }
+            (GateRule::ShortTtl, Entry::Root) => match referral.expires_s {
+                Some(expires) => (expires > u64::from(LOWERED_TO_S)).then_some(ReasonKind::LongTtl),
+                None => Some(ReasonKind::Unclear),
+            },
             (GateRule::LinksRewritten, Entry::Link) => {
-                let is_old = servers().any(|name| self.rewritten.contains(&normal(name)));
-                is_old.then_some(ReasonKind::OldLink)
-            }
-            (GateRule::LinksRewritten, Entry::Root) => {
-                servers().any(|name| self.old.contains(name)).then_some(ReasonKind::HoldsOld)
+                match servers().any(|name| self.rewritten.contains(&normal(name))) {
+                    true => Some(ReasonKind::OldLink),
+                    false => is_empty.then_some(ReasonKind::Unclear),
+                }
             }
             (GateRule::NewListed | GateRule::OldGone | GateRule::ShortTtl, Entry::Link) => None,
         }
@@ -329,7 +361,7 @@ impl Judge<'_> {
         let stale = last.values().filter(|one| {
             let fault = self.fault(Entry::Root, &as_cached(one, one.at_s));
             // A short remaining time is the client's, not the answer's.
-            fault.is_some()
+            fault.is_some_and(|fault| fault != ReasonKind::Unclear)
         });
         let stale = stale.map(|one| StaleAnswer {
             answered_by: one.answered_by.clone(),
@@ -365,6 +397,16 @@ impl Judge<'_> {
                 count(verdict.stale_answers.len(), "server")
             ));
         }
+        let old = self.evidence.unread.iter().filter(|one| one.is_server);
+        let old: Vec<_> = old.filter(|one| self.old.contains(&one.name)).collect();
+        if let (GateRule::OldGone, [first, ..]) = (self.rule, &old[..]) {
+            because.push(format!(
+                "open files of {} not read: {}: {}",
+                count(old.len(), "old server"),
+                first.name,
+                first.why
+            ));
+        }
         if verdict.judged == 0 {
             because.push("there is no cache and no captured referral of the namespace".to_owned());
         }
@@ -385,53 +427,6 @@ impl Judge<'_> {
         }
         verdict.because = because;
     }
-}
-
-/// A cache with the lists that were captured later.
-fn merged(cache: &ClientCache, read_at: i64, wire: &ClientCache, at: i64) -> ClientCache {
-    let age = u64::try_from(at.saturating_sub(read_at)).unwrap_or(0);
-    let is_replaced = |one: &CachedReferral| {
-        let entry = normal(&one.entry);
-        wire.referrals.iter().any(|other| normal(&other.entry) == entry)
-    };
-    let older = cache.referrals.iter().filter(|one| !is_replaced(one)).map(|one| CachedReferral {
-        expires_s: one.expires_s.map(|expires| expires.saturating_sub(age)),
-        ..one.clone()
-    });
-    // What has expired meanwhile is not used again, unless files are open.
-    let has_open = !cache.open_files.is_empty();
-    let older = older.filter(|one| has_open || one.expires_s != Some(0));
-    ClientCache {
-        client: cache.client.clone(),
-        referrals: older.chain(wire.referrals.iter().cloned()).collect(),
-        open_files: cache.open_files.clone(),
-        read_at_s: Some(at),
-    }
-}
-
-/// A captured referral as an entry of a cache that is read at a time.
-fn as_cached(one: &CapturedReferral, read_at: i64) -> CachedReferral {
-    let age = u64::try_from(read_at.saturating_sub(one.at_s)).unwrap_or(0);
-    let targets = one.servers.iter().map(|server| super::model::CachedTarget {
-        server: server.clone(),
-        ..super::model::CachedTarget::default()
-    });
-    CachedReferral {
-        entry: one.path.trim_start_matches('\\').to_owned(),
-        expires_s: one.ttl_s.map(|ttl| u64::from(ttl).saturating_sub(age)),
-        targets: targets.collect(),
-        use_count: Some(1),
-        ..CachedReferral::default()
-    }
-}
-
-/// Whether an entry has expired and has no user.
-fn is_dead(referral: &CachedReferral) -> bool {
-    referral.expires_s == Some(0) && referral.use_count == Some(0)
-}
-
-fn reason(kind: ReasonKind, entry: &str, count: u64) -> Reason {
-    Reason { kind, entry: entry.to_owned(), servers: Vec::new(), count }
 }
 
 /// Adds names that are not there yet, up to a limit.

@@ -105,6 +105,16 @@ pub struct Namespace {
     pub other: BTreeMap<String, String>,
 }
 
+impl Namespace {
+    /// The mode that something in it needs, where the input does not say it: only Windows Server 2008 mode and stand-alone
+    /// namespaces have access-based enumeration and permissions of links.
+    pub fn needed_kind(&self) -> Option<Kind> {
+        let is_needed = self.flags.access_based_enumeration == Some(true)
+            || self.links.iter().any(|link| link.security.is_some());
+        (self.kind.is_none() && is_needed).then_some(Kind::DomainV2)
+    }
+}
+
 /// One target in a client's cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedTarget {

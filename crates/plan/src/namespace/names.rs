@@ -1,10 +1,13 @@
-//! Names of servers: short names against FQDNs.
+//! Names of servers and domains: short names against FQDNs, servers against domains.
 //!
-//! Owns when two names mean the same server. Looks nothing up: \[MS-DFSC\] 3.1.5.4.3 compares names as text, and so
-//! do clients, but an export, a cache and an administrator write the same server in different ways.
+//! Owns when two names mean the same server, and which hosts are domains. Looks nothing up: \[MS-DFSC\] 3.1.5.4.3
+//! compares names as text, and so do clients, but an export, a cache and an administrator write the same server in
+//! different ways.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+
+use super::model::{Kind, Namespace};
 
 /// Whether a name is an address, which has no labels.
 fn is_address(name: &str) -> bool {
@@ -86,9 +89,100 @@ impl Servers {
     }
 }
 
+/// Hosts that are domains: a path below them is a DFS path, and they never get a suffix.
+///
+/// A domain has a NetBIOS name and an FQDN, which need not begin alike: `NORDWIND` is `ad.nordwind.example`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Domains {
+    names: BTreeSet<String>,
+    /// Labels of the FQDNs without the last one: the NetBIOS name is usually one of them.
+    labels: BTreeSet<String>,
+}
+
+impl Domains {
+    /// The domains of these names.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Domains {
+        let mut domains = Domains::default();
+        names.into_iter().for_each(|name| domains.add(name));
+        domains
+    }
+
+    /// Adds a name of a domain: NetBIOS or FQDN.
+    pub fn add(&mut self, name: &str) {
+        let name = normal(name);
+        if name.is_empty() || is_address(&name) {
+            return;
+        }
+        if let Some((labels, _)) = name.rsplit_once('.') {
+            self.labels.extend(labels.split('.').map(str::to_owned));
+        }
+        self.names.insert(name);
+    }
+
+    /// Adds the domains of a namespace: its host, unless that is a server (of a stand-alone namespace, or a root target), and
+    /// targets whose name is the domain of other targets.
+    pub fn add_namespace(&mut self, namespace: &Namespace) {
+        let is_server = matches!(namespace.kind, Some(Kind::Standalone | Kind::Samba))
+            || namespace.targets.iter().any(|target| same_server(&target.server, &namespace.host));
+        if !is_server {
+            self.add(&namespace.host);
+        }
+        let of_links = namespace.links.iter().flat_map(|link| &link.targets);
+        let names = namespace.targets.iter().chain(of_links).map(|target| target.server.as_str());
+        let names: BTreeSet<&str> = names.filter(|name| !is_address(name)).collect();
+        let names: BTreeSet<String> = names.into_iter().map(normal).collect();
+        let parents: BTreeSet<&str> =
+            names.iter().filter_map(|name| Some(name.split_once('.')?.1)).collect();
+        let domains =
+            names.iter().filter(|name| name.contains('.') && parents.contains(name.as_str()));
+        domains.for_each(|name| self.add(name));
+    }
+
+    /// Whether a host is one of the domains, by its FQDN, its NetBIOS name, or a short name that is a label of the FQDN.
+    pub fn contains(&self, host: &str) -> bool {
+        let host = normal(host);
+        self.names.contains(&host) || (!host.contains('.') && self.labels.contains(&host))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::model::Target;
     use super::*;
+
+    #[test]
+    fn a_domain_is_known_by_its_fqdn_and_its_labels() {
+        let domains = Domains::new(["ad.nordwind.example", "ACME"]);
+        for host in ["NORDWIND", "ad", "AD.nordwind.example.", "acme"] {
+            assert!(domains.contains(host), "{host}");
+        }
+        for host in ["example", "nordwind.example", "fs1", "fs1.ad.nordwind.example", ""] {
+            assert!(!domains.contains(host), "{host}");
+        }
+        // The host of a stand-alone namespace is a server.
+        let mut domains = Domains::default();
+        let alone = Namespace {
+            host: "fs1.a.com".to_owned(),
+            kind: Some(Kind::Standalone),
+            ..Namespace::default()
+        };
+        domains.add_namespace(&alone);
+        assert!(!domains.contains("fs1.a.com"));
+        domains.add_namespace(&Namespace { kind: None, ..alone });
+        assert!(domains.contains("fs1.a.com"));
+        // A target that other targets are below is a domain.
+        let target = |server: &str| Target { server: server.to_owned(), ..Target::default() };
+        let below = Namespace {
+            host: "NORDWIND".to_owned(),
+            targets: ["nwdfs2.ad.nordwind.example", "ad.nordwind.example", "NWDFS1"]
+                .map(target)
+                .to_vec(),
+            ..Namespace::default()
+        };
+        let mut domains = Domains::default();
+        domains.add_namespace(&below);
+        assert!(domains.contains("ad.nordwind.example") && !domains.contains("NWDFS1"));
+    }
 
     #[test]
     fn a_short_name_is_its_fqdn_and_no_other() {

@@ -14,7 +14,7 @@ use crate::input::text::decode;
 use crate::input::unknown::Unknowns;
 
 mod blob;
-mod cache;
+pub(super) mod cache;
 mod directory;
 mod export;
 mod fragments;

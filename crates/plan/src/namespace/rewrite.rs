@@ -1,7 +1,7 @@
 //! A namespace with other names, servers, times and states.
 //!
-//! Owns the rules and their order: servers are renamed first, then short names become FQDN. What becomes equal by that is
-//! merged. The result is compared with the input by [`super::difference`]; writing it in a form is [`super::write`].
+//! Owns the rules and their order: servers are renamed first, then short names become FQDN. Domains are not servers: they
+//! keep their name, because a suffix would end every path below them. What becomes equal by that is merged. The result is compared with the input by [`super::difference`]; writing it in a form is [`super::write`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::difference::{Change, difference};
 use super::form::folded;
 use super::model::{Namespace, State, Target};
-use super::resolution::Resolution;
+use super::names::{Domains, same_server};
+use super::resolution::{Resolution, Resolved};
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,8 @@ pub struct Rules {
     /// Names to FQDN, by their first label or as a whole.
     pub fqdn: BTreeMap<String, String>,
     pub suffixes: Vec<SuffixRule>,
+    /// Names of domains, in addition to the namespace's host and the suffixes.
+    pub domains: Vec<String>,
     /// DNS: a short name becomes the only full name that begins with it.
     pub resolution: Option<Resolution>,
     pub servers: Vec<ServerRule>,
@@ -77,6 +80,10 @@ pub struct Rewritten {
     pub changes: Vec<Change>,
     /// Short names that no rule makes an FQDN, although there are rules for that.
     pub short_names: Vec<String>,
+    /// Hosts that keep their short name because they are domains.
+    pub domains: Vec<String>,
+    /// Short names of hosts that may be a domain or a server: their share has the name of the namespace.
+    pub unclear: Vec<String>,
     /// Short names for which DNS has several full names.
     pub ambiguous: BTreeMap<String, Vec<String>>,
     /// Targets that were merged with another one of their link.
@@ -161,6 +168,10 @@ pub fn read_map(text: &str) -> Result<BTreeMap<String, String>, String> {
 pub fn rewrite(namespace: &Namespace, rules: &Rules) -> Rewritten {
     let mut work = Work {
         rules,
+        namespace,
+        domains: domains(namespace, rules),
+        kept: BTreeSet::new(),
+        unclear: BTreeSet::new(),
         short_names: BTreeSet::new(),
         ambiguous: BTreeMap::new(),
         merged: 0,
@@ -201,14 +212,29 @@ pub fn rewrite(namespace: &Namespace, rules: &Rules) -> Rewritten {
         changes: difference(namespace, &out),
         namespace: out,
         short_names: work.short_names.into_iter().collect(),
+        domains: work.kept.into_iter().collect(),
+        unclear: work.unclear.into_iter().collect(),
         ambiguous: work.ambiguous,
         merged: work.merged,
         unused,
     }
 }
 
+/// What is known to be a domain: the host, the suffixes of all names, and what the rules name.
+fn domains(namespace: &Namespace, rules: &Rules) -> Domains {
+    let suffixes = rules.suffixes.iter().map(|rule| rule.suffix.as_str());
+    let mut domains = Domains::new(suffixes.chain(rules.domains.iter().map(String::as_str)));
+    domains.add_namespace(namespace);
+    domains
+}
+
 struct Work<'a> {
     rules: &'a Rules,
+    namespace: &'a Namespace,
+    domains: Domains,
+    /// Domains that some target names.
+    kept: BTreeSet<String>,
+    unclear: BTreeSet<String>,
     short_names: BTreeSet<String>,
     ambiguous: BTreeMap<String, Vec<String>>,
     merged: u64,
@@ -293,9 +319,24 @@ impl Work<'_> {
         {
             return false;
         }
+        if self.domains.contains(&name) {
+            self.kept.insert(target.server.clone());
+            return false;
+        }
         if let Some(rule) = rules.suffixes.iter().find(|rule| rule.is_for(&name)) {
-            target.server = format!("{}.{}", target.server, rule.suffix);
-            return true;
+            let full = format!("{}.{}", target.server, rule.suffix);
+            match rules.resolution.as_ref().map(|known| known.resolve(&folded(&full))) {
+                // DNS may know it in another domain.
+                Some(Resolved::Nothing) => {}
+                None if self.may_be_domain(target) => {
+                    self.unclear.insert(target.server.clone());
+                    return false;
+                }
+                _ => {
+                    target.server = full;
+                    return true;
+                }
+            }
         }
         if let Some(resolution) = &rules.resolution {
             let mut all: Vec<&str> = resolution.full_names(&name).collect();
@@ -315,6 +356,13 @@ impl Work<'_> {
         }
         self.short_names.insert(target.server.clone());
         false
+    }
+
+    /// Whether a path can be one of this namespace with a NetBIOS name of its domain that nothing mentions.
+    fn may_be_domain(&self, target: &Target) -> bool {
+        let share = target.share.split('\\').next().unwrap_or_default();
+        folded(share) == folded(&self.namespace.name)
+            && !self.namespace.targets.iter().any(|root| same_server(&root.server, &target.server))
     }
 
     /// Targets that became the same: one of them stays, online if one of them was.

@@ -12,11 +12,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Kind, Namespace, State};
-use super::names::{Servers, is_qualified, normal, qualified, same_server};
+use super::model::{Kind, Namespace};
+use super::names::{Domains, is_qualified, normal};
 use super::waits::{Assumptions, LINK_TTL_S, ROOT_TTL_S, Wait};
-use crate::script::names::{check_path, check_server};
+use crate::script::names::{check_path, check_server, check_verbatim};
 
+mod assignment;
 mod context;
 mod cut_over;
 mod finish;
@@ -24,6 +25,7 @@ mod lost;
 mod prepare;
 mod servers;
 
+use assignment::{Assigned, Server, assigned, suffix};
 pub use context::ADMIN;
 use context::Context;
 pub use lost::Lost;
@@ -39,12 +41,18 @@ pub const LOWERED_TO_S: u32 = 300;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
     pub to: Kind,
+    /// The mode of today, if it is known better than the input says it.
+    pub from: Option<Kind>,
     /// Namespace servers after the move. Those that the namespace has and that are not in `old_servers` stay.
     pub new_servers: Vec<String>,
     /// Namespace servers that leave; without any, all that are not among the new ones.
     pub old_servers: Vec<String>,
     /// The domain of short names; without one, that of the namespace.
     pub suffix: Option<String>,
+    /// More names of domains: NetBIOS names, or those of other namespaces.
+    pub domains: Vec<String>,
+    /// What is wrong with the namespace and accepted, one sentence each: preconditions of the first stage.
+    pub accepted: Vec<String>,
     /// The PDC emulator, if it is known.
     pub pdc: Option<String>,
     /// The local folder of the roots on the servers.
@@ -62,9 +70,12 @@ impl Default for Move {
     fn default() -> Move {
         Move {
             to: Kind::DomainV2,
+            from: None,
             new_servers: Vec::new(),
             old_servers: Vec::new(),
             suffix: None,
+            domains: Vec::new(),
+            accepted: Vec::new(),
             pdc: None,
             root_folder: r"C:\DFSRoots".to_owned(),
             work_folder: r"C:\temp".to_owned(),
@@ -95,10 +106,11 @@ pub enum StageId {
     Restore,
     Verify,
     Settle,
+    RaiseTtl,
 }
 
 impl StageId {
-    pub const ALL: [StageId; 16] = [
+    pub const ALL: [StageId; 17] = [
         StageId::Save,
         StageId::LowerTtl,
         StageId::OldFqdn,
@@ -115,6 +127,7 @@ impl StageId {
         StageId::Restore,
         StageId::Verify,
         StageId::Settle,
+        StageId::RaiseTtl,
     ];
 
     /// Its name in JSON and on the command line: `wait-new`.
@@ -136,6 +149,7 @@ impl StageId {
             StageId::Restore => "restore",
             StageId::Verify => "verify",
             StageId::Settle => "settle",
+            StageId::RaiseTtl => "raise-ttl",
         }
     }
 
@@ -242,6 +256,9 @@ pub struct MovePlan {
     pub root: String,
     pub host: String,
     pub name: String,
+    /// Names of the domain, and of other domains that links lead to.
+    #[serde(default)]
+    pub domains: Vec<String>,
     pub from: Option<Kind>,
     pub to: Kind,
     /// Servers that join, as in referrals after the move.
@@ -325,12 +342,14 @@ pub fn plan(namespace: &Namespace, wanted: &Move) -> Result<MovePlan, PlanError>
     }
     stages.push(finish::verify(&context));
     stages.extend(finish::settle(&context));
+    stages.extend(finish::raise_ttl(&context));
     let root = context.root.clone();
     Ok(MovePlan {
         root,
         host: namespace.host.clone(),
         name: namespace.name.clone(),
-        from: namespace.kind,
+        domains: domain_names(&context),
+        from: context.from,
         to: wanted.to,
         new_servers: context.new.iter().map(|server| server.name.clone()).collect(),
         old_servers: context.old.iter().map(|server| server.name.clone()).collect(),
@@ -342,26 +361,10 @@ pub fn plan(namespace: &Namespace, wanted: &Move) -> Result<MovePlan, PlanError>
         link_ttl_s: context.link_ttl_s,
         assumed: wanted.assumed.clone(),
         clients: wanted.clients.clone(),
-        lost: if context.is_rebuilt { lost::lost(&context) } else { Vec::new() },
+        lost: if context.is_rebuilt { lost::lost(&context, wanted.to) } else { Vec::new() },
         notes: finish::notes(&context),
         stages,
     })
-}
-
-/// A namespace server with its root share.
-#[derive(Clone, Debug)]
-struct Server {
-    /// As the namespace has it, or will have it.
-    name: String,
-    share: String,
-}
-
-/// Which servers join, leave and stay.
-#[derive(Clone, Debug, Default)]
-struct Assigned {
-    new: Vec<Server>,
-    old: Vec<Server>,
-    kept: Vec<Server>,
 }
 
 /// What is wrong regardless of the servers.
@@ -376,86 +379,16 @@ fn refusals(namespace: &Namespace, wanted: &Move) -> Vec<String> {
         errors.push("the target must be a domain-based namespace (v1 or v2)".to_owned());
     }
     errors.extend(check_server(&namespace.host).err());
-    errors.extend(check_path("namespace", &namespace.name).err());
+    errors.extend(check_verbatim("namespace", &namespace.name).err());
     errors.extend(check_path("folder of the roots", &wanted.root_folder).err());
     errors.extend(check_path("folder for files", &wanted.work_folder).err());
     errors.extend(wanted.suffix.as_deref().and_then(|suffix| check_server(suffix).err()));
+    errors.extend(wanted.domains.iter().filter_map(|domain| check_server(domain).err()));
     errors.extend(wanted.pdc.as_deref().and_then(|pdc| check_server(pdc).err()));
     if !wanted.import_links_per_s.is_finite() || wanted.import_links_per_s <= 0.0 {
         errors.push("the rate of the import must be above 0 links a second".to_owned());
     }
     errors
-}
-
-/// Assigns the servers, and says what contradicts the namespace.
-fn assigned(namespace: &Namespace, wanted: &Move, errors: &mut Vec<String>) -> Assigned {
-    let mut all = Assigned::default();
-    for name in wanted.new_servers.iter().chain(&wanted.old_servers) {
-        errors.extend(check_server(name).err());
-    }
-    for target in &namespace.targets {
-        errors.extend(check_server(&target.server).err());
-        errors.extend(check_path("root share", &target.share).err());
-    }
-    let too_many =
-        [&wanted.new_servers, &wanted.old_servers].iter().any(|list| list.len() > SERVERS_MAX)
-            || namespace.targets.len() > SERVERS_MAX;
-    if too_many {
-        errors.push(format!("more than {SERVERS_MAX} namespace servers"));
-        return all;
-    }
-    let leaving = Servers::new(wanted.old_servers.iter().map(String::as_str));
-    let joining = Servers::new(wanted.new_servers.iter().map(String::as_str));
-    for name in &wanted.old_servers {
-        if joining.contains(name) {
-            errors.push(format!("server `{name}` is among the new and the old ones"));
-        }
-        let is_known = namespace.targets.iter().any(|target| same_server(&target.server, name));
-        if !is_known && !namespace.targets.is_empty() {
-            errors.push(format!("old server `{name}` is not a server of the namespace"));
-        }
-    }
-    for target in &namespace.targets {
-        let server = Server { name: target.server.clone(), share: target.share.clone() };
-        let leaves = if wanted.old_servers.is_empty() {
-            !joining.contains(&target.server)
-        } else {
-            leaving.contains(&target.server)
-        };
-        if leaves { all.old.push(server) } else { all.kept.push(server) }
-    }
-    let mut shares = namespace.targets.iter().map(|target| &target.share);
-    let first = shares.next();
-    let share =
-        first.filter(|first| shares.all(|other| other == *first)).unwrap_or(&namespace.name);
-    // An export without root targets: the names are all there is.
-    if namespace.targets.is_empty() {
-        let server = |name: &String| Server { name: name.clone(), share: share.clone() };
-        all.old.extend(wanted.old_servers.iter().map(server));
-    }
-    let suffix = suffix(namespace, wanted);
-    let mut seen: Vec<&String> = Vec::new();
-    for name in &wanted.new_servers {
-        if seen.iter().any(|other| same_server(other, name)) {
-            errors.push(format!("new server `{name}` is given twice"));
-        }
-        seen.push(name);
-        if all.kept.iter().any(|kept| same_server(&kept.name, name)) {
-            continue;
-        }
-        let name = qualified(name, suffix);
-        all.new.push(Server { name, share: share.clone() });
-    }
-    if all.new.is_empty() && all.kept.is_empty() {
-        errors.push("no namespace server would be left: name the new ones".to_owned());
-    }
-    all
-}
-
-/// The domain of short names.
-fn suffix<'a>(namespace: &'a Namespace, wanted: &'a Move) -> Option<&'a str> {
-    let host = Some(namespace.host.as_str()).filter(|host| host.contains('.'));
-    wanted.suffix.as_deref().or(host)
 }
 
 /// The TTLs of the root, and of the link that has the longest.
@@ -464,21 +397,30 @@ fn ttls(namespace: &Namespace) -> (u32, u32) {
     (namespace.ttl_s.unwrap_or(ROOT_TTL_S), link.unwrap_or(LINK_TTL_S))
 }
 
-/// Short names of link targets, if there is a domain to make them FQDNs.
+/// Short names of link targets, if there is a domain to make them FQDNs. Domains keep theirs.
 fn rewritten(context: &Context<'_>) -> Vec<String> {
-    if context.suffix.is_none() {
+    if context.suffix.is_none() || !context.is_rebuilt {
         return Vec::new();
     }
     let targets = context.namespace.links.iter().flat_map(|link| &link.targets);
     let names: HashSet<&str> = targets.map(|target| target.server.as_str()).collect();
-    let short = names.into_iter().filter(|name| !is_qualified(name)).map(normal);
-    short.collect::<BTreeSet<_>>().into_iter().collect()
+    let is_short = |name: &&str| !is_qualified(name) && !context.domains.contains(name);
+    names.into_iter().filter(is_short).map(normal).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Root targets that are offline already.
-fn offline(namespace: &Namespace) -> impl Iterator<Item = &str> {
-    let targets = namespace.targets.iter();
-    targets.filter(|target| target.state == State::Offline).map(|target| target.server.as_str())
+/// All names of domains that are known: of the namespace, of the command line, of the suffix.
+fn domain_names(context: &Context<'_>) -> Vec<String> {
+    let given = context.wanted.domains.iter().chain(&context.wanted.suffix);
+    let all = given.chain([&context.namespace.host]).filter(|name| context.domains.contains(name));
+    all.map(|name| normal(name)).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The domains of a move.
+fn domains(namespace: &Namespace, wanted: &Move) -> Domains {
+    let names = wanted.domains.iter().chain(&wanted.suffix).map(String::as_str);
+    let mut domains = Domains::new(names);
+    domains.add_namespace(namespace);
+    domains
 }
 
 #[cfg(test)]

@@ -66,6 +66,22 @@ pub(crate) fn check_path(what: &str, name: &str) -> Result<(), String> {
     }
 }
 
+/// Whether quotes protect a name in PowerShell only, not at the command prompt.
+pub(crate) fn is_powershell_only(name: &str) -> bool {
+    name.contains(['$', '`', '%', '!']) && name.contains(['&', '^'])
+}
+
+/// Checks a name as [`check_path`] does, and accepts those that quotes protect in PowerShell only.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn check_verbatim(what: &str, name: &str) -> Result<(), String> {
+    let plain: String =
+        name.chars().map(|c| if matches!(c, '&' | '^') { '+' } else { c }).collect();
+    check_path(what, &plain).map_err(|_| check_path(what, name).err().unwrap_or_default())
+}
+
 /// Why a name cannot be in a command.
 fn reason(text: &str, most: usize) -> Option<&'static str> {
     if text.is_empty() {
@@ -84,7 +100,7 @@ fn reason(text: &str, most: usize) -> Option<&'static str> {
     if text.chars().any(is_refused) {
         return Some("it has a character that no share or folder can have");
     }
-    if text.contains(['$', '`', '%', '!']) && text.contains(['&', '^']) {
+    if is_powershell_only(text) {
         return Some(
             "it has both & or ^ and one of $ ` % !, which no quotes protect in PowerShell and at the command prompt alike",
         );
@@ -101,6 +117,11 @@ mod tests {
         for name in ["", "-x", "/x", "a\"b", "a*", "a\nb", "R&D$", "a|b"] {
             assert!(check_path("share", name).is_err(), "{name}");
         }
+        for name in ["R&D$", "F&E's $Daten"] {
+            assert!(is_powershell_only(name) && check_verbatim("share", name).is_ok());
+        }
+        let error = check_verbatim("share", "a&\nb$").unwrap_err();
+        assert!(error.contains("`a&\nb$`"), "{error}");
         assert!(check_path("share", "R&D").is_ok() && check_path("share", "Data$").is_ok());
         assert!(check_server("fs1;calc").is_err() && check_server("fs1 x").is_err());
         assert!(check_server("fs1.contoso.com").is_ok() && check_server("fe80::1").is_ok());

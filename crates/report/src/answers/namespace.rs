@@ -1,6 +1,7 @@
 //! The plan of a namespace's move, where it is, and what its gates say, as text, as JSON and as a page, from one
 //! document.
 
+mod brief;
 mod checklist;
 pub(crate) mod fields;
 mod findings;
@@ -38,6 +39,8 @@ pub struct NamespacePlan {
     pub progress: Option<Progress>,
     /// What gates say now, the latest last.
     pub verdicts: Vec<GateVerdict>,
+    /// Whether text is the answer and the next stage only. A page and JSON have everything.
+    pub is_brief: bool,
     /// How times of day are shown.
     pub clock: Clock,
 }
@@ -82,6 +85,9 @@ impl Answer for NamespacePlan {
     }
 
     fn text(&self, options: &TextOptions) -> String {
+        if self.is_brief {
+            return brief::text(self);
+        }
         document_text(&document(self), &TextOptions { all: true, ..*options })
     }
 }

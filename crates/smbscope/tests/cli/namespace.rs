@@ -133,6 +133,95 @@ fn a_move_has_stages_gates_and_a_state() {
     assert!(script.contains("dfsutil"), "{script}");
 }
 
+/// What a gate cannot place or read holds it up, and the answer is short.
+#[test]
+fn a_gate_does_not_go_on_what_it_cannot_read() {
+    let dir = tempfile::tempdir().unwrap();
+    // The root has the NetBIOS name of the domain, and clients use the FQDN.
+    let export =
+        written(dir.path(), "public.xml", &EXPORT.replace("corp.example\\Public", "ACME\\Public"));
+    let state = dir.path().join("move.json");
+    let migrate = [
+        "plan",
+        "namespace",
+        "migrate",
+        text(&export),
+        "--servers",
+        "NEW1,NEW2",
+        "--state",
+        text(&state),
+    ];
+    answer([&migrate[..], &["--suffix", "corp.example"]].concat());
+    let entry = |host: &str, server: &str| {
+        format!(
+            "Client: PC1\nEntry: \\{host}\\Public\nExpires in 200 seconds\nUseCount: 1 Type:0x81\n   0:[\\{server}\\Public] AccessStatus: 0 ( ACTIVE )\n"
+        )
+    };
+    let linux = "DFS cache\n---------\ncache entry: path=\\corp.example\\Public,type=root,ttl=300,etime=1,expired=yes\n  \\OLD1\\Public (target hint)\n";
+    for (number, (content, word)) in [
+        (entry("corp.example", "OLD1"), "no new server"),
+        (entry("corp.example", "X"), "no new server"),
+        (entry("elsewhere.example", "X"), "cannot be placed"),
+        ("Zugriff verweigert\n".to_owned(), "says nothing"),
+        (String::new(), "nothing was printed"),
+        (linux.to_owned(), "no new server"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let cache = written(dir.path(), &format!("PC{number}.txt"), &content);
+        let gate = [
+            "plan",
+            "namespace",
+            "gate",
+            "wait-new",
+            "--state",
+            text(&state),
+            "--cache",
+            text(&cache),
+        ];
+        let output = super::smbscope(gate).assert().code(1);
+        let shown = super::stdout(&output);
+        assert!(shown.contains("No-go") && shown.contains(word), "{content}: {shown}");
+        assert!(shown.lines().count() <= 10, "{shown}");
+    }
+    let elsewhere = written(
+        dir.path(),
+        "PC9.txt",
+        &(entry("corp.example", "NEW1") + &entry("elsewhere.example", "X")),
+    );
+    let gate = [
+        "plan",
+        "namespace",
+        "gate",
+        "wait-new",
+        "--state",
+        text(&state),
+        "--cache",
+        text(&elsewhere),
+    ];
+    complaint(1, gate);
+    let shown = answer([&gate[..], &["--other-host", "elsewhere.example"]].concat());
+    assert!(shown.starts_with("Go for stage wait-new"), "{shown}");
+    let status = answer(["plan", "namespace", "status", "--state", text(&state)]);
+    assert!(status.lines().count() <= 10 && status.contains("0 of 15 stages"), "{status}");
+    let all = answer(["plan", "namespace", "status", "--state", text(&state), "--all"]);
+    assert!(all.contains("New-DfsnRootTarget"), "{all}");
+}
+
+/// Serious findings stop a plan; accepted ones are its preconditions.
+#[test]
+fn serious_findings_stop_a_move() {
+    let dir = tempfile::tempdir().unwrap();
+    let nested = EXPORT.replace("Name=\"Tools\"", "Name=\"Sales &amp; Marketing\\Tools\"");
+    let export = written(dir.path(), "public.xml", &nested);
+    let migrate = ["plan", "namespace", "migrate", text(&export), "--servers", "NEW1,NEW2"];
+    let refused = complaint(2, migrate);
+    assert!(refused.contains("below other links") && refused.contains("--anyway"), "{refused}");
+    let shown = answer([&migrate[..], &["--anyway"]].concat());
+    assert!(shown.contains("accepted: Links are below other links"), "{shown}");
+}
+
 #[test]
 fn what_is_no_namespace_is_refused() {
     let dir = tempfile::tempdir().unwrap();

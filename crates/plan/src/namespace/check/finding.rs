@@ -38,6 +38,7 @@ kinds! {
         Interlinks = paths::INTERLINKS,
         Loops = paths::LOOPS,
         RootShareNames = targets::ROOT_SHARE_NAMES,
+        StaleSites = targets::STALE_SITES,
         TtlTooLong = limits::TTL_TOO_LONG,
         LongTtl = limits::LONG_TTL,
         ZeroTtl = limits::ZERO_TTL,

@@ -3,10 +3,13 @@
 //! 5,000 links and 5 MB of blob are Microsoft's recommendations for Windows 2000 mode. A client that got its referral just
 //! before a change keeps it for the whole TTL: that is why a shorter TTL helps only after the old one.
 
+use std::collections::BTreeMap;
+
 use smbscope_findings::KindInfo;
 
 use super::super::form::Form;
 use super::super::model::Kind;
+use super::super::waits::{LINK_TTL_S, ROOT_TTL_S};
 use super::super::write::namespace_bytes;
 use super::{Cutover, Evidence, FindingKind, Findings, Severity, Subject};
 use crate::script::quote::powershell;
@@ -55,10 +58,14 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if let Some(ttl_s) = namespace.ttl_s {
         ttl(subject, findings, None, ttl_s);
     }
+    let mut by_ttl: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (number, link) in namespace.links.iter().enumerate() {
         if let Some(ttl_s) = link.ttl_s {
-            ttl(subject, findings, Some(number), ttl_s);
+            by_ttl.entry(ttl_s).or_default().push(number);
         }
+    }
+    for (ttl_s, links) in &by_ttl {
+        ttl(subject, findings, Some(links), *ttl_s);
     }
 }
 
@@ -95,20 +102,40 @@ fn sizes(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_s: u32) {
+/// Judges the TTL of the root, or of all links that have it: one place for all of them.
+fn ttl(subject: &Subject<'_>, findings: &mut Findings, links: Option<&[usize]>, ttl_s: u32) {
     let evidence = |detail: String, repair_s: u32| {
-        let (evidence, path, command) = match link {
-            Some(link) => (subject.link(link, detail), subject.link_path(link), "Set-DfsnFolder"),
-            None => (subject.root(detail), subject.path(), "Set-DfsnRoot"),
+        let Some(links) = links else {
+            let path = powershell(&subject.path());
+            let repair = Some(format!("Set-DfsnRoot -Path {path} -TimeToLiveSec {repair_s}"));
+            return Evidence { repair, ..subject.root(detail) };
         };
-        let repair =
-            Some(format!("{command} -Path {} -TimeToLiveSec {repair_s}", powershell(&path)));
-        Evidence { repair, ..evidence }
+        let one = links.first().map_or_else(|| subject.root(""), |link| subject.link(*link, ""));
+        let (path, which, others) = match links {
+            [only] => (subject.link_path(*only), "", String::new()),
+            [_, others @ ..] => (
+                format!("{}\\*", subject.path()),
+                " | Where-Object TimeToLiveSec -eq ",
+                format!(", and {} more links", others.len()),
+            ),
+            [] => return one,
+        };
+        let which = if which.is_empty() { String::new() } else { format!("{which}{ttl_s}") };
+        // Brackets are wildcards of -Path, and a single link is named exactly.
+        let repair = match which.as_str() {
+            "" => format!("Set-DfsnFolder -Path {} -TimeToLiveSec {repair_s}", powershell(&path)),
+            _ => format!(
+                "Get-DfsnFolder -Path {}{which} | Set-DfsnFolder -TimeToLiveSec {repair_s}",
+                powershell(&path)
+            ),
+        };
+        Evidence { repair: Some(repair), detail: format!("{detail}{others}"), ..one }
     };
     if ttl_s == 0 {
-        let usual = if link.is_some() { 1800 } else { 300 };
+        let usual = if links.is_some() { LINK_TTL_S } else { ROOT_TTL_S };
         findings.add(FindingKind::ZeroTtl, || evidence("the TTL is 0".to_owned(), usual));
     }
+    let shown = time(u64::from(ttl_s));
     match subject.context.cutover {
         Some(Cutover { left_s, window_s }) if u64::from(ttl_s) > window_s => {
             // The shortest that is still a cache.
@@ -117,20 +144,34 @@ fn ttl(subject: &Subject<'_>, findings: &mut Findings, link: Option<usize>, ttl_
             let late_s = u64::from(ttl_s).saturating_sub(left_s);
             let severity = if late_s > window_s { Severity::High } else { Severity::Medium };
             findings.add_as(FindingKind::TtlTooLong, severity, || {
+                let allowed = time(window_s);
                 let detail = if late_s > window_s {
+                    let late = time(late_s);
                     format!(
-                        "TTL {ttl_s} s: even if it is shortened now, the last clients keep the old referral until {late_s} s after the cut-over begins, {window_s} s are allowed"
+                        "TTL {shown}: even if it is shortened now, the last clients keep the old referral until {late} after the cut-over begins, {allowed} are allowed"
                     )
                 } else {
-                    format!("TTL {ttl_s} s, {window_s} s are allowed; shorten it at least {ttl_s} s before the cut-over")
+                    format!("TTL {shown}, {allowed} are allowed; shorten it at least {shown} before the cut-over")
                 };
                 evidence(detail, repair_s)
             });
         }
         Some(_) => {}
         None if ttl_s > DAY_S => {
-            findings.add(FindingKind::LongTtl, || evidence(format!("TTL {ttl_s} s"), 1800));
+            findings.add(FindingKind::LongTtl, || evidence(format!("TTL {shown}"), LINK_TTL_S));
         }
         None => {}
     }
+}
+
+/// A time with at most two units: `90 s`, `1 h 30 min`, `7 days`.
+fn time(seconds: u64) -> String {
+    let parts: &[(u64, &str)] = match seconds {
+        0..=119 => return format!("{seconds} s"),
+        120..=3_599 => &[(seconds / 60, "min"), (seconds % 60, "s")],
+        3_600..=86_399 => &[(seconds / 3_600, "h"), (seconds / 60 % 60, "min")],
+        _ => &[(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h")],
+    };
+    let shown = parts.iter().filter(|(count, _)| *count > 0);
+    shown.map(|(count, unit)| format!("{count} {unit}")).collect::<Vec<_>>().join(" ")
 }

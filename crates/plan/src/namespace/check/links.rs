@@ -10,7 +10,7 @@ use super::{Evidence, FindingKind, Findings, Severity, Subject};
 
 pub(super) const DUPLICATE_LINKS: KindInfo = KindInfo::new("duplicate-links", "Links are there twice")
     .with_severity(Severity::High)
-    .with_remedies(&[("namespace", "keep one of them: a namespace has each path once, without regard to case, and an import stops or merges")]);
+    .with_remedies(&[("namespace", "keep one of them in the file: a live namespace has each path once, without regard to case, and an import stops or merges")]);
 pub(super) const NESTED_LINKS: KindInfo = KindInfo::new("nested-links", "Links are below other links")
     .with_severity(Severity::High)
     .with_remedies(&[("namespace", "move the inner link to another path, or make the outer one a folder without targets: clients that follow the outer link never ask for the inner one")]);
@@ -53,11 +53,14 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
             findings.add(FindingKind::DuplicateLinks, || {
                 let other = &links[before].path;
                 let how = if *other == link.path { "the same path" } else { "another case" };
-                let detail = format!("also at {} ({how})", subject.link_place(before));
-                Evidence {
-                    repair: Some(format!("dfsutil link remove \"{}\"", subject.link_path(number))),
-                    ..subject.link(number, detail)
-                }
+                let place = subject.link_place(before);
+                let detail = format!("also at {place} ({how})");
+                // DFS compares without case: the live namespace has one of them, which a command would remove.
+                let repair = format!(
+                    "in the file: keep one of the two, with the targets that are meant ({place} and {})",
+                    subject.link_place(number)
+                );
+                Evidence { repair: Some(repair), ..subject.link(number, detail) }
             });
         }
     }

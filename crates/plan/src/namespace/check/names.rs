@@ -85,6 +85,10 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<Strin
             findings.add(FindingKind::Addresses, || {
                 evidence(one, format!("{} in {} targets", one.server, one.targets))
             });
+        } else if subject.domains.contains(name) {
+            // A domain is found by its domain controllers. Its NetBIOS name need not be in DNS.
+            domain(subject, findings, name, one, &evidence);
+            continue;
         } else if !name.contains('.') {
             let full = by_label.get(&label(name)).and_then(|all| {
                 all.iter().find(|other| other.contains('.')).and_then(|other| uses.get(*other))
@@ -109,6 +113,24 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) -> Vec<Strin
     names.truncate(of_links);
     names.sort();
     names
+}
+
+/// A domain's FQDN that does not resolve. A list of servers need not have it, so that this is not certain.
+fn domain(
+    subject: &Subject<'_>,
+    findings: &mut Findings,
+    name: &str,
+    one: &Use,
+    evidence: &impl Fn(&Use, String) -> Evidence,
+) {
+    let Some(resolution) = subject.context.resolution.filter(|_| name.contains('.')) else {
+        return;
+    };
+    if resolution.resolve(name) == Resolved::Nothing {
+        findings.add_as(FindingKind::UnresolvedNames, Severity::Medium, || {
+            evidence(one, format!("the domain {}, in {} targets", one.server, one.targets))
+        });
+    }
 }
 
 fn resolve(

@@ -8,7 +8,7 @@ use smbscope_findings::KindInfo;
 
 use super::super::form::{LEVELS_MAX, folded, split_unc};
 use super::super::model::{Namespace, Target};
-use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, label, unc};
+use super::{Evidence, FindingKind, Findings, Severity, Subject, is_same_host, unc};
 
 pub(super) const INTERLINKS: KindInfo = KindInfo::new("interlinks", "Targets are DFS paths themselves")
     .with_severity(Severity::Low)
@@ -113,12 +113,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// Whether a target's server is the domain of the namespace: then it is a path of a namespace that was not read.
 fn is_domain(subject: &Subject<'_>, target: &Target) -> bool {
-    let host = &subject.namespace().host;
-    host.contains('.') && target.server.eq_ignore_ascii_case(host)
-        || (!host.contains('.')
-            && !subject.namespace().targets.is_empty()
-            && label(host) == label(&target.server)
-            && !subject.namespace().targets.iter().any(|root| is_same_host(&root.server, host)))
+    subject.domains.contains(&target.server)
 }
 
 fn follow(

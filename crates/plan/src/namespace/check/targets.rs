@@ -57,6 +57,15 @@ pub(super) const MISSING_SHARES: KindInfo =
             "namespace",
             "share the folder, or correct the target; clients get STATUS_BAD_NETWORK_NAME",
         )]);
+pub(super) const STALE_SITES: KindInfo = KindInfo::new(
+    "stale-sites",
+    "One server has different sites in the namespace",
+)
+.with_severity(Severity::Medium)
+.with_remedies(&[(
+    "namespace",
+    "see in which site the server is (nltest /server:SERVER /dsgetsite), and remove and add the targets with the other one, or let old roots read all sites again: dfsutil /root:ROOT /updatewin2kstaticsitetable (Microsoft KB 260857); until then clients get targets in the wrong order",
+)]);
 pub(super) const ROOT_SHARE_NAMES: KindInfo =
     KindInfo::new("root-share-names", "Namespace servers share the root under another name")
         .with_severity(Severity::High)
@@ -67,6 +76,7 @@ pub(super) const ROOT_SHARE_NAMES: KindInfo =
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     root(subject, findings);
+    sites(subject, findings);
     let mut lists: HashMap<String, Vec<&ShareList>> = HashMap::new();
     for list in &subject.reading.shares {
         lists.entry(label(&list.server)).or_default().push(list);
@@ -110,6 +120,35 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 /// Evidence about a target of a link.
 fn of(subject: &Subject<'_>, link: usize, target: &Target, detail: impl Into<String>) -> Evidence {
     Evidence { target: Some(unc(target)), ..subject.link(link, detail) }
+}
+
+/// The site that is stored with a target, by the key of the reader of `dfsutil /view`.
+const SITE: &str = "view:site";
+
+/// Servers with several sites: some target was added before the server moved.
+fn sites(subject: &Subject<'_>, findings: &mut Findings) {
+    let namespace = subject.namespace();
+    let roots = namespace.targets.iter().map(|target| (None, target));
+    let of_links = namespace.links.iter().enumerate();
+    let of_links =
+        of_links.flat_map(|(at, link)| link.targets.iter().map(move |target| (Some(at), target)));
+    // Where each server is first, and whether another site was found.
+    let mut first: HashMap<String, (Option<usize>, &Target, &str)> = HashMap::new();
+    for (link, target) in roots.chain(of_links) {
+        let Some(site) = target.other.get(SITE).filter(|site| !site.is_empty()) else { continue };
+        let known = first.entry(label(&target.server)).or_insert((link, target, site));
+        if !is_same_host(&known.1.server, &target.server) || known.2.eq_ignore_ascii_case(site) {
+            continue;
+        }
+        findings.add(FindingKind::StaleSites, || {
+            let place = known.0.map_or_else(|| subject.path(), |at| subject.link_path(at));
+            let detail = format!("site {site} here, site {} at {place}", known.2);
+            match link {
+                Some(at) => of(subject, at, target, detail),
+                None => Evidence { target: Some(unc(target)), ..subject.root(detail) },
+            }
+        });
+    }
 }
 
 fn root(subject: &Subject<'_>, findings: &mut Findings) {
@@ -178,11 +217,7 @@ fn spelling(subject: &Subject<'_>, findings: &mut Findings, number: usize, targe
             let (share, before) = (folded(&target.share), folded(&other.share));
             if is_same_server && share == before {
                 findings.add(FindingKind::DuplicateTargets, || Evidence {
-                    repair: Some(format!(
-                        "Remove-DfsnFolderTarget -Path {} -TargetPath {}",
-                        powershell(&subject.link_path(number)),
-                        powershell(&unc(target))
-                    )),
+                    repair: Some(duplicate_repair(subject, number, target, other)),
                     ..of(subject, number, target, format!("also {}", unc(other)))
                 });
             } else if share == before && target.share != other.share {
@@ -197,6 +232,20 @@ fn spelling(subject: &Subject<'_>, findings: &mut Findings, number: usize, targe
             }
         }
     }
+}
+
+/// How one of two equal targets is removed. Targets that differ in case only are one in the live namespace: a command would
+/// remove it.
+fn duplicate_repair(subject: &Subject<'_>, link: usize, target: &Target, other: &Target) -> String {
+    if folded(&unc(target)) == folded(&unc(other)) {
+        let place = subject.link_place(link);
+        return format!("in the file: keep one of the two targets ({place})");
+    }
+    format!(
+        "Remove-DfsnFolderTarget -Path {} -TargetPath {}",
+        powershell(&subject.link_path(link)),
+        powershell(&unc(target))
+    )
 }
 
 fn is_below(inner: &str, outer: &str) -> bool {

@@ -241,7 +241,7 @@ fn times_to_live_and_sizes() {
     namespace.links[0].ttl_s = Some(90_000);
     namespace.links[1].ttl_s = Some(0);
     let found = of(namespace.clone());
-    assert_eq!(evidence(&found, FindingKind::LongTtl), ["Accounting||TTL 90000 s"]);
+    assert_eq!(evidence(&found, FindingKind::LongTtl), ["Accounting||TTL 1 d 1 h"]);
     assert_eq!(evidence(&found, FindingKind::ZeroTtl), ["Tools||the TTL is 0"]);
     // In two days: there is time to shorten it; in an hour: there is not.
     for (left_s, severity) in [(172_800, Severity::Medium), (3_600, Severity::High)] {

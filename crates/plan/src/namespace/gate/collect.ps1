@@ -24,6 +24,7 @@ $ofClient = {
     }
     'smbscope-section: referrals'
     & $Dfsutil cache referral
+    "smbscope-exit: $LASTEXITCODE"
     'smbscope-section: opens'
     Get-SmbConnection -ErrorAction SilentlyContinue | ForEach-Object { "\\$($_.ServerName)\$($_.ShareName)`t$($_.NumOpens)" }
 }

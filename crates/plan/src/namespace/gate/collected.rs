@@ -1,13 +1,15 @@
 //! Caches of many clients in one file, as the printed script collects them.
 //!
-//! Owns the script and the wrapper that it writes around each client's outputs; what is inside is read by the reader of
-//! caches that the caller gives.
+//! Owns the script and the wrapper that it writes around each client's outputs, and what counts as an answer; what is
+//! inside is read by the reader of caches that the caller gives. A file without the wrapper is the output of one client,
+//! or of several with a line `Client: NAME` before each.
 //!
 //! ```text
 //! smbscope-client: PC17 2026-11-26T18:00:00Z
 //! smbscope-address: 10.0.0.17
 //! smbscope-section: referrals
-//! ...the output of `dfsutil cache referral`...
+//! ...the output of `dfsutil cache referral`, or /proc/fs/cifs/dfscache...
+//! smbscope-exit: 0
 //! smbscope-section: opens
 //! \\file2.contoso.com\Public    2
 //! smbscope-failed: why there is nothing of this client
@@ -18,8 +20,10 @@
 
 use std::collections::BTreeMap;
 
+use super::Unread;
 use crate::namespace::model::ClientCache;
 use crate::namespace::names::{Servers, normal};
+use crate::namespace::read::cache::{client_of, is_around};
 
 /// Collects the caches of clients, and what servers have open for them; it changes nothing.
 pub const SCRIPT: &str = include_str!("collect.ps1");
@@ -37,8 +41,8 @@ pub struct Collected {
     pub uncollected: Vec<ClientCache>,
     /// Names of clients by their addresses.
     pub aliases: BTreeMap<String, String>,
-    /// Clients that could not be read, and why.
-    pub failed: Vec<(String, String)>,
+    /// Clients and servers whose answer says nothing, and why.
+    pub unread: Vec<Unread>,
     /// Lines that belong to nothing.
     pub unknown_lines: u64,
     /// Clients and servers that were left out because there are too many.
@@ -46,7 +50,7 @@ pub struct Collected {
 }
 
 /// Whether a text is a file of the script.
-pub fn is_collected(text: &str) -> bool {
+fn is_collected(text: &str) -> bool {
     let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}'));
     lines.by_ref().take(20).any(|line| {
         heading(line, "smbscope-client").is_some() || heading(line, "smbscope-server").is_some()
@@ -68,6 +72,7 @@ enum Section {
 #[derive(Default)]
 struct Block<'a> {
     is_server: bool,
+    exit: Option<&'a str>,
     name: &'a str,
     at_s: Option<i64>,
     addresses: Vec<&'a str>,
@@ -76,24 +81,37 @@ struct Block<'a> {
     failed: Option<&'a str>,
 }
 
-/// Reads a file of the script. `cache` reads the output of `dfsutil cache referral`: the entries of one client.
+/// Reads a file of the script, or outputs as they are. `name` is the client of an output that does not name one; `cache`
+/// reads the output of one client: its entries.
 ///
-/// A client whose output was not understood is among the failed ones: an empty cache would mean that it is ready.
-pub fn read(text: &str, cache: impl Fn(&str) -> Result<ClientCache, String>) -> Collected {
+/// A client whose output was not understood is among the unread ones: an empty cache would mean that it is ready.
+pub fn read(
+    text: &str,
+    name: &str,
+    cache: impl Fn(&str) -> Result<ClientCache, String>,
+) -> Collected {
     let mut collected = Collected::default();
-    let blocks = blocks(text, &mut collected);
+    let blocks = match is_collected(text) {
+        true => blocks(text, &mut collected),
+        false => outputs(text, name, &mut collected),
+    };
+    let unread = |block: &Block<'_>, why: String| Unread {
+        name: block.name.to_owned(),
+        why,
+        is_server: block.is_server,
+    };
     for block in blocks.iter().filter(|block| !block.is_server) {
         for address in &block.addresses {
             collected.aliases.insert(normal(address), block.name.to_owned());
         }
         if let Some(why) = block.failed {
-            collected.failed.push((block.name.to_owned(), why.to_owned()));
+            collected.unread.push(unread(block, why.to_owned()));
             continue;
         }
-        let mut one = match referrals(&block.referrals, &cache) {
+        let mut one = match referrals(block, &cache) {
             Ok(one) => one,
             Err(why) => {
-                collected.failed.push((block.name.to_owned(), why));
+                collected.unread.push(unread(block, why));
                 continue;
             }
         };
@@ -107,7 +125,7 @@ pub fn read(text: &str, cache: impl Fn(&str) -> Result<ClientCache, String>) -> 
     let mut others: BTreeMap<String, ClientCache> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.is_server) {
         if let Some(why) = block.failed {
-            collected.failed.push((block.name.to_owned(), why.to_owned()));
+            collected.unread.push(unread(block, why.to_owned()));
         }
         for line in &block.opens {
             let Some((client, file)) = line.split_once('\t') else { continue };
@@ -129,7 +147,35 @@ pub fn read(text: &str, cache: impl Fn(&str) -> Result<ClientCache, String>) -> 
         }
     }
     collected.uncollected = others.into_values().collect();
+    if collected.left_out > 0 {
+        let why = format!("more than {BLOCKS_MAX} clients and servers in one file");
+        let name = format!("{} others", collected.left_out);
+        collected.unread.push(Unread { name, why, is_server: false });
+    }
     collected
+}
+
+/// Outputs of clients without the script's wrapper.
+fn outputs<'a>(text: &'a str, name: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
+    let mut blocks = vec![Block { name, ..Block::default() }];
+    let mut is_begun = false;
+    for line in text.lines() {
+        let line = line.trim_start_matches('\u{feff}').trim_end();
+        let client = client_of(line);
+        if client.is_some() && is_begun {
+            if blocks.len() >= BLOCKS_MAX {
+                collected.left_out += 1;
+                return blocks;
+            }
+            blocks.push(Block::default());
+        }
+        is_begun |= client.is_some() || line.trim_start().starts_with("Entry:");
+        if let Some(block) = blocks.last_mut() {
+            block.name = client.unwrap_or(block.name);
+            block.referrals.push(line);
+        }
+    }
+    blocks
 }
 
 fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
@@ -169,6 +215,8 @@ fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
             };
         } else if let Some(why) = heading(line, "smbscope-failed") {
             block.failed = Some(why);
+        } else if let Some(code) = heading(line, "smbscope-exit") {
+            block.exit = Some(code);
         } else {
             match section {
                 Section::Referrals => block.referrals.push(line),
@@ -181,25 +229,49 @@ fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
     blocks
 }
 
+/// The most lines of an answer that says that there is nothing: `0 entries...` with what dfsutil prints around.
+const NOTHING_LINES_MAX: usize = 6;
+
 /// The entries of a client, or why there are none although it may have some.
 fn referrals(
-    lines: &[&str],
+    block: &Block<'_>,
     cache: impl Fn(&str) -> Result<ClientCache, String>,
 ) -> Result<ClientCache, String> {
-    let written = || lines.iter().filter(|line| !line.trim().is_empty());
-    if written().next().is_none() {
-        return Err("dfsutil printed nothing".to_owned());
+    if let Some(code) = block.exit.filter(|code| *code != "0") {
+        return Err(format!("its program ended with code {code}"));
     }
-    // `0 entries...`, in any language.
-    if written().any(|line| line.split_whitespace().next() == Some("0")) {
-        return Ok(ClientCache::default());
+    let lines = &block.referrals;
+    let written: Vec<&str> =
+        lines.iter().map(|line| line.trim()).filter(|line| !is_around(line)).collect();
+    if written.is_empty() {
+        return Err("nothing was printed".to_owned());
     }
-    let one = cache(&lines.join("\n"))?;
+    let text = lines.join("\n");
+    if is_nothing(&written) {
+        return Ok(cache(&text).unwrap_or_default());
+    }
+    let first: String = written.first().map_or("", |line| line).chars().take(100).collect();
+    let one = cache(&text).map_err(|why| format!("{why}: {first:?}"))?;
     if one.referrals.is_empty() {
-        Err(format!("none of {} lines of dfsutil is an entry", written().count()))
+        Err(format!("none of {} lines is an entry", written.len()))
     } else {
         Ok(one)
     }
+}
+
+/// Whether an answer says that there is no entry: `0 entries...` in any language, or the empty table of Linux.
+fn is_nothing(written: &[&str]) -> bool {
+    let is_count = |line: &&&str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some("0")
+            && words.next().is_some_and(|word| word.starts_with(char::is_alphabetic))
+            && words.count() <= 1
+    };
+    let is_table = matches!(written, [title, rule] if *title == "DFS cache" && rule.bytes().all(|byte| byte == b'-'));
+    is_table
+        || written.len() <= NOTHING_LINES_MAX
+            && written.iter().filter(is_count).count() == 1
+            && !written.iter().any(|line| line.contains("0x"))
 }
 
 /// Connections with open files to servers that the client has from the namespace.
@@ -287,7 +359,7 @@ smbscope-section: opens
     #[test]
     fn clients_servers_and_failures_are_read() {
         assert!(is_collected(TEXT) && !is_collected("Entry: \\a\\b\n"));
-        let all = read(TEXT, entries);
+        let all = read(TEXT, "", entries);
         assert_eq!(all.caches.len(), 1);
         let one = &all.caches[0];
         assert_eq!((one.client.as_str(), one.read_at_s), ("PC1", Some(1_795_716_000)));
@@ -299,7 +371,7 @@ smbscope-section: opens
         // Its server knows what a client uses that was not collected.
         assert_eq!(all.uncollected[0].client, "10.0.0.99");
         assert_eq!(all.uncollected[0].open_files, ["FILE1: C:\\DFSRoots\\Public\\b.txt"]);
-        assert_eq!(all.failed[0].0, "PC2");
+        assert_eq!((all.unread[0].name.as_str(), all.unread[0].is_server), ("PC2", false));
         assert_eq!(all.aliases.get("10.0.0.17").map(String::as_str), Some("PC1"));
         assert_eq!((all.unknown_lines, all.left_out), (0, 0));
     }
@@ -310,14 +382,42 @@ smbscope-section: opens
             let text = format!(
                 "smbscope-client: PC1 2026-11-26T18:00:00Z\nsmbscope-section: referrals\n{inside}"
             );
-            let all = read(&text, cache);
-            (all.caches.len(), all.failed.first().map(|(_, why)| why.clone()).unwrap_or_default())
+            let all = read(&text, "", cache);
+            (all.caches.len(), all.unread.first().map(|one| one.why.clone()).unwrap_or_default())
         };
         let none = |_: &str| Ok(ClientCache::default());
-        assert_eq!(of("", none).1, "dfsutil printed nothing");
-        assert_eq!(of("Eintrag: \\a\\b\n", none).1, "none of 1 lines of dfsutil is an entry");
-        assert_eq!(of("x\n", |_| Err("damaged".to_owned())).1, "damaged");
+        assert_eq!(of("", none).1, "nothing was printed");
+        assert_eq!(of("Eintrag: \\a\\b\n", none).1, "none of 1 lines is an entry");
+        assert_eq!(of("x\n", |_| Err("damaged".to_owned())).1, "damaged: \"x\"");
         assert_eq!(of("\n0 entries...\n", none), (1, String::new()));
+        assert_eq!(of("DFS cache\n---------\n", none), (1, String::new()));
+        assert_eq!(of("0 entries...\nsmbscope-exit: 5\n", none).1, "its program ended with code 5");
+        for error in ["0x80070005: Zugriff verweigert", "0 entries\nSYSTEM ERROR 0x5", "0: Fehler"]
+        {
+            assert_eq!(of(error, none).0, 0, "{error}");
+        }
+    }
+
+    /// Without the wrapper, the file's name is the client, unless a line names it; an error is not an answer either.
+    #[test]
+    fn outputs_of_clients_are_read_as_they_are() {
+        let none = |_: &str| Err("no form".to_owned());
+        for text in
+            ["", "\r\n\r\n", "Zugriff verweigert", "Client: PC1\nCollected: 2026-11-28T12:00:00Z\n"]
+        {
+            let all = read(text, "PC1", none);
+            assert_eq!((all.caches.len(), all.unread[0].name.as_str()), (0, "PC1"), "{text}");
+        }
+        let all = read(
+            "Client: A\nEntry: x\nClient: B\nno such command\nClient: C\n0 Einträge...\n",
+            "f",
+            |text| match text.contains("Entry") {
+                true => entries("a.com\\Public FILE1"),
+                false => Err("no form".to_owned()),
+            },
+        );
+        let names: Vec<_> = all.caches.iter().map(|one| one.client.as_str()).collect();
+        assert_eq!((names, all.unread[0].name.as_str()), (vec!["A", "C"], "B"));
     }
 
     #[test]
@@ -334,8 +434,8 @@ smbscope-section: opens
     proptest::proptest! {
         #[test]
         fn any_text_is_read(text in "(smbscope-(client|server|section|address): ?[a-z0-9 :TZ-]{0,12}\n|[a-z\\\\\t0-9]{0,9}\n){0,20}") {
-            let all = read(&text, entries);
-            proptest::prop_assert!(all.caches.len() <= text.lines().count());
+            let all = read(&text, "PC", entries);
+            proptest::prop_assert!(all.caches.len() <= text.lines().count().max(1));
         }
     }
 }

@@ -186,21 +186,101 @@ fn an_expired_list_is_to_be_collected_again() {
 }
 
 #[test]
-fn entries_of_other_shares_do_not_count() {
+fn entries_that_cannot_be_placed_hold_it_up() {
     let plan = moved(&["PC1"]);
+    let judged_with = |entries: &[CachedReferral], domains: &[&str], others: &[&str]| {
+        let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let (domains, others): (Vec<String>, Vec<String>) = (strings(domains), strings(others));
+        let caches = [cache("PC1", NOW, entries)];
+        let evidence = Evidence {
+            caches: &caches,
+            domains: &domains,
+            other_hosts: &others,
+            now_s: NOW,
+            ..Evidence::default()
+        };
+        judge(StageId::WaitOld, &plan, &evidence)
+    };
     let others = [
         entry("contoso.com\\SYSVOL", 900, &["OLD1"]),
-        entry("FS9\\Public", 900, &["FS9"]),
-        entry("other.com\\Public", 900, &["OLD1.other.com"]),
+        entry("other.com\\Public2", 900, &["OLD1.other.com"]),
         entry("", 900, &["OLD1"]),
     ];
-    assert!(judged(StageId::WaitOld, &plan, &[cache("PC1", NOW, &others)]).is_go);
-    // The NetBIOS name of the domain, and a server's own name.
-    for host in ["CORP", "old2"] {
-        let path = format!("{host}\\public");
-        let own = [cache("PC1", NOW, &[entry(&path, 900, &["OLD1"])])];
-        assert!(!judged(StageId::WaitOld, &plan, &own).is_go, "{host}");
+    assert!(judged_with(&others, &[], &[]).is_go);
+    // The same share on a host that nothing names: it may be the domain by another name.
+    let unknown = [entry("FS9\\Public", 900, &["FS9"])];
+    let verdict = judged_with(&unknown, &[], &[]);
+    assert_eq!(verdict.held[0].reasons[0].kind, ReasonKind::Unclear);
+    assert_eq!((verdict.is_go, verdict.until_s), (false, None));
+    assert!(judged_with(&unknown, &[], &["fs9"]).is_go);
+    // A domain controller's address as an old server, a list without servers, a list without a time.
+    let address = entry("CORP\\Public", 900, &["10.0.0.1"]);
+    for (stage, referral) in [
+        (StageId::WaitOld, address.clone()),
+        (StageId::Settle, address.clone()),
+        (StageId::WaitOld, entry(ROOT, 900, &[])),
+        (StageId::Settle, entry("contoso.com\\Public\\a", 900, &[])),
+    ] {
+        let verdict = judged(stage, &plan, &[cache("PC1", NOW, &[referral])]);
+        assert_eq!(verdict.held[0].reasons[0].kind, ReasonKind::Unclear, "{stage:?}");
     }
+    let named = judged_with(&[address], &["CORP"], &[]);
+    assert_eq!(named.held[0].reasons[0].kind, ReasonKind::Unclear);
+    // The NetBIOS name of the domain, a server's own name, and any host whose list has an old server.
+    for host in ["CORP", "old2", "other.com"] {
+        let path = format!("{host}\\public");
+        let verdict = judged_with(&[entry(&path, 900, &["OLD1"])], &[], &[]);
+        assert_eq!(verdict.held[0].reasons[0].kind, ReasonKind::HoldsOld, "{host}");
+    }
+}
+
+/// A root with the NetBIOS name of its domain, whose clients use the FQDN.
+#[test]
+fn netbios_and_fqdn_are_one_namespace() {
+    let plan = MovePlan {
+        host: "NORDWIND".to_owned(),
+        domains: vec!["NORDWIND".to_owned(), "ad.nordwind.example".to_owned()],
+        ..moved(&["PC1"])
+    };
+    for host in ["NORDWIND", "ad.nordwind.example", "AD"] {
+        let path = format!("{host}\\Public");
+        let of = |servers: &[&str]| [cache("PC1", NOW, &[entry(&path, 200, servers)])];
+        assert!(!judged(StageId::WaitNew, &plan, &of(&["OLD1"])).is_go, "{host}");
+        assert!(!judged(StageId::WaitNew, &plan, &of(&["X"])).is_go, "{host}");
+        assert!(judged(StageId::WaitNew, &plan, &of(&["NEW1.contoso.com"])).is_go, "{host}");
+    }
+}
+
+/// A client whose answer says nothing is not ready, whether or not it is expected.
+#[test]
+fn answers_that_say_nothing_hold_it_up() {
+    let unread = |name: &str, is_server| Unread {
+        name: name.to_owned(),
+        why: "Zugriff verweigert".to_owned(),
+        is_server,
+    };
+    let caches = [cache("PC1", NOW, &[entry(ROOT, 200, &["NEW1.contoso.com"])])];
+    for plan in [moved(&["PC1"]), moved(&["PC1", "PC2"])] {
+        let judged = |unread: &[Unread]| {
+            let evidence = Evidence { caches: &caches, unread, now_s: NOW, ..Evidence::default() };
+            judge(StageId::WaitOld, &plan, &evidence)
+        };
+        let verdict = judged(&[unread("pc2", false)]);
+        assert_eq!((verdict.is_go, verdict.missing.len()), (false, 0));
+        assert_eq!(verdict.held[0].reasons[0].kind, ReasonKind::NotRead);
+        assert_eq!(verdict.until_s, None);
+    }
+    let plan = moved(&["PC1"]);
+    let with = |unread: &[Unread], stage| {
+        let evidence = Evidence { caches: &caches, unread, now_s: NOW, ..Evidence::default() };
+        judge(stage, &plan, &evidence)
+    };
+    // A later file has its cache.
+    assert!(with(&[unread("PC1", false)], StageId::WaitOld).is_go);
+    // Open files of an old server matter where it is about to leave.
+    let old = [unread("OLD2", true)];
+    assert!(with(&old, StageId::WaitNew).is_go && !with(&old, StageId::WaitOld).is_go);
+    assert!(with(&[unread("FS1", true)], StageId::WaitOld).is_go);
 }
 
 #[test]

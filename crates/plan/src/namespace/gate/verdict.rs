@@ -25,6 +25,14 @@ pub struct CapturedReferral {
     pub servers: Vec<String>,
 }
 
+/// A client or server whose answer says nothing: it failed, is empty, or was not understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    pub name: String,
+    pub why: String,
+    pub is_server: bool,
+}
+
 /// What a gate is judged from.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence<'a> {
@@ -32,6 +40,12 @@ pub struct Evidence<'a> {
     /// Open files of clients without a cache, as servers report them.
     pub uncollected: &'a [ClientCache],
     pub captured: &'a [CapturedReferral],
+    /// Clients and servers that were asked in vain.
+    pub unread: &'a [Unread],
+    /// More names of the namespace's domain.
+    pub domains: &'a [String],
+    /// Hosts whose share of the same name is not this namespace.
+    pub other_hosts: &'a [String],
     /// Names of clients by their addresses or other names, to match captures with caches.
     pub aliases: BTreeMap<String, String>,
     /// When the stage that made the change was done; none if it is not known.
@@ -58,13 +72,17 @@ pub enum ReasonKind {
     ReadTooEarly,
     /// The list has expired since the cache was read: the cache must be collected again.
     ReadTooLongAgo,
+    /// The entry may be the namespace's: its host, its servers or its time are not known.
+    Unclear,
+    /// The answer of the client says nothing.
+    NotRead,
 }
 
 /// One reason with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     pub kind: ReasonKind,
-    /// The entry of the cache, the path of a captured referral, or an open file; empty without.
+    /// The entry of the cache, the path of a captured referral, an open file, or why nothing was read; empty without.
     pub entry: String,
     /// Servers of the list; of a list with old servers, these only.
     pub servers: Vec<String>,

@@ -1,4 +1,5 @@
-//! Referral caches of clients: `dfsutil cache referral` (before, `dfsutil /pktinfo`).
+//! Referral caches of clients: `dfsutil cache referral` (before, `dfsutil /pktinfo`), and `/proc/fs/cifs/dfscache` of Linux
+//! (`dfscache_proc_show` in fs/smb/client/dfs_cache.c).
 //!
 //! Sample: an output of `/pktinfo` as published by its users. Lines before it can name the client (`Client: NAME`), the
 //! time (`Collected: 2026-11-26T18:00:00Z`, or seconds since 1970) and files that are open (`Open: PATH`); else the client
@@ -12,9 +13,23 @@ use crate::input::lines::Lines;
 /// Referrals and targets of one file.
 const ENTRIES_MAX: usize = 1_000_000;
 
+/// An entry of Linux begins so.
+const LINUX: &str = "cache entry: path=";
+
 const CLIENT: [&str; 4] = ["Client:", "Computer:", "ComputerName:", "Hostname:"];
 const COLLECTED: [&str; 3] = ["Collected:", "Read at:", "Date:"];
 const OPEN: [&str; 2] = ["Open:", "Open file:"];
+
+/// The client that a line names.
+pub(in crate::namespace) fn client_of(line: &str) -> Option<&str> {
+    CLIENT.iter().find_map(|word| after(line.trim(), word)).map(str::trim)
+}
+
+/// Whether a line is empty, or one of those around the output of a client.
+pub(in crate::namespace) fn is_around(line: &str) -> bool {
+    let mut words = CLIENT.iter().chain(&COLLECTED).chain(&OPEN);
+    line.trim().is_empty() || words.any(|word| after(line.trim(), word).is_some())
+}
 
 /// Caches of one file.
 pub(super) struct Caches {
@@ -26,6 +41,7 @@ pub(super) struct Caches {
 /// Whether a line belongs to such an output.
 pub(super) fn starts(line: &str) -> bool {
     after(line, "Entry:").is_some_and(|rest| rest.trim_start().starts_with('\\'))
+        || line.starts_with(LINUX)
         || CLIENT.iter().chain(&COLLECTED).chain(&OPEN).any(|word| after(line, word).is_some())
 }
 
@@ -68,12 +84,53 @@ impl Caches {
             self.current().read_at_s = Some(seconds);
         } else if let Some(path) = value(&OPEN) {
             self.current().open_files.push(path.to_owned());
+        } else if let Some(entry) = line.strip_prefix(LINUX) {
+            lines.skip(1);
+            self.linux_entry(entry, lines);
+            return Ok(());
         } else {
             self.entry(lines)?;
             return Ok(());
         }
         lines.skip(1);
         Ok(())
+    }
+
+    /// `\domain\root,type=root,ttl=300,etime=1732790000,...,expired=no` and a line for each target.
+    fn linux_entry(&mut self, entry: &str, lines: &mut Lines<'_>) {
+        let (path, values) = entry.split_once(",type=").unwrap_or((entry, ""));
+        let value = |name: &str| {
+            values.split(',').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+        };
+        let ttl = value("ttl").and_then(|ttl| ttl.parse::<u64>().ok());
+        let end = value("etime").and_then(|end| end.parse::<i64>().ok());
+        let left = end.zip(self.current().read_at_s).map(|(end, now)| end.saturating_sub(now));
+        let left = left.map(|left| u64::try_from(left).unwrap_or(0));
+        let mut referral = CachedReferral {
+            entry: path.trim_start_matches('\\').to_owned(),
+            // Without a time of reading, the whole TTL may be left.
+            expires_s: match value("expired") {
+                Some("yes") => Some(0),
+                _ => left.or(ttl),
+            },
+            ..CachedReferral::default()
+        };
+        while let Some(line) = lines.peek().map(str::trim).filter(|line| line.starts_with('\\')) {
+            let (path, mark) = line.split_once(" (").unwrap_or((line, ""));
+            let path = path.trim_start_matches('\\');
+            let (server, share) = path.split_once('\\').unwrap_or((path, ""));
+            self.entries += 1;
+            if self.entries <= ENTRIES_MAX {
+                referral.targets.push(CachedTarget {
+                    server: server.to_owned(),
+                    share: share.to_owned(),
+                    active: mark.starts_with("target hint"),
+                    ..CachedTarget::default()
+                });
+            }
+            lines.skip(1);
+        }
+        self.current().referrals.push(referral);
     }
 
     fn entry(&mut self, lines: &mut Lines<'_>) -> Damaged<()> {
@@ -203,6 +260,26 @@ fn time_s(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::time_s;
+
+    /// As Linux prints it; an expired entry is still in use by its mount.
+    #[test]
+    fn the_cache_of_linux_is_read() {
+        let text = "Client: LX1\nCollected: 1732789900\nDFS cache\n---------\n\
+            cache entry: path=\\ad.a.b\\Public,type=root,ttl=300,etime=1732790000,hdr_flags=0x1,ref_flags=0x3,interlink=no,\
+            path_consumed=26,expired=no\n  \\OLD1\\Public (target hint)\n  \\old2.ad.a.b\\Public\n\
+            cache entry: path=\\ad.a.b\\Public\\x,type=link,ttl=1800,etime=1732780000,expired=yes\n  \\FS1\\x\n";
+        let reading =
+            super::super::read(&[("lx.txt".to_owned(), text.as_bytes().to_vec())]).unwrap();
+        let [cache] = &reading.caches[..] else { panic!("{:?}", reading.caches) };
+        assert_eq!((cache.client.as_str(), cache.referrals.len()), ("LX1", 2));
+        let root = &cache.referrals[0];
+        assert_eq!((root.entry.as_str(), root.expires_s), ("ad.a.b\\Public", Some(100)));
+        assert_eq!(
+            (root.targets[0].active, root.targets[1].server.as_str()),
+            (true, "old2.ad.a.b")
+        );
+        assert_eq!((cache.referrals[1].expires_s, cache.referrals[1].use_count), (Some(0), None));
+    }
 
     #[test]
     fn times_are_read_with_their_zone() {

@@ -36,6 +36,43 @@ fn paths(namespace: &Namespace) -> Vec<String> {
     targets.map(|target| format!("{}\\{}", target.server, target.share)).collect()
 }
 
+/// The namespace's host, suffixes and named domains are not servers; a path that may be one of the namespace is unclear.
+#[test]
+fn domains_keep_their_names() {
+    let mut namespace = sample();
+    namespace.links.push(link("Circle", &["CONTOSO\\Public\\Circle"]));
+    namespace.links.push(link("Other", &["NORDWIND\\Else\\Other", "contoso.com\\Else"]));
+    namespace.links.push(link("Own", &["ACME\\public\\Tools", "root1\\Public"]));
+    let suffix =
+        |text: &str| Rules { suffixes: vec![SuffixRule::parse(text).unwrap()], ..Rules::default() };
+    let mut rules = suffix("ad.nordwind.example");
+    let done = rewrite(&namespace, &rules);
+    assert_eq!(done.domains, ["CONTOSO", "NORDWIND"]);
+    assert_eq!(done.unclear, ["ACME"]);
+    let after = paths(&done.namespace);
+    for kept in ["CONTOSO\\Public\\Circle", "NORDWIND\\Else\\Other", "ACME\\public\\Tools"] {
+        assert!(after.iter().any(|path| path == kept), "{kept}: {after:?}");
+    }
+    assert!(after.iter().any(|path| path == "root1.ad.nordwind.example\\Public"));
+    rules.domains = vec!["ACME".to_owned()];
+    assert_eq!(rewrite(&namespace, &rules).unclear, Vec::<String>::new());
+    // DNS decides: a name that does not exist with the suffix gets the one that exists.
+    rules.resolution = Some(
+        Resolution::read(
+            "hosts",
+            b"10.0.0.1 fs1.ad.nordwind.example\n10.0.0.3 fs3.eu.nordwind.example\n",
+        )
+        .unwrap(),
+    );
+    rules.domains.clear();
+    let done = rewrite(&namespace, &rules);
+    assert!(paths(&done.namespace).iter().any(|path| path.starts_with("fs3.eu.")));
+    assert_eq!(
+        (done.short_names, done.unclear.len()),
+        (vec!["ACME".to_owned(), "root1".to_owned()], 0)
+    );
+}
+
 #[test]
 fn short_names_become_full_by_map_suffix_and_dns() {
     let mut rules = Rules {
@@ -142,13 +179,17 @@ proptest! {
         let twice = rewrite(&once.namespace, &rules);
         prop_assert_eq!(&twice.namespace, &once.namespace);
         prop_assert_eq!(twice.changes, vec![]);
-        prop_assert!(once.namespace.links.iter().flat_map(|link| &link.targets).all(|target| !is_short(&target.server)));
+        prop_assert!(once.namespace.links.iter().flat_map(|link| &link.targets).all(|target| !is_short(&target.server)
+                || once.domains.contains(&target.server)
+                || once.unclear.contains(&target.server)));
     }
 
     #[test]
     fn a_rewritten_export_is_that_of_find_and_replace(namespace in namespace()) {
         // The case study: every target's short name becomes its FQDN in the text of the export.
         let mut namespace = through(&namespace, Form::Export2003);
+        // No share has the name of the namespace: it could be a path of it.
+        namespace.name = "Testing-7".to_owned();
         for link in &mut namespace.links {
             for (number, target) in link.targets.iter_mut().enumerate() {
                 target.server = format!("TARGET{number}");

@@ -3,11 +3,11 @@
 //! Owns the paths, quoted names and the pieces of commands that several stages have.
 
 use super::{
-    Assigned, Command, Estimate, GateRule, Impact, Move, Server, Stage, StageId, Step, Tool,
-    suffix, ttls,
+    Assigned, Command, Estimate, GateRule, Impact, LOWERED_TO_S, Move, Server, Stage, StageId,
+    Step, Tool, domains, suffix, ttls,
 };
 use crate::namespace::model::{Kind, Namespace};
-use crate::namespace::names::qualified;
+use crate::namespace::names::{Domains, qualified};
 use crate::script::quote::{distinguished, powershell as verbatim, word};
 
 /// Where commands run that work from anywhere.
@@ -26,6 +26,9 @@ pub(super) struct Context<'a> {
     pub(super) root: String,
     /// The domain of short names.
     pub(super) suffix: Option<&'a str>,
+    pub(super) domains: Domains,
+    /// The mode of today: as given, as the input says, or as something in it needs.
+    pub(super) from: Option<Kind>,
     pub(super) new: Vec<Server>,
     pub(super) old: Vec<Server>,
     pub(super) kept: Vec<Server>,
@@ -45,24 +48,37 @@ impl<'a> Context<'a> {
     ) -> Context<'a> {
         let (root_ttl_s, link_ttl_s) = ttls(namespace);
         let is_lowered = root_ttl_s > super::LOWERED_ABOVE_S;
+        let from = wanted.from.or(namespace.kind).or(namespace.needed_kind());
         Context {
             namespace,
             wanted,
             root: format!(r"\\{}\{}", namespace.host, namespace.name),
             suffix: suffix(namespace, wanted),
+            domains: domains(namespace, wanted),
+            from,
             new: servers.new,
             old: servers.old,
             kept: servers.kept,
-            is_rebuilt: namespace.kind != Some(wanted.to),
+            is_rebuilt: from != Some(wanted.to),
             root_ttl_s,
             link_ttl_s,
-            moving_ttl_s: if is_lowered { super::LOWERED_TO_S } else { root_ttl_s },
+            moving_ttl_s: if is_lowered { LOWERED_TO_S } else { root_ttl_s },
         }
     }
 
     /// The root as a word of a command.
     pub(super) fn root_word(&self) -> String {
         word(&self.root)
+    }
+
+    /// The root behind an option, as one word.
+    pub(super) fn option(&self, option: &str) -> String {
+        let root = self.root_word();
+        if root == self.root {
+            format!("{option}{root}")
+        } else {
+            word(&format!("{option}{}", self.root))
+        }
     }
 
     /// All links, for `-Path`.
@@ -85,13 +101,55 @@ impl<'a> Context<'a> {
         self.new.iter().chain(&self.kept)
     }
 
-    /// Servers of the namespace after the move, as referrals then have them: a root that is created again gets FQDNs.
+    /// Servers of the namespace after the move, as referrals then have them: a root that is created again gets FQDNs. One that
+    /// is online comes first: it holds the new root.
     pub(super) fn finally(&self) -> Vec<Server> {
         let name = |server: &Server| {
             if self.is_rebuilt { qualified(&server.name, self.suffix) } else { server.name.clone() }
         };
-        let server = |server| Server { name: name(server), share: server.share.clone() };
-        self.remaining().map(server).collect()
+        let server = |server: &Server| Server { name: name(server), ..server.clone() };
+        let mut all: Vec<_> = self.remaining().map(server).collect();
+        all.sort_by_key(Server::is_offline);
+        all
+    }
+
+    /// TTL of a root that is created: short, whatever it was, until the move is over.
+    pub(super) fn creation_ttl_s(&self) -> u32 {
+        self.root_ttl_s.min(LOWERED_TO_S)
+    }
+
+    /// TTL of the root before the last stage.
+    pub(super) fn last_ttl_s(&self) -> u32 {
+        if self.is_rebuilt { self.creation_ttl_s() } else { self.moving_ttl_s }
+    }
+
+    /// Sets the TTL of the root.
+    pub(super) fn set_ttl(&self, seconds: u32, does: &str) -> Step {
+        let root = self.root_word();
+        step(
+            does,
+            vec![
+                dfsutil(vec![format!("dfsutil property ttl {root} {seconds}")]).note(UNCONFIRMED),
+                powershell(vec![format!("Set-DfsnRoot -Path {root} -TimeToLiveSec {seconds}")]),
+            ],
+        )
+    }
+
+    /// What must be true of a mode that the input does not say.
+    pub(super) fn mode_condition(&self) -> Option<String> {
+        let is_said = self.wanted.from.or(self.namespace.kind).is_some();
+        let (shown, other, flag) = match self.from {
+            Some(Kind::DomainV2) => ("Domain V2", "Domain V1", "v1"),
+            _ => ("Domain V1", "Domain V2", "v2"),
+        };
+        (!is_said).then(|| {
+            format!("Get-DfsnRoot shows Type {shown}; if it shows {other}, plan again with --from {flag}")
+        })
+    }
+
+    /// Names of the move's servers as they are saved: those of today and the new ones.
+    pub(super) fn everyone(&self) -> impl Iterator<Item = &Server> {
+        self.old.iter().chain(&self.kept).chain(&self.new)
     }
 
     /// `CN=Public,CN=Dfs-Configuration,CN=System,DC=contoso,DC=com`, as a word of PowerShell; none for a short domain.
@@ -148,7 +206,7 @@ impl<'a> Context<'a> {
             "Make the namespace servers read the namespace from the PDC emulator",
             vec![
                 dfsutil(lines.collect()).note(UNCONFIRMED),
-                powershell(servers.iter().flat_map(|server| restart_cmdlet(&server.name, "Dfs")).collect())
+                powershell(servers.iter().map(|server| restart_cmdlet(&server.name)).collect())
                     .note("restarts the service instead, which interrupts referrals of each server for seconds"),
             ],
         ));
@@ -161,26 +219,22 @@ pub(super) fn target_path(server: &Server) -> String {
     format!(r"\\{}\{}", server.name, server.share)
 }
 
-/// Restarts a service of another machine by RPC.
-pub(super) fn restart_sc(server: &str, services: &[&str]) -> Vec<String> {
+/// Restarts DFS Namespaces of another machine by its service manager.
+pub(super) fn restart_sc(server: &str) -> Vec<String> {
     let machine = word(&format!(r"\\{server}"));
-    let mut lines = Vec::new();
-    for service in services {
-        lines.push(format!("sc.exe {machine} stop {service}"));
-        lines.push("timeout.exe /t 5".to_owned());
-    }
-    for service in services.iter().rev() {
-        lines.push(format!("sc.exe {machine} start {service}"));
-    }
-    lines
+    vec![
+        format!("sc.exe {machine} stop Dfs"),
+        "timeout.exe /t 5".to_owned(),
+        format!("sc.exe {machine} start Dfs"),
+    ]
 }
 
-/// Restarts a service of another machine by WinRM.
-pub(super) fn restart_cmdlet(server: &str, service: &str) -> Vec<String> {
+/// Restarts DFS Namespaces of another machine by WinRM.
+pub(super) fn restart_cmdlet(server: &str) -> String {
     let machine = word(server);
-    vec![format!(
-        "Invoke-Command -ComputerName {machine} -ScriptBlock {{ Restart-Service -Name {service} -Force }}"
-    )]
+    format!(
+        "Invoke-Command -ComputerName {machine} -ScriptBlock {{ Restart-Service -Name Dfs -Force }}"
+    )
 }
 
 /// A step of the administrator's machine.
@@ -265,6 +319,15 @@ impl Stage {
 pub(super) fn counted(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
+}
+
+/// A mode as `Get-DfsnRoot` shows it.
+pub(super) fn cmdlet_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::DomainV1 => "Domain V1",
+        Kind::DomainV2 => "Domain V2",
+        Kind::Standalone | Kind::Samba => "Standalone",
+    }
 }
 
 /// `Domain (Windows Server 2008 mode)`.

@@ -1,10 +1,11 @@
 //! The cut-over: the root is removed, created in the other mode, and filled from the rewritten export.
 //!
 //! "Migrate a domain-based namespace to Windows Server 2008 mode" (windowsserverdocs): the import before the other
-//! servers join, on a namespace server.
+//! servers join, on a namespace server. The new root has a short TTL until the move is over: while its first server is the
+//! only one, clients get lists of one server.
 
 use super::context::{Context, any, counted, dfsutil, mode, powershell, stage, step};
-use super::servers::{add_step, show_step};
+use super::servers::{add_step, show_step, states};
 use super::{Impact, Server, Stage, StageId, Step, lost};
 use crate::namespace::model::Kind;
 use crate::script::quote::word;
@@ -16,8 +17,8 @@ const ROOT_S: u64 = 60;
 
 pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     let wanted = context.wanted;
-    let original = context.file("original.xml");
-    let rewritten = context.file("rewritten.xml");
+    let [original, rewritten, back] =
+        ["original.xml", "rewritten.xml", "back.xml"].map(|file| context.file(file));
     let before = context.file("before.xml");
     let root = context.root_word();
     let servers = context.finally();
@@ -32,12 +33,13 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
     stage.requires.extend([
         "the gate before says go, and the old servers are removed".to_owned(),
         format!(
-            "{original} and {rewritten} are on {machine}, and the difference between them was read"
+            "{original}, {rewritten} and {back} are on {machine}, and the difference between them was read"
         ),
         "everything of the list of what is not imported is saved".to_owned(),
         "the rewritten export was imported into a namespace for trial, and the time was taken"
             .to_owned(),
     ]);
+    stage.requires.extend(context.mode_condition());
     let at = |step: Step| {
         step.at(format!("{machine}, locally: an import over the network takes longer"))
     };
@@ -68,29 +70,18 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
             "Import the rewritten export. With its end accesses work again",
             vec![any(vec![format!("dfsutil root import merge {rewritten} {root}")])],
         ))
-        .shows(format!("{} created, no error", counted(context.namespace.links.len(), "link"))),
+        .shows(created(context)),
     );
     let others: Vec<_> = servers.iter().skip(1).copied().collect();
     if !others.is_empty() {
         let does =
             "Add the other namespace servers, after the import: each then reads all links at once";
-        stage.steps.push(at(add_step(context, &others, does)));
+        stage.steps.push(at(add_step(context, &others, false, does)));
     }
     stage.steps.extend(context.synchronise(&servers));
-    let count = counted(servers.len(), "server");
-    stage.steps.push(show_step(context, format!("{count}, all online")));
-    stage.undo = vec![
-        remove,
-        at(create(context, first, context.namespace.kind.unwrap_or(Kind::DomainV1))),
-        at(step(
-            "Import the original export",
-            vec![any(vec![format!("dfsutil root import merge {original} {root}")])],
-        )),
-    ];
-    if !others.is_empty() {
-        stage.undo.push(at(add_step(context, &others, "Add the other namespace servers")));
-    }
-    stage.undo.extend(context.synchronise(&servers));
+    stage.steps.push(show_step(context, states(&servers)));
+    stage.undo = undo(context, remove).into_iter().map(at).collect();
+    stage.undo.extend(context.synchronise(&context.remaining().collect::<Vec<_>>()));
     stage.undo_note =
         "Going back takes as long as the cut-over, and accesses fail meanwhile as well.".to_owned();
     let import = context.namespace.links.len() as f64 / wanted.import_links_per_s;
@@ -118,6 +109,40 @@ pub(super) fn cut_over(context: &Context<'_>) -> Stage {
         )
 }
 
+/// The way back to the root of before, with its servers, settings and TTL.
+fn undo(context: &Context<'_>, remove: Step) -> Vec<Step> {
+    let (root, back) = (context.root_word(), context.file("back.xml"));
+    let kind = context.from.unwrap_or(Kind::DomainV1);
+    let mut servers: Vec<_> = context.remaining().collect();
+    servers.sort_by_key(|server| server.is_offline());
+    let mut steps = vec![remove];
+    let Some((first, others)) = servers.split_first() else { return steps };
+    steps.push(create(context, first, kind));
+    steps.push(step(
+        "Import the export for the way back",
+        vec![any(vec![format!("dfsutil root import merge {back} {root}")])],
+    ));
+    if !others.is_empty() {
+        let does = "Add the other namespace servers, in their states";
+        steps.push(add_step(context, others, false, does));
+    }
+    steps.extend(lost::lost(context, kind).into_iter().filter_map(|one| one.restore));
+    if context.moving_ttl_s != context.creation_ttl_s() {
+        steps
+            .push(context.set_ttl(context.moving_ttl_s, "Set the TTL as it was before this stage"));
+    }
+    steps
+}
+
+/// What the import must report.
+fn created(context: &Context<'_>) -> String {
+    let links = counted(context.namespace.links.len(), "link");
+    match context.wanted.accepted.is_empty() {
+        true => format!("{links} created, no error"),
+        false => format!("{links} less those of the accepted findings; no other error"),
+    }
+}
+
 /// Creates the root on a server.
 fn create(context: &Context<'_>, server: &Server, kind: Kind) -> Step {
     let root = context.root_word();
@@ -126,10 +151,11 @@ fn create(context: &Context<'_>, server: &Server, kind: Kind) -> Step {
         Kind::DomainV1 => ("v1", "DomainV1"),
         _ => ("v2", "DomainV2"),
     };
-    let ttl = context.root_ttl_s;
+    let ttl = context.creation_ttl_s();
     step(
         format!("Create the root in {}", mode(kind)),
         vec![
+            // Its TTL is the usual one, 300 s.
             dfsutil(vec![format!("dfsutil root adddom {target} {old}")]),
             powershell(vec![format!(
                 "New-DfsnRoot -Path {root} -TargetPath {target} -Type {new} -TimeToLiveSec {ttl}"
@@ -155,7 +181,8 @@ pub(super) fn restore(context: &Context<'_>) -> Stage {
         "Links and targets are there again. Settings of the root, priorities, permissions and delegation are not.",
     );
     stage.requires.push("the files of the first stage".to_owned());
-    stage.steps.extend(lost::lost(context).into_iter().filter_map(|one| one.restore));
+    let restores = lost::lost(context, context.wanted.to).into_iter();
+    stage.steps.extend(restores.filter_map(|one| one.restore));
     let root = context.root_word();
     stage.steps.push(
         step(
@@ -163,14 +190,14 @@ pub(super) fn restore(context: &Context<'_>) -> Stage {
             vec![powershell(vec![format!("Get-DfsnRoot -Path {root} | Format-List *")])],
         )
         .shows(format!(
-            "the values of {}",
+            "the values of {}, except for the TTL, which the last stage raises",
             word(&format!(
                 r"{}\{}.settings.csv",
                 context.wanted.work_folder, context.namespace.name
             ))
         )),
     );
-    stage.undo_note = "Each setting is undone by the same command with the other value.".to_owned();
+    stage.undo_note = "Nothing to undo: these are the settings of before, and the undo of the cut-over sets them again.".to_owned();
     let links = context.namespace.links.len() as u64;
     stage
         .takes(

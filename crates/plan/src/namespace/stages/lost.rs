@@ -21,13 +21,17 @@ pub struct Lost {
     pub restore: Option<Step>,
 }
 
-/// All of them for this namespace.
-pub(super) fn lost(context: &Context<'_>) -> Vec<Lost> {
-    let mut all = vec![servers(context), settings(context), priorities(context)];
+/// All of them for this namespace; brought back to a root in a mode.
+pub(super) fn lost(context: &Context<'_>, kind: Kind) -> Vec<Lost> {
+    let mut all = vec![servers(context), settings(context, kind), priorities(context)];
     all.extend(delegation(context));
-    all.push(view_permissions(context));
+    all.push(view_permissions(context, kind));
     all.push(folder_permissions(context));
     all.push(server_settings(context));
+    // Where nothing is known or no server is new, there is nothing to set; the comparison with the saved values is left.
+    for one in &mut all {
+        one.restore = one.restore.take().filter(|step| !step.commands.is_empty());
+    }
     all
 }
 
@@ -38,29 +42,38 @@ fn csv(from: &str, file: &str) -> String {
 
 fn servers(context: &Context<'_>) -> Lost {
     let (root, file) = (context.root_word(), context.file("servers.csv"));
-    let text = context.file("servers.txt");
     Lost {
         what: "Namespace servers, with their state and priority".to_owned(),
         why: "dfsutil cannot import namespace servers: the cut-over adds them again".to_owned(),
+        // Later steps read the table, whichever tool they are run with.
         save: step(
             "Save the namespace servers",
-            vec![
-                dfsutil(vec![format!("dfsutil root {root} > {text}")]),
-                powershell(vec![csv(&format!("Get-DfsnRootTarget -Path {root}"), &file)]),
-            ],
+            vec![any(vec![csv(&format!("Get-DfsnRootTarget -Path {root}"), &file)])],
         ),
-        restore: Some(step(
-            "Set the priority of namespace servers that stayed",
-            vec![powershell(vec![format!(
-                "Import-Csv -LiteralPath {file} | Where-Object {{ (Get-DfsnRootTarget -Path {root}).TargetPath -contains $_.TargetPath }} | ForEach-Object {{ Set-DfsnRootTarget -Path {root} -TargetPath $_.TargetPath -ReferralPriorityClass $_.ReferralPriorityClass -ReferralPriorityRank $_.ReferralPriorityRank }}"
-            )])],
-        )),
+        restore: Some(priorities_of_servers(context)),
     }
 }
 
-fn settings(context: &Context<'_>) -> Lost {
+/// The first label of the server of a target path, which the rewrite does not change.
+fn label(row: &str) -> String {
+    format!("(({row}.TargetPath.TrimStart('\\') -split '\\\\')[0] -split '\\.')[0]")
+}
+
+/// Gives namespace servers that the first stage saved their priority.
+pub(super) fn priorities_of_servers(context: &Context<'_>) -> Step {
+    let (root, file) = (context.root_word(), context.file("servers.csv"));
+    step(
+        "Set the priorities of the namespace servers that the first stage saved",
+        vec![powershell(vec![format!(
+            "Import-Csv -LiteralPath {file} | ForEach-Object {{ $was = $_; Get-DfsnRootTarget -Path {root} | Where-Object {{ {} -eq {} }} | ForEach-Object {{ Set-DfsnRootTarget -Path {root} -TargetPath $_.TargetPath -ReferralPriorityClass $was.ReferralPriorityClass -ReferralPriorityRank $was.ReferralPriorityRank }} }}",
+            label("$_"),
+            label("$was")
+        )])],
+    )
+}
+
+fn settings(context: &Context<'_>, kind: Kind) -> Lost {
     let (root, file) = (context.root_word(), context.file("settings.csv"));
-    let text = context.file("settings.txt");
     let flags = &context.namespace.flags;
     let known = [
         ("EnableSiteCosting", "sitecosting", flags.site_costing),
@@ -72,19 +85,26 @@ fn settings(context: &Context<'_>) -> Lost {
     let old = known.iter().filter_map(|(_, property, value)| {
         value.map(|value| format!("dfsutil property {property} {} {root}", on(value)))
     });
+    let mut old: Vec<_> = old.collect();
     let mut parameters: Vec<_> = known
         .iter()
         .filter_map(|(name, _, value)| value.map(|value| format!("-{name} ${value}")))
         .collect();
     // A v1 namespace cannot have it, and v1 cannot get it back.
-    if let (Some(value), Kind::DomainV2) = (flags.access_based_enumeration, context.wanted.to) {
+    if let (Some(value), Kind::DomainV2) = (flags.access_based_enumeration, kind) {
         parameters.push(format!("-EnableAccessBasedEnumeration ${value}"));
+        old.push(format!("dfsutil property abe {} {root}", on(value)));
     }
     let comment = context.namespace.comment.as_deref().filter(|text| !text.is_empty());
     // A comment is text for people: control characters have no meaning in it.
     let comment = comment.map(|text| text.replace(|c: char| c.is_control(), " "));
-    parameters.extend(comment.map(|text| format!("-Description {}", verbatim(&text))));
-    parameters.push(format!("-TimeToLiveSec {}", context.root_ttl_s));
+    parameters.extend(comment.as_ref().map(|text| format!("-Description {}", verbatim(text))));
+    // No property of dfsutil is published for the description.
+    let old = if comment.is_some() { Vec::new() } else { old };
+    let set = match parameters.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("Set-DfsnRoot -Path {root} {}", parameters.join(" "))],
+    };
     let all_known = known.iter().all(|(.., value)| value.is_some());
     let does = if all_known {
         "Set them as they were"
@@ -96,24 +116,9 @@ fn settings(context: &Context<'_>) -> Lost {
         why: "exports differ in what they carry; the new root begins with defaults".to_owned(),
         save: step(
             "Save the settings of the root",
-            vec![
-                dfsutil(
-                    known
-                        .iter()
-                        .map(|(_, property, _)| format!("dfsutil property {property} {root} >> {text}"))
-                        .collect(),
-                )
-                .note(UNCONFIRMED),
-                powershell(vec![csv(&format!("Get-DfsnRoot -Path {root}"), &file)]),
-            ],
+            vec![any(vec![csv(&format!("Get-DfsnRoot -Path {root}"), &file)])],
         ),
-        restore: Some(step(
-            does,
-            vec![
-                dfsutil(old.collect()).note(UNCONFIRMED),
-                powershell(vec![format!("Set-DfsnRoot -Path {root} {}", parameters.join(" "))]),
-            ],
-        )),
+        restore: Some(step(does, vec![dfsutil(old).note(UNCONFIRMED), powershell(set)])),
     }
 }
 
@@ -165,15 +170,13 @@ fn delegation(context: &Context<'_>) -> Option<Lost> {
             .to_owned(),
         save: step(
             "Save who may manage the namespace",
-            vec![
-                dfsutil(vec![format!("dsacls.exe {object} > {text}")]),
-                powershell(vec![
-                    "Import-Module ActiveDirectory".to_owned(),
-                    format!(
-                        "(Get-Acl -Path {drive}).Sddl | Set-Content -Encoding UTF8 -LiteralPath {sddl}"
-                    ),
-                ]),
-            ],
+            vec![any(vec![
+                format!("dsacls.exe {object} > {text}"),
+                "Import-Module ActiveDirectory".to_owned(),
+                format!(
+                    "(Get-Acl -Path {drive}).Sddl | Set-Content -Encoding UTF8 -LiteralPath {sddl}"
+                ),
+            ])],
         ),
         restore: Some(step(
             "Grant it again to each explicit account of the saved list",
@@ -195,9 +198,9 @@ fn delegation(context: &Context<'_>) -> Option<Lost> {
     })
 }
 
-fn view_permissions(context: &Context<'_>) -> Lost {
+fn view_permissions(context: &Context<'_>, kind: Kind) -> Lost {
     let (links, file) = (context.all_links(), context.file("access.csv"));
-    let is_possible = context.wanted.to == Kind::DomainV2;
+    let is_possible = kind == Kind::DomainV2;
     let restore = step(
         "Grant the view permissions again",
         vec![powershell(vec![format!(
@@ -251,12 +254,12 @@ fn share_place(context: &Context<'_>) -> String {
 }
 
 fn server_settings(context: &Context<'_>) -> Lost {
-    let current: Vec<_> = context.old.iter().chain(&context.kept).collect();
+    let servers: Vec<_> = context.everyone().collect();
     let file = context.file("server-settings.csv");
     let text = context.file("server-settings.txt");
-    let names: Vec<_> = current.iter().map(|server| verbatim(&server.name)).collect();
+    let names: Vec<_> = servers.iter().map(|server| verbatim(&server.name)).collect();
     let names = if names.is_empty() { "@()".to_owned() } else { names.join(", ") };
-    let reg = current.iter().map(|server| {
+    let reg = servers.iter().map(|server| {
         let key = format!(r"\\{}\HKLM\SYSTEM\CurrentControlSet\Services\Dfs", server.name);
         format!("reg.exe query {} /s >> {text}", word(&key))
     });
@@ -268,13 +271,12 @@ fn server_settings(context: &Context<'_>) -> Lost {
         why: "they are in the registry of the servers, and new servers have the defaults".to_owned(),
         save: step(
             "Save the settings of the namespace servers",
-            vec![
-                dfsutil(reg.collect()),
-                powershell(vec![csv(
-                    &format!("{names} | ForEach-Object {{ Get-DfsnServerConfiguration -ComputerName $_ }}"),
-                    &file,
-                )]),
-            ],
+            // The first lines are for servers before Windows Server 2012.
+            vec![any(reg.chain([csv(
+                &format!("{names} | ForEach-Object {{ Get-DfsnServerConfiguration -ComputerName $_ }}"),
+                &file,
+            )])
+            .collect())],
         ),
         restore: Some(step(
             "Set them on the new servers where they differ from the defaults",

@@ -1,7 +1,9 @@
 //! Stages before a server joins: what is saved, TTLs, FQDNs, the copy of roots and shares, the export.
 //!
-//! KB 244380 has the FQDNs; robocopy and the shares in the registry are the way of the published move.
+//! KB 244380 has the FQDNs. The published move copies shares in the registry and restarts the service Server, which cannot be
+//! started through itself; a share that is created with the other one's security descriptor needs no restart.
 
+use super::context::cmdlet_kind;
 use super::context::{
     Context, any, counted, dfsutil, powershell, restart_cmdlet, restart_sc, stage, step,
 };
@@ -14,6 +16,7 @@ use crate::script::quote::{powershell as verbatim, word};
 pub(super) fn save(context: &Context<'_>) -> Stage {
     let host = word(&context.namespace.host);
     let root = context.root_word();
+    let dfs_root = context.option("/DFSRoot:");
     let mut stage = stage(
         StageId::Save,
         "Check the preconditions and save what an export loses",
@@ -25,20 +28,37 @@ pub(super) fn save(context: &Context<'_>) -> Stage {
             "each namespace server that remains runs Windows Server 2008 or later".to_owned(),
         );
     }
-    stage
-        .requires
-        .push("the names of all new servers resolve for all clients, short and as FQDN".to_owned());
-    stage
-        .requires
-        .push("the role service DFS Namespaces is installed on the new servers".to_owned());
+    stage.requires.extend([
+        "the names of all new servers resolve for all clients, short and as FQDN".to_owned(),
+        "the role service DFS Namespaces is installed on the new servers".to_owned(),
+    ]);
+    stage.requires.extend(context.mode_condition());
+    stage.requires.extend(context.wanted.accepted.iter().map(|one| format!("accepted: {one}")));
+    stage.steps.push(
+        step(
+            "Show the mode of the namespace",
+            vec![
+                dfsutil(vec![format!("dfsutil root {root}")]).note("its first line has the mode"),
+                powershell(vec![format!("Get-DfsnRoot -Path {root} | Format-List Path, Type")]),
+            ],
+        )
+        .shows(match context.is_rebuilt {
+            true => format!("Type other than {}", cmdlet_kind(context.wanted.to)),
+            false => format!("Type {}", cmdlet_kind(context.wanted.to)),
+        }),
+    );
     let forest = "$domain = Get-ADDomain -Identity ".to_owned() + &host;
+    let level = "-scope base -attr msDS-Behavior-Version";
     stage.steps.push(
         step(
             "Show the functional levels",
             vec![
+                // The level of the forest is on the container of its partitions, not on its root domain.
                 dfsutil(vec![
-                    "dsquery.exe * domainroot -scope base -attr msDS-Behavior-Version".to_owned(),
-                    "dsquery.exe * forestroot -scope base -attr msDS-Behavior-Version".to_owned(),
+                    format!("dsquery.exe * domainroot {level}"),
+                    "$configuration = ([ADSI]'LDAP://RootDSE').configurationNamingContext"
+                        .to_owned(),
+                    format!("dsquery.exe * \"CN=Partitions,$configuration\" {level}"),
                 ])
                 .note("of the domain and forest of this machine"),
                 powershell(vec![
@@ -65,45 +85,35 @@ pub(super) fn save(context: &Context<'_>) -> Stage {
             "Let dfsdiag check the namespace as it is",
             vec![any(vec![
                 format!("dfsdiag.exe /TestDCs /Domain:{host}"),
-                format!("dfsdiag.exe /TestDFSConfig /DFSRoot:{root}"),
-                format!("dfsdiag.exe /TestDFSIntegrity /DFSRoot:{root} /Recurse /Full"),
+                format!("dfsdiag.exe /TestDFSConfig {dfs_root}"),
+                format!("dfsdiag.exe /TestDFSIntegrity {dfs_root} /Recurse /Full"),
             ])],
         )
         .shows("no error; repair what it finds before the move"),
     );
-    stage.steps.extend(lost::lost(context).into_iter().map(|one| one.save));
+    stage.steps.extend(lost::lost(context, context.wanted.to).into_iter().map(|one| one.save));
     let files = context.file("settings.csv");
-    stage.undo_note =
-        format!("Nothing was changed; keep the files (such as {files}) until the move is over.");
+    stage.undo_note = format!(
+        "Only the role service was added, which has no effect without a namespace and can stay. Keep the files (such as {files}) until the move is over."
+    );
     stage.takes(900, 3_600, "dfsdiag asks each server and each target")
 }
 
 /// A long TTL is lowered before the servers move: each later wait is then short.
 pub(super) fn lower_ttl(context: &Context<'_>) -> Option<Stage> {
-    let root = context.root_word();
     let (old, new) = (context.root_ttl_s, context.moving_ttl_s);
     if old <= new {
         return None;
     }
-    let set = |seconds: u32, does: &str| {
-        step(
-            does,
-            vec![
-                dfsutil(vec![format!("dfsutil property ttl {root} {seconds}")])
-                    .note(super::context::UNCONFIRMED),
-                powershell(vec![format!("Set-DfsnRoot -Path {root} -TimeToLiveSec {seconds}")]),
-            ],
-        )
-    };
     let mut stage = stage(
         StageId::LowerTtl,
         "Lower the TTL of the root",
         "Clients keep the list of namespace servers for this time after each change. With a short one, the waits of the move follow from open files alone.",
     );
     let does = format!("Set the TTL of the root from {old} s to {LOWERED_TO_S} s");
-    stage.steps.push(set(new, &does));
+    stage.steps.push(context.set_ttl(new, &does));
     stage.steps.extend(context.synchronise(&all_current(context)));
-    stage.undo.push(set(old, "Set the TTL as it was"));
+    stage.undo.push(context.set_ttl(old, "Set the TTL as it was"));
     stage.wait = Some(wait(old, &context.wanted.assumed));
     let users =
         "Clients ask for the root more often: one small request each 300 s for each active client.";
@@ -135,38 +145,43 @@ fn fqdn_steps(servers: &[&Server]) -> Vec<Step> {
     steps
 }
 
-/// Restarts a service on each server, in both dialects.
-fn restart_steps(servers: &[&Server], services: &[&str], does: &str) -> Step {
-    let sc = servers.iter().flat_map(|server| restart_sc(&server.name, services));
-    let cmdlets = servers.iter().flat_map(|server| {
-        services.iter().rev().flat_map(|service| restart_cmdlet(&server.name, service))
-    });
+/// Restarts DFS Namespaces on each server, in both dialects.
+fn restart_steps(servers: &[&Server], does: &str) -> Step {
+    let sc = servers.iter().flat_map(|server| restart_sc(&server.name));
+    let cmdlets = servers.iter().map(|server| restart_cmdlet(&server.name));
     step(
         does,
         vec![
             dfsutil(sc.collect())
-                .note("sc.exe asks the other machine's service manager (RPC over TCP 445); `sc.exe \\\\SERVER query Dfs` must show STOPPED before the start"),
+                .note("sc.exe asks the other machine's service manager through its service Server (TCP 445), which keeps running; `sc.exe \\\\SERVER query Dfs` must show STOPPED before the start"),
             powershell(cmdlets.collect())
                 .note("Invoke-Command needs WinRM (TCP 5985) on the other machine"),
         ],
     )
+    .shows("STATE 4 RUNNING on each server before the next one is restarted")
 }
 
-/// The inverse of [`fqdn_steps`] and the restart.
-fn short_steps(servers: &[&Server]) -> Vec<Step> {
+/// The inverse of [`fqdn_steps`] and the restart: the settings that the first stage saved.
+fn short_steps(context: &Context<'_>, servers: &[&Server]) -> Vec<Step> {
     let reg = servers.iter().map(|server| {
         let key = format!(r"\\{}\HKLM\SYSTEM\CurrentControlSet\Services\Dfs", server.name);
         format!("reg.exe add {} /v DfsDnsConfig /t REG_DWORD /d 0 /f", word(&key))
     });
-    let cmdlet = servers.iter().map(|server| {
-        format!("Set-DfsnServerConfiguration -ComputerName {} -UseFqdn $false", word(&server.name))
-    });
+    let file = context.file("server-settings.csv");
+    let names: Vec<_> = servers.iter().map(|server| verbatim(&server.name)).collect();
+    let cmdlet = format!(
+        "Import-Csv -LiteralPath {file} | Where-Object {{ @({}) -contains $_.ComputerName }} | ForEach-Object {{ Set-DfsnServerConfiguration -ComputerName $_.ComputerName -UseFqdn ($_.UseFqdn -eq 'True') }}",
+        names.join(", ")
+    );
     vec![
         step(
-            "Let the servers use short names again, unless they used FQDNs before (server settings of the first stage)",
-            vec![dfsutil(reg.collect()), powershell(cmdlet.collect())],
+            "Let the servers use the names that they used before",
+            vec![
+                dfsutil(reg.collect()).note("only for servers whose saved settings have no DfsDnsConfig of 1 (TCP 445, service RemoteRegistry)"),
+                powershell(vec![cmdlet]),
+            ],
         ),
-        restart_steps(servers, &["Dfs"], "Restart DFS Namespaces on them, one after the other"),
+        restart_steps(servers, "Restart DFS Namespaces on them, one after the other"),
     ]
 }
 
@@ -181,11 +196,10 @@ pub(super) fn old_fqdn(context: &Context<'_>) -> Stage {
     stage.steps.extend(fqdn_steps(&servers));
     stage.steps.push(restart_steps(
         &servers,
-        &["Dfs"],
         "Restart DFS Namespaces on each server, one after the other",
     ));
     let count = counted(servers.len(), "server");
-    stage.undo = short_steps(&servers);
+    stage.undo = short_steps(context, &servers);
     let users = match servers.len() {
         1 => {
             "The only namespace server gives no referrals for seconds: new accesses wait, and may fail once."
@@ -220,6 +234,7 @@ pub(super) fn copy(context: &Context<'_>) -> Option<Stage> {
     stage
         .requires
         .push(format!("the root's folder is {local} on {} (net share shows it)", from.name));
+    stage.requires.push(format!("no new server has a share `{name}` of its own"));
     let copies = context.new.iter().map(|server| {
         let [source, target] =
             [&from.name, &server.name].map(|machine| word(&administrative(machine, &local)));
@@ -236,21 +251,23 @@ pub(super) fn copy(context: &Context<'_>) -> Option<Stage> {
         )
         .shows("Failed 0"),
     );
-    let registry: Vec<_> = context.new.iter().flat_map(|to| share_lines(from, to)).collect();
-    let shares = r"HKLM\SYSTEM\CurrentControlSet\Services\LanmanServer\Shares";
-    let reg = context.new.iter().map(|to| {
-        let [source, target] =
-            [&from.name, &to.name].map(|machine| word(&format!(r"\\{machine}\{shares}")));
-        format!("reg.exe copy {source} {target} /s /f")
-    });
+    let cmdlets = context.new.iter().map(|to| share_cmdlet(from, to, &local));
+    let wmi = context.new.iter().flat_map(|to| share_wmi(from, to, &local));
     stage.steps.push(step(
-        format!("Copy the share `{name}` with its permissions"),
+        format!("Share the folder as `{name}`, with the permissions of the share of {}", from.name),
         vec![
-            powershell(registry).note("copies this share only"),
-            dfsutil(reg.collect())
-                .note("copies ALL shares of the machine and replaces those of the same name: only for servers without shares of their own"),
+            dfsutil(wmi.collect()).note("WMI, also for servers before Windows Server 2012: Windows PowerShell 5.1, TCP 135 and dynamic RPC ports; ReturnValue must be 0"),
+            powershell(cmdlets.collect()).note("for Windows Server 2012 and later: WinRM (TCP 5985) on both machines"),
         ],
     ));
+    let shares = context
+        .new
+        .iter()
+        .map(|server| format!("net.exe view {}", word(&format!(r"\\{}", server.name))));
+    stage.steps.push(
+        step("See that the new servers share the root's folder", vec![any(shares.collect())])
+            .shows(format!("a line with {name}; a name that ends in $ is not listed")),
+    );
     let undo = context.new.iter().map(|server| {
         let machine = word(&server.name);
         format!("Invoke-Command -ComputerName {machine} -ScriptBlock {{ Remove-SmbShare -Name {} -Force }}", verbatim(name))
@@ -278,22 +295,35 @@ fn administrative(server: &str, folder: &str) -> String {
     }
 }
 
-/// Copies one share in the registry from machine to machine.
-fn share_lines(from: &Server, to: &Server) -> Vec<String> {
+/// Creates a share with the security descriptor of another one. It takes effect at once.
+fn share_cmdlet(from: &Server, to: &Server, local: &str) -> String {
+    format!(
+        "New-SmbShare -CimSession {} -Name {} -Path {} -SecurityDescriptor (Get-SmbShare -CimSession {} -Name {}).SecurityDescriptor",
+        word(&to.name),
+        verbatim(&from.share),
+        verbatim(local),
+        word(&from.name),
+        verbatim(&from.share),
+    )
+}
+
+/// Likewise by WMI: `Create` takes path, name, type (0, a disk), the most users, comment, password and descriptor.
+fn share_wmi(from: &Server, to: &Server, local: &str) -> [String; 2] {
     let share = verbatim(&from.share);
-    vec![
+    let class = verbatim(&format!(r"\\{}\root\cimv2:Win32_Share", to.name));
+    [
         format!(
-            "$from = [Microsoft.Win32.RegistryKey]::OpenRemoteBaseKey('LocalMachine', {}); $to = [Microsoft.Win32.RegistryKey]::OpenRemoteBaseKey('LocalMachine', {})",
-            verbatim(&from.name),
-            verbatim(&to.name)
+            "$access = (Get-WmiObject -ComputerName {} -Class Win32_LogicalShareSecuritySetting | Where-Object {{ $_.Name -eq {share} }}).GetSecurityDescriptor().Descriptor",
+            word(&from.name)
         ),
         format!(
-            "foreach ($key in 'Shares', 'Shares\\Security') {{ $key = \"SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\$key\"; $source = $from.OpenSubKey($key); $value = $source.GetValue({share}); if ($null -ne $value) {{ $to.OpenSubKey($key, $true).SetValue({share}, $value, $source.GetValueKind({share})) }} }}"
+            "([WMIClass]{class}).Create({}, {share}, 0, $null, '', $null, $access)",
+            verbatim(local)
         ),
     ]
 }
 
-/// FQDNs on the new servers, and the restart that makes them share the copied folder.
+/// FQDNs on the new servers.
 pub(super) fn new_fqdn(context: &Context<'_>) -> Option<Stage> {
     if context.new.is_empty() {
         return None;
@@ -301,46 +331,39 @@ pub(super) fn new_fqdn(context: &Context<'_>) -> Option<Stage> {
     let servers: Vec<_> = context.new.iter().collect();
     let mut stage = stage(
         StageId::NewFqdn,
-        "FQDNs in referrals of the new servers, and their restart",
-        "The service Server reads shares from the registry when it starts, and DFS Namespaces its settings. No client uses the new servers as namespace servers yet.",
+        "FQDNs in referrals of the new servers",
+        "DFS Namespaces reads its settings when it starts. No client uses the new servers as servers of this namespace yet.",
     );
-    stage.requires.push("the new servers have no other users, or it is outside their hours: the restart of the service Server closes all their files".to_owned());
     stage.steps.extend(fqdn_steps(&servers));
-    stage.steps.push(restart_steps(
-        &servers,
-        &["Dfs", "LanmanServer"],
-        "Restart the service Server and, because it depends on it, DFS Namespaces",
-    ));
-    let shares = servers
-        .iter()
-        .map(|server| format!("net.exe view {}", word(&format!(r"\\{}", server.name))));
-    let does = "See that the new servers share the root's folder";
-    let share = context.old.first().or_else(|| context.kept.first()).map_or("", |one| &one.share);
-    stage.steps.push(step(does, vec![any(shares.collect())]).shows(format!("a line with {share}")));
-    stage.undo = short_steps(&servers);
+    stage.steps.push(restart_steps(&servers, "Restart DFS Namespaces on the new servers"));
+    stage.undo = short_steps(context, &servers);
     let count = counted(servers.len(), "server");
     Some(
         stage
             .takes(
-                60 * servers.len() as u64,
-                300 * servers.len() as u64,
-                format!("one to five minutes for each of {count}"),
+                30 * servers.len() as u64,
+                120 * servers.len() as u64,
+                format!("half a minute to two minutes for each of {count}"),
             )
             .impact(
                 Impact::Nothing,
-                "Users of the namespace notice nothing. Other users of the new servers lose their open files.",
+                "Users of the namespace notice nothing. Users of other namespaces on the new servers wait for seconds.",
             ),
     )
 }
 
 /// The export and its rewritten form.
 pub(super) fn export(context: &Context<'_>) -> Stage {
-    let (original, rewritten) = (context.file("original.xml"), context.file("rewritten.xml"));
+    let original = context.file("original.xml");
     let root = context.root_word();
     let mut stage = stage(
         StageId::Export,
-        "Export the namespace and rewrite it",
-        "The export is what the new root is made of, and the way back. Link targets get FQDNs in its rewritten form.",
+        if context.is_rebuilt {
+            "Export the namespace and rewrite it"
+        } else {
+            "Export the namespace"
+        },
+        "The export is what a new root is made of, and the way back.",
     );
     stage.requires.push("from here on, links and targets are not changed by other administrators: a later change is lost in the cut-over".to_owned());
     let export = format!("dfsutil root export {root} {original}");
@@ -357,18 +380,16 @@ pub(super) fn export(context: &Context<'_>) -> Stage {
             .shows("entries exported"),
         );
     }
-    let suffix = context.suffix.map(|suffix| format!(" --suffix {}", word(suffix)));
-    stage.steps.push(
-        step(
-            "Rewrite the targets to FQDNs",
-            vec![any(vec![format!(
-                "smbscope plan namespace rewrite {original}{} --out {rewritten}",
-                suffix.unwrap_or_default()
-            )])],
-        )
-        .at("any machine with smbscope")
-        .shows("the difference: read it before the import"),
-    );
+    if context.is_rebuilt {
+        stage.steps.push(
+            step(
+                "Make the files of the way there and of the way back",
+                vec![any(rewrites(context))],
+            )
+            .at("any machine with smbscope")
+            .shows("the difference: read it before the import"),
+        );
+    }
     let links = context.namespace.links.len() as u64;
     stage.undo_note = format!("Nothing was changed. The original is {original}.");
     stage.takes(
@@ -376,4 +397,26 @@ pub(super) fn export(context: &Context<'_>) -> Stage {
         120 + links / 20,
         "dfsutil reads each link from the directory; an estimate, not measured",
     )
+}
+
+/// Writes the file to import, in which targets have FQDNs, and the one for the way back. Both have a short TTL of the root,
+/// and both can be imported: dfsutil writes an `&` as it is, which its import refuses.
+fn rewrites(context: &Context<'_>) -> Vec<String> {
+    let original = context.file("original.xml");
+    let ttl = format!("--root-ttl {}s", context.creation_ttl_s());
+    let mut options = String::new();
+    if let Some(suffix) = context.suffix {
+        options.push_str(&format!(" --suffix {}", word(suffix)));
+        if !context.wanted.domains.is_empty() {
+            // Without quotes, PowerShell makes words of what a comma separates.
+            options.push_str(&format!(" --domain {}", word(&context.wanted.domains.join(","))));
+        }
+    }
+    let line = |options: &str, file: &str| {
+        format!(
+            "smbscope plan namespace rewrite {original}{options} {ttl} --out {}",
+            context.file(file)
+        )
+    };
+    vec![line(&options, "rewritten.xml"), line("", "back.xml")]
 }

@@ -2,9 +2,11 @@
 //! server that answers.
 
 use super::context::{
-    Context, UNCONFIRMED, counted, dfsutil, powershell, stage, step, target_path,
+    Context, UNCONFIRMED, any, counted, dfsutil, powershell, stage, step, target_path,
 };
+use super::lost::priorities_of_servers as priorities;
 use super::{GateRule, Impact, Server, Stage, StageId, Step};
+use crate::namespace::model::State;
 use crate::namespace::waits::wait;
 use crate::script::quote::{powershell as verbatim, word};
 
@@ -24,14 +26,34 @@ pub(super) fn stages(context: &Context<'_>) -> Vec<Stage> {
     stages
 }
 
-/// Adds a namespace server.
-pub(super) fn add_step(context: &Context<'_>, servers: &[&Server], does: &str) -> Step {
+/// Adds namespace servers, each in a state: its own, or offline.
+pub(super) fn add_step(
+    context: &Context<'_>,
+    servers: &[&Server],
+    all_offline: bool,
+    does: &str,
+) -> Step {
     let root = context.root_word();
-    let old = servers.iter().map(|server| format!("dfsutil target add {}", context.target(server)));
-    let new = servers.iter().map(|server| {
-        format!("New-DfsnRootTarget -Path {root} -TargetPath {}", context.target(server))
+    let is_offline = |server: &Server| all_offline || server.is_offline();
+    let old = servers.iter().flat_map(|server| {
+        let target = context.target(server);
+        let offline =
+            is_offline(server).then(|| format!("dfsutil property state offline {target}"));
+        std::iter::once(format!("dfsutil target add {target}")).chain(offline)
     });
-    step(does, vec![dfsutil(old.collect()), powershell(new.collect())])
+    let new = servers.iter().map(|server| {
+        let state = if is_offline(server) { " -State Offline" } else { "" };
+        let target = context.target(server);
+        format!("New-DfsnRootTarget -Path {root} -TargetPath {target}{state}")
+    });
+    step(
+        does,
+        vec![
+            dfsutil(old.collect())
+                .note("if a server refuses because it still has an old root of this name: dfsutil diag clean with its target, then once more"),
+            powershell(new.collect()),
+        ],
+    )
 }
 
 /// Removes a namespace server, and leaves its share.
@@ -70,6 +92,15 @@ fn state_step(context: &Context<'_>, servers: &[&Server], state: &str, does: &st
     step(does, vec![dfsutil(old.collect()).note(UNCONFIRMED), powershell(new.collect())])
 }
 
+/// The states of servers, as a step shows them.
+pub(super) fn states(servers: &[&Server]) -> String {
+    let of = |server: &&Server| {
+        let state = if server.is_offline() { "offline" } else { "online" };
+        format!("{} {state}", target_path(server))
+    };
+    servers.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
 /// Shows the root targets.
 pub(super) fn show_step(context: &Context<'_>, shows: String) -> Step {
     let root = context.root_word();
@@ -93,16 +124,32 @@ fn add(context: &Context<'_>) -> Stage {
         "Clients that ask from now on get old and new servers in one list: if a server fails, they try the next.",
     );
     stage.requires.push("the new servers share the root's folder".to_owned());
-    stage.steps.push(add_step(context, &servers, "Add each new server by its FQDN"));
-    let all = servers.iter().map(|server| target_path(server)).collect::<Vec<_>>().join(", ");
-    stage.steps.push(show_step(context, format!("{all}, and the present ones, all online")));
-    stage.undo.push(remove_step(context, &servers, "Remove the new servers from the namespace"));
+    stage.steps.push(add_step(context, &servers, false, "Add each new server by its FQDN"));
+    let all: Vec<_> = context.everyone().collect();
+    stage.steps.push(show_step(context, states(&all)));
+    stage.undo = undo_add(context, &servers);
+    stage.undo_note = "The wait can be shorter where no client has got a list yet.".to_owned();
     let count = counted(servers.len(), "server");
     stage.takes(
         30 * servers.len() as u64,
         120 * servers.len() as u64,
         format!("half a minute to two minutes for each of {count}, which then reads all links"),
     )
+}
+
+/// New servers leave as old ones do: out of new lists first, then out of the lists that clients hold.
+fn undo_add(context: &Context<'_>, servers: &[&Server]) -> Vec<Step> {
+    let does = "Set the new servers offline, so that no client gets them any more";
+    let mut steps = vec![state_step(context, servers, "Offline", does)];
+    steps.extend(context.synchronise(&context.everyone().collect::<Vec<_>>()));
+    let wait = wait(context.moving_ttl_s, &context.wanted.assumed);
+    let sleep = format!("Start-Sleep -Seconds {}", wait.total_s);
+    steps.push(
+        step("Wait until no client lists a new server only", vec![any(vec![sleep])])
+            .shows("each client lists an old server: dfsutil cache referral"),
+    );
+    steps.push(remove_step(context, servers, "Remove the new servers from the namespace"));
+    steps
 }
 
 fn refresh(context: &Context<'_>) -> Stage {
@@ -172,20 +219,28 @@ pub(super) fn collect_step(servers: &[Server]) -> Step {
 }
 
 fn disable(context: &Context<'_>) -> Stage {
-    let servers: Vec<_> = context.old.iter().collect();
-    let everyone: Vec<_> = context.old.iter().chain(&context.kept).chain(&context.new).collect();
+    // One that is offline already is not touched, and the undo leaves it so.
+    let servers: Vec<_> = context.old.iter().filter(|server| !server.is_offline()).collect();
+    let everyone: Vec<_> = context.everyone().collect();
     let mut stage = stage(
         StageId::Disable,
         "Disable the old namespace servers",
         "A target that is offline is in no referral, but its server still answers clients that have it in their list: nothing breaks, and it is undone by one command.",
     );
     stage.requires.push("the gate before says go".to_owned());
-    let does = "Set each old server offline in the namespace";
-    stage.steps.push(state_step(context, &servers, "Offline", does));
-    stage.steps.extend(context.synchronise(&everyone));
-    let all = servers.iter().map(|server| target_path(server)).collect::<Vec<_>>().join(", ");
-    stage.steps.push(show_step(context, format!("{all}: offline; all others: online")));
-    stage.undo.push(state_step(context, &servers, "Online", "Set the old servers online"));
+    if !servers.is_empty() {
+        let does = "Set each old server offline in the namespace";
+        stage.steps.push(state_step(context, &servers, "Offline", does));
+        stage.steps.extend(context.synchronise(&everyone));
+        let does = "Set the servers online that this stage set offline";
+        stage.undo.push(state_step(context, &servers, "Online", does));
+    }
+    let rest = context.kept.iter().chain(&context.new).cloned();
+    let old = context.old.iter().map(|server| Server { state: State::Offline, ..server.clone() });
+    let after: Vec<_> = old.chain(rest).collect();
+    let after: Vec<_> = after.iter().collect();
+    stage.steps.push(show_step(context, states(&after)));
+    stage.undo_note = "Servers that were offline before stay so.".to_owned();
     stage
 }
 
@@ -242,10 +297,16 @@ fn remove(context: &Context<'_>) -> Stage {
         .map(|server| format!("net.exe view {}", word(&format!(r"\\{}", server.name))));
     let does = "See that the shares are still there";
     stage.steps.push(
-        step(does, vec![super::context::any(shares.collect())])
-            .shows("the share of the root, and all others"),
+        step(does, vec![any(shares.collect())]).shows("the share of the root, and all others"),
     );
-    stage.undo.push(add_step(context, &servers, "Add the old servers again"));
+    if context.remaining().count() < 2 && context.old.len() + context.kept.len() > 1 {
+        stage.requires.push(
+            "it is accepted that the namespace loses its redundancy: one server remains".to_owned(),
+        );
+    }
+    let does = "Add the old servers again, offline as they were before this stage";
+    stage.undo.push(add_step(context, &servers, true, does));
+    stage.undo.push(priorities(context));
     stage.impact(
         Impact::Pause,
         "Clients with an old list, which the gate names, wait for a time-out of up to a minute before they try the next server.",

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::namespace::model::{Link, Target};
+use crate::namespace::model::{Link, State, Target};
 
 fn target(server: &str, share: &str) -> Target {
     Target { server: server.to_owned(), share: share.to_owned(), ..Target::default() }
@@ -63,7 +63,8 @@ fn the_stages_are_those_of_the_real_move() {
         r"dfsutil server registry dfsdnsconfig set \\OLD1",
         "Set-DfsnServerConfiguration -ComputerName OLD2 -UseFqdn $true",
         r"sc.exe \\OLD1 stop Dfs",
-        "Invoke-Command -ComputerName NEW1.contoso.com -ScriptBlock { Restart-Service -Name LanmanServer -Force }",
+        "New-SmbShare -CimSession NEW1.contoso.com -Name 'Public' -Path 'C:\\DFSRoots\\Public' -SecurityDescriptor (Get-SmbShare -CimSession OLD1 -Name 'Public').SecurityDescriptor",
+        r"([WMIClass]'\\NEW1.contoso.com\root\cimv2:Win32_Share').Create('C:\DFSRoots\Public', 'Public', 0, $null, '', $null, $access)",
         r"robocopy.exe '\\OLD1\C$\DFSRoots\Public' '\\NEW1.contoso.com\C$\DFSRoots\Public' /COPYALL /E /XJ /R:1 /W:1",
         r"dfsutil root export \\contoso.com\Public C:\temp\Public.original.xml",
         r"New-DfsnRootTarget -Path \\contoso.com\Public -TargetPath \\NEW1.contoso.com\Public",
@@ -83,8 +84,9 @@ fn the_stages_are_those_of_the_real_move() {
         let other = line.replace('\'', "\"");
         assert!(all.lines().any(|one| one == line || one == other), "{line}\n{all}");
     }
-    // The share stays.
-    assert!(!all.contains("-Cleanup"));
+    // The share stays, and no service that other users need restarts.
+    assert!(!all.contains("-Cleanup") && !all.contains("LanmanServer -"));
+    assert!(!all.contains(" stop LanmanServer"));
     let waits: Vec<_> = made.stages.iter().filter(|stage| stage.wait.is_some()).collect();
     let ids = waits.iter().map(|stage| stage.id).collect::<Vec<_>>();
     assert_eq!(ids, [WaitNew, WaitOld, Settle]);
@@ -143,8 +145,9 @@ fn a_namespace_of_the_wanted_mode_changes_its_servers_only() {
     let long = Namespace { ttl_s: Some(86_400), ..there };
     let made = plan(&long, &to(&["NEW1"])).unwrap();
     let back = r"Set-DfsnRoot -Path \\contoso.com\Public -TimeToLiveSec 86400";
-    let verify = made.stage(StageId::Verify).unwrap();
-    assert!(verify.steps.iter().any(|step| step.commands[0].lines == [back]));
+    let raise = made.stages.last().unwrap();
+    assert_eq!(raise.id, StageId::RaiseTtl);
+    assert!(raise.steps[0].commands.iter().any(|command| command.lines == [back]));
 }
 
 #[test]
@@ -238,4 +241,117 @@ fn a_namespace_of_100_000_links_is_planned_in_time() {
     assert!(made.waits_s() > 0);
     let slow = Move { import_links_per_s: 1e-300, ..to(&["NEW1"]) };
     assert!(plan(&large, &slow).is_ok());
+}
+
+/// The state of each server before a stage is what its undo brings back.
+#[test]
+fn the_undo_of_servers_is_the_state_before() {
+    let mut public = namespace("Public", 1);
+    public.targets.push(Target { state: State::Offline, ..target("OLD3", "Public") });
+    let made = plan(&public, &to(&["NEW1", "NEW2"])).unwrap();
+    let undo = |id: StageId| {
+        let steps = &made.stage(id).unwrap().undo;
+        let lines = steps.iter().flat_map(|step| &step.commands).flat_map(|one| &one.lines);
+        lines.cloned().collect::<Vec<_>>().join("\n")
+    };
+    let disable = undo(StageId::Disable);
+    assert!(disable.contains(r"\\OLD1\Public -State Online") && !disable.contains("OLD3"));
+    let remove = undo(StageId::Remove);
+    for server in ["OLD1", "OLD2", "OLD3"] {
+        let line = format!(r"-TargetPath \\{server}\Public -State Offline");
+        assert!(remove.contains(&line), "{remove}");
+        assert!(remove.contains(&format!(r"dfsutil property state offline \\{server}\Public")));
+    }
+    let add = made.stage(StageId::Add).unwrap();
+    assert!(add.steps[1].shows.contains(r"\\OLD3\Public offline"), "{}", add.steps[1].shows);
+    // A server that stays offline does not hold the new root.
+    let mut offline = namespace("Public", 1);
+    offline.targets[0].state = State::Offline;
+    let all = lines(&plan(&offline, &to(&["OLD1", "OLD2"])).unwrap());
+    assert!(all.iter().any(|line| line == r"dfsutil root adddom \\OLD2.contoso.com\Public v2"));
+    let back = r"New-DfsnRootTarget -Path \\contoso.com\Public -TargetPath \\OLD1.contoso.com\Public -State Offline";
+    assert!(all.iter().any(|line| line == back), "{all:?}");
+}
+
+/// Until the last stage each root that is created has a short TTL, also on the way back.
+#[test]
+fn the_ttl_stays_short_until_the_end() {
+    for (ttl, creation) in [(604_800, 300), (1_800, 300), (300, 300), (60, 60)] {
+        let long = Namespace { ttl_s: Some(ttl), ..namespace("Public", 1) };
+        let made = plan(&long, &to(&["NEW1", "NEW2"])).unwrap();
+        let (last, before) = made.stages.split_last().unwrap();
+        let is_raised = last.id == StageId::RaiseTtl;
+        assert_eq!(is_raised, ttl != creation);
+        for stage in before.iter().filter(|stage| stage.id >= StageId::CutOver) {
+            for line in
+                stage.steps.iter().flat_map(|step| &step.commands).flat_map(|one| &one.lines)
+            {
+                assert!(
+                    !line.contains(&format!("-TimeToLiveSec {ttl}")) || ttl == creation,
+                    "{line}"
+                );
+            }
+        }
+        let all = lines(&made);
+        let files = all.iter().filter(|line| line.contains("namespace rewrite"));
+        let is_short = |line: &String| line.contains(&format!("--root-ttl {creation}s"));
+        assert!(files.clone().count() == 2 && files.into_iter().all(is_short));
+        // The undo of the cut-over ends with the TTL of before it.
+        let moving = if ttl > LOWERED_ABOVE_S { 300 } else { ttl };
+        let undo = &made.stage(StageId::CutOver).unwrap().undo;
+        let set = undo.iter().any(|step| {
+            step.commands.iter().any(|one| {
+                one.lines.iter().any(|line| line.ends_with(&format!("-TimeToLiveSec {moving}")))
+            })
+        });
+        assert!(set, "{ttl}");
+    }
+}
+
+/// Only Windows Server 2008 mode has access-based enumeration: no outage is planned on a guess.
+#[test]
+fn a_mode_is_recognised_by_what_needs_it() {
+    let mut public = Namespace { kind: None, ..namespace("Public", 1) };
+    let unknown = plan(&public, &to(&["NEW1", "NEW2"])).unwrap();
+    assert!(ids(&unknown).contains(&StageId::CutOver));
+    let condition = "plan again with --from v2";
+    assert!(unknown.stages[0].requires.iter().any(|one| one.contains(condition)));
+    public.flags.access_based_enumeration = Some(true);
+    let likely = plan(&public, &to(&["NEW1", "NEW2"])).unwrap();
+    assert!(!ids(&likely).contains(&StageId::CutOver));
+    assert!(likely.notes.iter().any(|one| one.contains("likely") && one.contains("--from v1")));
+    let said = Move { from: Some(Kind::DomainV1), ..to(&["NEW1", "NEW2"]) };
+    assert!(ids(&plan(&public, &said).unwrap()).contains(&StageId::CutOver));
+}
+
+/// A link to another namespace is not rewritten, and is opened at the end.
+#[test]
+fn links_to_other_namespaces_are_kept_and_opened() {
+    let mut public = namespace("Public", 1);
+    let other = |path: &str, server: &str| Link {
+        path: path.to_owned(),
+        targets: vec![target(server, r"Public\x")],
+        ..Link::default()
+    };
+    public.links.extend([other("it's", "CONTOSO"), other("Else", "ACME"), other("S", "FS7")]);
+    let wanted = Move { domains: vec!["ACME".to_owned()], ..to(&["NEW1", "NEW2"]) };
+    let made = plan(&public, &wanted).unwrap();
+    assert_eq!(made.rewritten_servers, ["fs1", "fs7"]);
+    let all = lines(&made);
+    let opened = |line: &str| all.iter().any(|one| one == line);
+    assert!(opened(r"Test-Path -LiteralPath '\\contoso.com\Public\it''s'"));
+    assert!(opened(r"Test-Path -LiteralPath '\\contoso.com\Public\Else'"));
+    assert!(!opened(r"Test-Path -LiteralPath '\\contoso.com\Public\S'"));
+    assert!(all.iter().any(|one| one.contains("--suffix contoso.com --domain ACME --root-ttl")));
+}
+
+#[test]
+fn the_last_server_is_named_as_a_loss() {
+    let made = plan(&namespace("Public", 1), &to(&["NEW1"])).unwrap();
+    let loss = "loses its redundancy";
+    assert!(made.notes.iter().any(|note| note.contains(loss)));
+    let remove = made.stage(StageId::Remove).unwrap();
+    assert!(remove.requires.iter().any(|one| one.contains(loss)));
+    let made = plan(&namespace("F&E's $Daten", 1), &to(&["NEW1", "NEW2"])).unwrap();
+    assert!(made.notes.iter().any(|note| note.contains("PowerShell only")));
 }

@@ -112,6 +112,11 @@ fn move_verdict(moved: &MovePlan, plan: &NamespacePlan) -> Verdict {
     if moved.from != Some(moved.to) {
         reasons.push(format!("From {from} to {}.", mode(moved.to)));
     }
+    let left = moved.new_servers.len() + moved.kept_servers.len();
+    if left < 2 && moved.old_servers.len() + moved.kept_servers.len() > 1 {
+        reasons
+            .push("The namespace loses its redundancy: one namespace server remains.".to_owned());
+    }
     reasons.push(format!(
         "{} join, {} leave, {} stay.",
         format::counted(moved.new_servers.len() as u64, "server"),

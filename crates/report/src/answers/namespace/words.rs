@@ -62,6 +62,14 @@ pub(super) fn reason(reason: &Reason) -> String {
         ReasonKind::ReadTooEarly => {
             return "was read before the change was known everywhere: collect it again".to_owned();
         }
+        ReasonKind::NotRead => return format!("its answer says nothing: {}", reason.entry),
+        ReasonKind::Unclear => {
+            return format!(
+                "has an entry that cannot be placed: {} ({}); if its host is the domain: --domain, if it is another share: --other-host",
+                reason.servers.join(", "),
+                reason.entry
+            );
+        }
         ReasonKind::ReadTooLongAgo => {
             return "its list has expired since it was read: collect it again".to_owned();
         }

@@ -91,6 +91,9 @@ pub struct CheckArgs {
     /// Servers that take over: clients that never get them are a finding.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub new_servers: Vec<String>,
+    /// More names of domains that paths begin with, for example NetBIOS names.
+    #[arg(long, value_name = "DOMAIN,...", value_delimiter = ',')]
+    pub domain: Vec<String>,
     /// List up to 100 places of each finding, each with its repair.
     #[arg(long)]
     pub all: bool,
@@ -143,6 +146,7 @@ fn check_or_compare(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<()
             .map(|left| Cutover { left_s: seconds(left), window_s: seconds(args.window) }),
         referrals: &referrals,
         new_servers: &args.new_servers,
+        domains: &args.domain,
     };
     let plan = NamespacePlan {
         namespace: reading.namespaces.first().map(|one| one.namespace.clone()),

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use smbscope_plan::namespace::gate::collected::{self, SCRIPT, is_collected};
+use smbscope_plan::namespace::check::{Context as CheckContext, check, serious};
+use smbscope_plan::namespace::gate::collected::{self, SCRIPT};
 use smbscope_plan::namespace::gate::{Evidence, judge};
 use smbscope_plan::namespace::model::{ClientCache, Kind};
 use smbscope_plan::namespace::progress::{FILE_BYTES_MAX, Progress};
-use smbscope_plan::namespace::read;
+use smbscope_plan::namespace::read::{self, Reading as NamespaceReading};
 use smbscope_plan::namespace::stages::{Move, StageId, plan};
 use smbscope_report::namespace::NamespacePlan;
 
@@ -33,9 +34,12 @@ pub struct MigrateArgs {
     /// Files of the namespace: an export, or LDIF, which loses nothing.
     #[arg(value_name = "EXPORT", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Mode after the move: v2 (Windows Server 2008 mode), v1, or standalone.
+    /// Mode after the move: v2 (Windows Server 2008 mode) or v1.
     #[arg(long, value_name = "MODE", default_value = "v2", value_parser = kind)]
     pub to: Kind,
+    /// Mode of today, where the input does not say it: as Get-DfsnRoot shows it.
+    #[arg(long, value_name = "MODE", value_parser = kind)]
+    pub from: Option<Kind>,
     /// Namespace servers after the move.
     #[arg(long, value_name = "NEW,...", value_delimiter = ',', required = true)]
     pub servers: Vec<String>,
@@ -45,6 +49,18 @@ pub struct MigrateArgs {
     /// Domain of short names [default: that of the namespace].
     #[arg(long, value_name = "DOMAIN")]
     pub suffix: Option<String>,
+    /// More names of domains that paths begin with: NetBIOS names, or domains of other namespaces.
+    #[arg(long, value_name = "DOMAIN,...", value_delimiter = ',')]
+    pub domain: Vec<String>,
+    /// Names that resolve, for the check before the plan: a hosts file or a zone file.
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+    /// Likewise by this machine's resolver.
+    #[arg(long, conflicts_with = "hosts")]
+    pub resolve: bool,
+    /// Plan although the check has serious findings: they become preconditions of the first stage.
+    #[arg(long)]
+    pub anyway: bool,
     /// The PDC emulator.
     #[arg(long, value_name = "SERVER")]
     pub pdc: Option<String>,
@@ -86,8 +102,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     match text {
         "v2" => Ok(Kind::DomainV2),
         "v1" => Ok(Kind::DomainV1),
-        "standalone" => Ok(Kind::Standalone),
-        _ => Err("expected v2, v1 or standalone".to_owned()),
+        _ => Err("expected v2 or v1".to_owned()),
     }
 }
 
@@ -109,6 +124,9 @@ pub(super) fn migrate(args: &MigrateArgs, verbosity: Verbosity) -> anyhow::Resul
     };
     let mut wanted = Move {
         to: args.to,
+        from: args.from,
+        domains: args.domain.clone(),
+        accepted: accepted(args, &reading)?,
         new_servers: args.servers.clone(),
         old_servers: args.old.clone(),
         suffix: args.suffix.clone(),
@@ -137,6 +155,28 @@ pub(super) fn migrate(args: &MigrateArgs, verbosity: Verbosity) -> anyhow::Resul
     show(&plan, &args.shown)
 }
 
+/// What is seriously wrong with the namespace and accepted.
+fn accepted(args: &MigrateArgs, reading: &NamespaceReading) -> anyhow::Result<Vec<String>> {
+    let resolution = inputs::resolution(args.hosts.as_deref(), args.resolve, reading)?;
+    let domains: Vec<String> = args.domain.iter().chain(&args.suffix).cloned().collect();
+    let context = CheckContext {
+        resolution: resolution.as_ref(),
+        domains: &domains,
+        ..CheckContext::default()
+    };
+    let serious = serious(&check(reading, &context), args.to);
+    if serious.is_empty() || args.anyway {
+        return Ok(serious);
+    }
+    Err(Failure::usage(format!(
+        "{} serious findings, which a move keeps or loses: repair them first (`smbscope plan namespace {} --all` has their \
+         places), or plan --anyway:\n  {}",
+        serious.len(),
+        args.inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
+        serious.join("\n  ")
+    )))
+}
+
 /// Judge a gate of the move: are the clients ready?
 ///
 /// From the referral caches of clients, collected by a script that this command prints, and from captures. Says which clients
@@ -160,12 +200,21 @@ pub struct GateArgs {
     /// Files of the script, or outputs of `dfsutil cache referral`, named like their client.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub cache: Vec<PathBuf>,
+    /// More names of the namespace's domain, as clients write it.
+    #[arg(long, value_name = "DOMAIN,...", value_delimiter = ',')]
+    pub domain: Vec<String>,
+    /// Hosts whose share of the same name is not this namespace: their entries do not count.
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
+    pub other_host: Vec<String>,
     /// Captures or runs with referrals.
     #[arg(long, value_name = "RECORDING")]
     pub capture: Vec<String>,
     /// Judge only: do not store the verdict in --state.
     #[arg(long)]
     pub dry_run: bool,
+    /// Show all clients and the whole plan, not only the answer.
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub shown: Shown,
     /// How captures are read.
@@ -194,31 +243,18 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
     let Some(id) = args.stage.or_else(next) else {
         return Err(bad(path.display(), "no stage that is left has a gate"));
     };
-    let (mut caches, mut uncollected) = (Vec::new(), Vec::new());
+    let (mut caches, mut uncollected, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     let mut aliases = std::collections::BTreeMap::new();
     for file in &args.cache {
         let bytes = inputs::bytes(file)?;
         let name = file.display().to_string();
         let text = smbscope_plan::input::text::decode(&bytes).text;
-        if is_collected(&text) {
-            let found = collected::read(&text, |text| cache(&name, text));
-            for (client, why) in &found.failed {
-                verbosity.say(&format!("{name}: {client}: {why}"));
-            }
-            caches.extend(found.caches);
-            uncollected.extend(found.uncollected);
-            aliases.extend(found.aliases);
-        } else {
-            let reading = read::read(&[(name.clone(), bytes)]);
-            let reading = reading.map_err(|error| Failure::usage(error.to_string()))?;
-            if reading.caches.is_empty() {
-                return Err(bad(
-                    name,
-                    "no referral cache in it; expected `dfsutil cache referral`",
-                ));
-            }
-            caches.extend(reading.caches);
-        }
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let found = collected::read(&text, &stem, |text| cache(&name, text));
+        caches.extend(found.caches);
+        uncollected.extend(found.uncollected);
+        unread.extend(found.unread);
+        aliases.extend(found.aliases);
     }
     let referrals = recorded(&args.capture, &args.reading, &verbosity)?;
     let captured = pipeline::captured(&referrals);
@@ -226,6 +262,9 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
         caches: &caches,
         uncollected: &uncollected,
         captured: &captured,
+        unread: &unread,
+        domains: &args.domain,
+        other_hosts: &args.other_host,
         aliases,
         changed_at_s: progress.changed_at_s(id),
         now_s: now_ns().div_euclid(1_000_000_000),
@@ -236,8 +275,12 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
         write_state(path, &progress)?;
     }
     let is_go = verdict.is_go;
-    let plan =
-        NamespacePlan { progress: Some(progress), verdicts: vec![verdict], ..plan_of(&args.cache) };
+    let plan = NamespacePlan {
+        progress: Some(progress),
+        verdicts: vec![verdict],
+        is_brief: !args.all,
+        ..plan_of(&args.cache)
+    };
     show(&plan, &args.shown)?;
     if is_go { Ok(()) } else { Err(anyhow::anyhow!("no-go: stage {} must wait", id.name())) }
 }
@@ -245,7 +288,8 @@ pub(super) fn gate(args: &GateArgs, verbosity: Verbosity) -> anyhow::Result<()> 
 /// One client's cache.
 fn cache(name: &str, text: &str) -> Result<ClientCache, String> {
     let reading = read::read(&[(name.to_owned(), text.as_bytes().to_vec())])
-        .map_err(|error| error.to_string())?;
+        // Which other forms there are does not help here.
+        .map_err(|error| error.message.split(';').next().unwrap_or_default().to_owned())?;
     reading.caches.into_iter().next().ok_or_else(|| "no referral cache".to_owned())
 }
 
@@ -277,6 +321,9 @@ pub struct StatusArgs {
     /// With --undo: why.
     #[arg(long, value_name = "REASON", requires = "undo")]
     pub reason: Option<String>,
+    /// Show the whole plan, not only the next stage.
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub shown: Shown,
 }
@@ -295,7 +342,7 @@ pub(super) fn status(args: &StatusArgs, _verbosity: Verbosity) -> anyhow::Result
         result.map_err(|refusal| Failure::usage(refusal.to_string()))?;
         write_state(&args.state, &progress)?;
     }
-    let plan = NamespacePlan { progress: Some(progress), ..plan_of(&[]) };
+    let plan = NamespacePlan { progress: Some(progress), is_brief: !args.all, ..plan_of(&[]) };
     show(&plan, &args.shown)
 }
 

@@ -45,6 +45,9 @@ pub struct RewriteArgs {
     /// Suffix for short names: contoso.com, or fs-*=emea.contoso.com; can be repeated, the first that fits counts.
     #[arg(long, value_name = "SUFFIX", value_parser = SuffixRule::parse)]
     pub suffix: Vec<SuffixRule>,
+    /// Names of domains: paths below them stay as they are. Known already are the namespace's host and the suffixes.
+    #[arg(long, value_name = "DOMAIN,...", value_delimiter = ',')]
+    pub domain: Vec<String>,
     /// FQDNs by the names of a hosts or zone file.
     #[arg(long, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
@@ -125,6 +128,7 @@ pub(super) fn run(args: &RewriteArgs, verbosity: Verbosity) -> anyhow::Result<()
     let rules = Rules {
         fqdn,
         suffixes: args.suffix.clone(),
+        domains: args.domain.clone(),
         resolution: inputs::resolution(args.hosts.as_deref(), args.resolve, &reading)?,
         servers: args.server.clone(),
         includes_root: args.with_root,
@@ -139,6 +143,18 @@ pub(super) fn run(args: &RewriteArgs, verbosity: Verbosity) -> anyhow::Result<()
     }
     for unused in &rewritten.unused {
         verbosity.say(&format!("{unused}: matches nothing"));
+    }
+    if !rewritten.domains.is_empty() {
+        let names = rewritten.domains.join(", ");
+        verbosity
+            .say(&format!("kept, for they are domains: {names}; a server of that name: --fqdn"));
+    }
+    if !rewritten.unclear.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: a path below it has this namespace's name: name it by --domain if it is a domain, by --fqdn if it is a \
+             server, or let DNS decide (--resolve, --hosts)",
+            rewritten.unclear.join(", ")
+        )));
     }
     if !rewritten.short_names.is_empty() {
         let names = rewritten.short_names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
