@@ -33,6 +33,7 @@ pub fn small_limits() -> Limits {
         early: 2,
         sessions: 2,
         handles: 3,
+        state_bytes: 64 << 10,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Limits {
     pub sessions: usize,
     /// Opens that are remembered.
     pub handles: usize,
+    /// Bytes of remembered sessions, trees and opens together, their names included. Beyond it the oldest are forgotten.
+    pub state_bytes: usize,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             early: 256,
             sessions: 65_536,
             handles: 131_072,
+            state_bytes: 256 << 20,
         }
     }
 }

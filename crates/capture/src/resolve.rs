@@ -120,9 +120,9 @@ impl Resolver {
             connections: Connections::default(),
             by_guid: Map::default(),
             by_address: Map::default(),
-            sessions: Entities::new(options.limits.sessions),
-            trees: Entities::new(options.limits.sessions),
-            handles: Entities::new(options.limits.handles),
+            sessions: Entities::new(options.limits.sessions, options.limits.state_bytes / 4),
+            trees: Entities::new(options.limits.sessions, options.limits.state_bytes / 4),
+            handles: Entities::new(options.limits.handles, options.limits.state_bytes / 2),
             durable: Durable::default(),
             closed: Closed { is_wanted: options.tables.handles, ..Closed::default() },
             tickets: Tickets::default(),
@@ -474,6 +474,8 @@ impl Resolver {
         self.emit_tables(1);
         std::mem::take(&mut self.vantages).judge(&mut self.coverage);
         self.coverage.handles_forgotten += std::mem::take(&mut self.closed.forgotten);
+        self.coverage.sessions_forgotten += std::mem::take(&mut self.sessions.forgotten);
+        self.coverage.trees_forgotten += std::mem::take(&mut self.trees.forgotten);
         self.coverage.recording = self.recording.text().to_owned();
         self.coverage.capture_file = Some(self.capture_file.text().to_owned());
         self.parts.push_back(Part::Coverage(std::mem::take(&mut self.coverage)));

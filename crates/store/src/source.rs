@@ -5,6 +5,7 @@
 //! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
 //! requested cost nothing.
 
+mod conform;
 mod input;
 mod packed_trace;
 mod parts;

@@ -16,6 +16,12 @@ pub trait Entity: Default {
     fn renew(&mut self, key: Self::Key);
     /// It is found by another key from now on.
     fn set_key(&mut self, key: Self::Key);
+    /// Bytes that it holds in addition to its own size.
+    fn text_bytes(&self) -> usize;
+    /// Whether it is known to have ended, so that nothing is lost when it is forgotten.
+    fn has_ended(&self) -> bool;
+    /// Frees what it holds, after its end.
+    fn free_texts(&mut self);
 }
 
 #[derive(Clone, Default)]
@@ -24,9 +30,11 @@ struct Slot<E> {
     /// Details apart from an earlier entity in the same slot by the queue.
     stamp: u64,
     is_live: bool,
+    /// [`Entity::text_bytes`] as last measured.
+    bytes: usize,
 }
 
-/// A bounded table. Beyond its limit the oldest goes.
+/// A bounded table. Beyond its limits, a number and a size in bytes, the oldest goes.
 #[derive(Clone)]
 pub struct Entities<E: Entity> {
     index: HashMap<E::Key, u32, foldhash::fast::RandomState>,
@@ -37,14 +45,23 @@ pub struct Entities<E: Entity> {
     stamp: u64,
     limit: usize,
     live: usize,
+    /// Texts of the entities, and their limit.
+    bytes: usize,
+    limit_bytes: usize,
+    /// Entities that had not ended when a limit removed them.
+    pub forgotten: u64,
 }
 
+/// About what an entity takes in the index and in the queue of ages.
+const INDEX_BYTES: usize = 64;
 /// Closed opens that late replies may still name.
 const RETIRED: usize = 128;
 
 impl<E: Entity> Entities<E> {
-    /// An empty table for `limit` entities.
-    pub fn new(limit: usize) -> Self {
+    /// An empty table for `limit` entities with `limit_bytes` together, their own size included.
+    pub fn new(limit: usize, limit_bytes: usize) -> Self {
+        let own = size_of::<Slot<E>>() + INDEX_BYTES;
+        let limit = limit.min(limit_bytes / 4 * 3 / own);
         Entities {
             index: HashMap::default(),
             slots: Vec::new(),
@@ -54,6 +71,9 @@ impl<E: Entity> Entities<E> {
             stamp: 0,
             limit: limit.max(1),
             live: 0,
+            bytes: 0,
+            limit_bytes: limit_bytes.saturating_sub(limit * own),
+            forgotten: 0,
         }
     }
 
@@ -98,9 +118,7 @@ impl<E: Entity> Entities<E> {
         while self.live >= self.limit
             && let Some((place, stamp)) = self.ages.pop_front()
         {
-            if self.is_same(place, stamp) {
-                self.remove(place, ended);
-            }
+            self.forget(place, stamp, ended);
         }
         self.stamp += 1;
         let place = self.free.pop().unwrap_or_else(|| {
@@ -136,6 +154,33 @@ impl<E: Entity> Entities<E> {
         }
     }
 
+    /// Measures an entity again whose texts changed, and makes room for them: the oldest others go.
+    pub fn measure(&mut self, place: u32, ended: &mut impl FnMut(&mut E)) {
+        let Some(slot) = self.slots.get_mut(place as usize).filter(|slot| slot.is_live) else {
+            return;
+        };
+        let bytes = slot.entity.text_bytes();
+        self.bytes = self.bytes - slot.bytes + bytes;
+        slot.bytes = bytes;
+        while self.bytes > self.limit_bytes
+            && let Some((oldest, stamp)) = self.ages.pop_front()
+        {
+            if oldest == place && self.is_same(oldest, stamp) {
+                self.ages.push_front((oldest, stamp));
+                return;
+            }
+            self.forget(oldest, stamp, ended);
+        }
+    }
+
+    /// Removes one for a limit.
+    fn forget(&mut self, place: u32, stamp: u64, ended: &mut impl FnMut(&mut E)) {
+        if self.is_same(place, stamp) {
+            self.forgotten += u64::from(self.get(place).is_some_and(|one| !one.has_ended()));
+            self.remove(place, ended);
+        }
+    }
+
     fn is_same(&self, place: u32, stamp: u64) -> bool {
         self.slots.get(place as usize).is_some_and(|slot| slot.is_live && slot.stamp == stamp)
     }
@@ -147,6 +192,8 @@ impl<E: Entity> Entities<E> {
         slot.is_live = false;
         self.index.remove(&slot.entity.key());
         ended(&mut slot.entity);
+        slot.entity.free_texts();
+        self.bytes -= std::mem::take(&mut slot.bytes);
         self.free.push(place);
         self.live -= 1;
     }
@@ -159,5 +206,63 @@ impl<E: Entity> Entities<E> {
             }
         }
         self.retired.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Named(u32, String, bool);
+
+    impl Entity for Named {
+        type Key = u32;
+        fn key(&self) -> u32 {
+            self.0
+        }
+        fn renew(&mut self, key: u32) {
+            *self = Named(key, String::new(), false);
+        }
+        fn set_key(&mut self, key: u32) {
+            self.0 = key;
+        }
+        fn text_bytes(&self) -> usize {
+            self.1.capacity()
+        }
+        fn has_ended(&self) -> bool {
+            self.2
+        }
+        fn free_texts(&mut self) {
+            self.1 = String::new();
+        }
+    }
+
+    #[test]
+    fn texts_stay_below_their_limit_and_what_is_forgotten_is_counted() {
+        let mut table = Entities::<Named>::new(1_000_000, 1 << 20);
+        let mut rows = 0;
+        for key in 0..10_000 {
+            let place = table.insert(key, &mut |_| rows += 1);
+            if let Some(named) = table.get_mut(place) {
+                named.1 = "x".repeat(10_000);
+                named.2 = key % 2 == 0;
+            }
+            table.measure(place, &mut |_| rows += 1);
+            assert!(table.bytes <= 1 << 20, "{}", table.bytes);
+            assert!(table.get(place).is_some(), "the newest stays");
+        }
+        assert!(table.live < 100 && table.live > 20, "{}", table.live);
+        assert_eq!(rows, 10_000 - table.live);
+        assert!(table.forgotten.abs_diff(5_000) < 100, "{}", table.forgotten);
+        // One that is larger than the limit replaces all others.
+        let place = table.insert(10_000, &mut |_| {});
+        table.get_mut(place).unwrap().1 = "x".repeat(2 << 20);
+        table.measure(place, &mut |_| {});
+        assert_eq!(table.live, 1);
+        // It goes with the next one.
+        let place = table.insert(10_001, &mut |_| {});
+        table.measure(place, &mut |_| {});
+        assert_eq!((table.live, table.bytes), (1, 0));
     }
 }

@@ -43,6 +43,18 @@ impl Entity for SessionState {
     fn set_key(&mut self, key: u64) {
         self.key = key;
     }
+    fn text_bytes(&self) -> usize {
+        let row = &self.row;
+        let texts = [&row.workstation, &row.mechanism, &row.decryption];
+        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        self.user.text().len() + texts
+    }
+    fn has_ended(&self) -> bool {
+        self.ended.is_some() || self.is_refused
+    }
+    fn free_texts(&mut self) {
+        (self.user, self.row) = (Interned::default(), Session::default());
+    }
 }
 
 impl SessionState {
@@ -110,6 +122,15 @@ impl Entity for TreeState {
     }
     fn set_key(&mut self, key: (u64, u32)) {
         self.key = key;
+    }
+    fn text_bytes(&self) -> usize {
+        self.share.text().len()
+    }
+    fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+    fn free_texts(&mut self) {
+        (self.share, self.row) = (Interned::default(), Tree::default());
     }
 }
 
@@ -190,6 +211,16 @@ impl Entity for HandleState {
     }
     fn set_key(&mut self, key: (u64, [u8; 16])) {
         self.key = key;
+    }
+    fn text_bytes(&self) -> usize {
+        self.path.capacity()
+    }
+    fn has_ended(&self) -> bool {
+        self.life.is_closed()
+    }
+    fn free_texts(&mut self) {
+        self.path.clear();
+        self.names = [const { None }; 3];
     }
 }
 

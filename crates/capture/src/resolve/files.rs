@@ -15,6 +15,9 @@ use super::interned::Interned;
 use super::{Map, Resolver};
 use crate::outcome::{Details, Effect, OperationEnd};
 
+/// Bytes of a path that a connection keeps for the rest of a compound: Linux's PATH_MAX.
+const CHAIN_PATH_BYTES: usize = 4_096;
+
 impl Resolver {
     pub(super) fn file(
         &mut self,
@@ -42,6 +45,7 @@ impl Resolver {
                         self.durable.add(connection.server, file, place, self.limits.handles);
                     }
                 }
+                self.measure_handle(place);
                 place
             }))
         } else if let (Some(session), Some(file)) = (session, row.file_id()) {
@@ -64,7 +68,8 @@ impl Resolver {
             let opened = matches!(done.effect, Effect::Open(_));
             if (opened || path.is_none()) && state.path.is_known() {
                 set_path(row, names, &mut state.path);
-                if opened && done.chain != 0 {
+                let is_short = state.path.text().len() <= CHAIN_PATH_BYTES;
+                if opened && done.chain != 0 && is_short {
                     connection.chain = done.chain;
                     connection.chain_path.set(state.path.text());
                 }
@@ -78,10 +83,14 @@ impl Resolver {
                     self.handles.retire(place, &mut |state| self.closed.take(state));
                     return;
                 }
-                Effect::Rename(name) => state.name(details.text(name)),
+                Effect::Rename(name) => {
+                    state.name(details.text(name));
+                    self.measure_handle(place);
+                }
                 _ => {}
             }
         }
+        let names = &mut self.builder.names;
         if row.has(Column::path) {
             return;
         }
@@ -99,10 +108,23 @@ impl Resolver {
             };
             known.set(path);
             set_path(row, names, known);
+            if path.len() > CHAIN_PATH_BYTES {
+                known.clear();
+            }
         } else if done.chain != 0 && connection.chain == done.chain {
             // Members of a compound work on its file even where it could not be opened.
-            set_path(row, names, &mut connection.chain_path);
+            if connection.chain_path.is_known() {
+                set_path(row, names, &mut connection.chain_path);
+            }
         }
+    }
+
+    /// Makes room for the path of an open.
+    fn measure_handle(&mut self, place: u32) {
+        self.handles.measure(place, &mut |state| {
+            end_open(state, &self.sessions, &self.trees);
+            self.closed.take(state);
+        });
     }
 
     #[cold]

@@ -31,6 +31,11 @@ impl Interned {
 }
 
 impl Interned<String> {
+    /// Bytes that it holds.
+    pub fn capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// Keeps another text in the same memory.
     pub fn set(&mut self, text: &str) {
         self.clear();
@@ -41,8 +46,8 @@ impl Interned<String> {
     /// Forgets the text, but keeps its memory.
     pub fn clear(&mut self) {
         self.text.clear();
-        // But not that of an enormous one.
-        self.text.shrink_to(1024);
+        // But not that of a long one.
+        self.text.shrink_to(256);
         self.is_known = false;
         self.generation = 0;
     }

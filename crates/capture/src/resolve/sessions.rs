@@ -113,6 +113,9 @@ impl Resolver {
         session.row.end = session.row.end.max(done.time);
         if let Some(setup) = setup {
             session.learn(setup);
+            self.sessions.measure(place, &mut |state| {
+                self.rows.sessions.extend(state.row(self.recording.text()));
+            });
             if let Some(guid) = setup.client_guid.filter(|_| !setup.binding) {
                 if self.by_guid.len() > 2 * self.limits.sessions {
                     self.by_guid.clear();
@@ -120,6 +123,7 @@ impl Resolver {
                 self.by_guid.insert((guid, id), place);
             }
         }
+        let session = self.sessions.get_mut(place)?;
         let previous = setup.and_then(|setup| setup.previous).filter(|_| row.status() == Some(0));
         if session.user.is_known() {
             row.set_user(session.user.in_pool(&mut self.builder.names, |names| &mut names.user));
@@ -179,7 +183,11 @@ impl Resolver {
         }
         if let Some(one) = answer {
             tree.learn(one, one.share.map(|share| details.text(share)));
+            self.trees.measure(place, &mut |state| {
+                self.rows.trees.push(state.row(self.recording.text()));
+            });
         }
+        let tree = self.trees.get_mut(place)?;
         if tree.share.is_known() {
             row.set_share(tree.share.in_pool(&mut self.builder.names, |names| &mut names.share));
         }

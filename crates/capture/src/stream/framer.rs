@@ -80,6 +80,8 @@ pub struct Framer {
     /// The beginning of the message with its NetBIOS header, or the carry of a search.
     buffer: Vec<u8>,
     want: usize,
+    /// Where the last known member of the compound begins, behind the NetBIOS header.
+    member: usize,
     /// Length with the NetBIOS header; 0 until known.
     total: u64,
     seen: u64,
@@ -105,6 +107,7 @@ impl Framer {
             state: State::Boundary,
             buffer: Vec::new(),
             want: 0,
+            member: 0,
             total: 0,
             seen: 0,
             cut: false,
@@ -202,6 +205,7 @@ impl Framer {
         self.state = State::Message;
         self.buffer.clear();
         self.want = nbss::HEADER_BYTES;
+        self.member = 0;
         self.total = 0;
         self.seen = 0;
         self.cut = false;
@@ -275,7 +279,9 @@ impl Framer {
             self.synchronised = true;
             self.begun = Some(sink.begin(self.start.min(piece.time)));
         }
-        let want = wanted_bytes::of_message(message, length, sink.decrypts()).min(length);
+        let decrypts = sink.decrypts();
+        let want = wanted_bytes::of_message(message, length, decrypts, &mut self.member);
+        let want = want.min(length);
         let limit = if sink.decrypts() { usize::MAX } else { self.limit_bytes };
         self.cut |= want > limit;
         self.want = nbss::HEADER_BYTES + want.min(limit);
@@ -380,6 +386,7 @@ impl Framer {
     /// Continues with a message whose first `carried` bytes are in the buffer.
     fn resume(&mut self, piece: &Piece<'_>, carried: u32) {
         self.state = State::Message;
+        self.member = 0;
         self.total = 0;
         self.cut = false;
         self.start = piece.time;

@@ -19,6 +19,9 @@ use crate::value::{
 
 pub(crate) use charts::{legend, open};
 
+/// The hash of the page's script, the only one that a browser runs in it (Content Security Policy, section 2.3.1).
+const SCRIPT_HASH: &str = "sha256-Xqd0/lNzlxvbcY+j6bNRn1Cw/UDdt6vA0prjJQgyPj8=";
+
 /// Any document as a page.
 pub(crate) fn page(document: &Document) -> String {
     let mut out = String::with_capacity(256 * 1024);
@@ -27,7 +30,7 @@ pub(crate) fn page(document: &Document) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'\">\n\
          <title>smbscope: {}</title>\n<style>\n{}{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
         escape(&document.title),
         include_str!("html/style.css"),
@@ -236,5 +239,26 @@ mod tests {
             escape("<a href='x' title=\"y\">&\u{202e}\u{7}"),
             "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;\\u{202e}\\u{7}"
         );
+    }
+
+    /// The page's policy allows this script only.
+    #[test]
+    fn the_hash_is_that_of_the_script() {
+        use sha2::{Digest as _, Sha256};
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let script = format!("\n{}", include_str!("html/script.js"));
+        let hash = Sha256::digest(script.as_bytes());
+        // RFC 4648: 32 bytes are ten groups of three and one of two.
+        let mut text = String::new();
+        for group in hash.chunks(3) {
+            let bits = group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+            let bits = bits << (8 * (3 - group.len()));
+            for place in 0..4 {
+                let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63] as char;
+                text.push(if place > group.len() { '=' } else { digit });
+            }
+        }
+        assert_eq!(SCRIPT_HASH, format!("sha256-{text}"), "set SCRIPT_HASH to the second");
     }
 }

@@ -1,9 +1,34 @@
-//! JSON Schemas (2020-12) of the answers, made from their fields. Times stay integer nanoseconds; units are part of the
-//! keys.
+//! JSON: its text, and the JSON Schemas (2020-12) of the answers, made from their fields. Times stay integer nanoseconds;
+//! units are part of the keys.
 
 use serde_json::{Map, Value, json};
 
+use crate::value::format::steers;
 use crate::value::{Field, Fields, Format, Object, Presence};
+
+/// A value as indented text that is harmless on a terminal and in a log (see [`escaped`]).
+pub fn text(value: &Value) -> String {
+    format!("{}\n", escaped(format!("{value:#}")))
+}
+
+/// JSON text with every character escaped that steers a terminal, ends a line of a script, or reorders what a person sees.
+/// Only strings can contain them, so that the value stays the same.
+pub fn escaped(json: String) -> String {
+    let steers = |c: char| c != '\n' && steers(c);
+    if !json.contains(steers) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if steers(c) {
+            // None of them is beyond 16 bits.
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
 
 /// The schema of an answer's JSON.
 pub fn schema(fields: &Fields) -> Value {
@@ -80,4 +105,20 @@ fn field_schema(field: &Field) -> Value {
         schema["x-unit"] = json!(field.format.unit());
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_steer_are_escaped_and_the_value_is_the_same() {
+        let hostile = "\u{1b}[31m \u{7f} \u{9b}31m \u{202e}gpj.exe \u{2028} \u{61c}\u{2066}\u{feff}\u{200f} ü中\n";
+        let value = json!({ hostile: [hostile, "plain"] });
+        let written = text(&value);
+        let visible = |c: char| c == '\n' || !steers(c);
+        assert!(written.chars().all(visible), "{written:?}");
+        assert!(written.contains("ü中") && written.contains("\\u009b31m"));
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
+    }
 }

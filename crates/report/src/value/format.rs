@@ -125,12 +125,14 @@ pub fn clock(ns: i64) -> String {
     format!("{} (UTC)", time(ns).get(11..19).unwrap_or_default())
 }
 
+/// Whether a character moves the cursor of a terminal, ends a line, is invisible, or reorders what follows.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 /// Text from outside without what steers a terminal or turns the reading direction.
 pub fn sanitized(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
     if !text.contains(steers) {
         return text.to_owned();
     }

@@ -132,7 +132,7 @@ impl Folder {
             .to_json()
             .map_err(|error| Error::Manifest { path: path.clone(), error })?;
         let write = || -> std::io::Result<()> {
-            let mut file = File::create(&unfinished)?;
+            let mut file = new_file(&unfinished)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&unfinished, &path)?;
@@ -175,11 +175,11 @@ impl Folder {
 impl OpenPart {
     fn create(dir: &Path, table: Table, number: usize, row_group_rows: usize) -> Result<OpenPart> {
         let folder = dir.join(table.name());
-        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        create_folder(&folder).map_err(Error::io(&folder))?;
         let name = format!("part-{number:06}.parquet");
         let path = folder.join(&name);
         let unfinished = folder.join(format!("{name}.{UNFINISHED}"));
-        let file = File::create(&unfinished).map_err(Error::io(&unfinished))?;
+        let file = new_file(&unfinished).map_err(Error::io(&unfinished))?;
         let schema = stored_schema(&table.schema());
         let columns = schema.fields().len();
         let writer = properties(table, &schema, row_group_rows)
@@ -203,6 +203,32 @@ impl OpenPart {
         entry.size_bytes = finish().map_err(Error::io(&path))?;
         Ok(entry)
     }
+}
+
+/// Creates a file for its owner only; a leftover of that name goes, a link among them: it is not followed.
+fn new_file(path: &Path) -> std::io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Creates a folder for its owner only, unless it is there. A link to a folder is not one.
+pub(super) fn create_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    if std::fs::symlink_metadata(path)?.is_symlink() {
+        return Err(std::io::Error::other("it is a symbolic link, which is not followed"));
+    }
+    Ok(())
 }
 
 /// Makes a rename in `folder` durable.

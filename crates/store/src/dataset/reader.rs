@@ -5,18 +5,29 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::ParquetMetaData;
 use smbscope_tables::SCHEMA_VERSION;
-use smbscope_tables::manifest::{FILE_NAME, Manifest, ManifestError};
+use smbscope_tables::manifest::{FILE_NAME, Kind, Manifest, ManifestError};
 
 use super::UNFINISHED;
 use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};
 use crate::Table;
 use crate::error::{Error, Result};
+
+/// Bytes of a manifest: more than a year of recording has.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of one column in one row group, as its footer states them: far more than the writer makes.
+const COLUMN_BYTES_MAX: i64 = 512 << 20;
 
 /// A run folder that can be read.
 #[derive(Clone, Debug)]
@@ -24,12 +35,14 @@ pub struct Dataset {
     dir: PathBuf,
     manifest: Option<Manifest>,
     parts: BTreeMap<Table, Vec<PathBuf>>,
+    /// Rows of the parts that the manifest lists.
+    listed: BTreeMap<PathBuf, u64>,
 }
 
 impl Dataset {
     /// Whether there is a run folder at `dir`, of any version.
     pub fn is_at(dir: &Path) -> bool {
-        let named = std::fs::read(dir.join(FILE_NAME))
+        let named = read_manifest(&dir.join(FILE_NAME))
             .map(|bytes| Manifest::from_json(&bytes))
             .is_ok_and(|read| matches!(read, Ok(_) | Err(ManifestError::Newer { .. })));
         named
@@ -45,7 +58,7 @@ impl Dataset {
             return Err(Error::NotFound(dir.to_owned()));
         }
         let path = dir.join(FILE_NAME);
-        let manifest = match std::fs::read(&path) {
+        let manifest = match read_manifest(&path) {
             Ok(bytes) => {
                 let read = Manifest::from_json(&bytes);
                 Some(read.map_err(|error| Error::Manifest { path: path.clone(), error })?)
@@ -65,7 +78,9 @@ impl Dataset {
             })?;
             FileInfo::from_path(first)?;
         }
-        let dataset = Dataset { dir: dir.to_owned(), manifest, parts };
+        let files = manifest.iter().flat_map(|manifest| manifest.tables.values().flatten());
+        let listed = files.map(|part| (dir.join(&part.file), part.rows)).collect();
+        let dataset = Dataset { dir: dir.to_owned(), manifest, parts, listed };
         dataset.check()?;
         Ok(dataset)
     }
@@ -83,6 +98,21 @@ impl Dataset {
     /// Whether the writer finished.
     pub fn is_complete(&self) -> bool {
         self.manifest.as_ref().is_some_and(|it| it.complete)
+    }
+
+    /// What a reader must know of a recording or an import that was not finished; `None` if it was, or if its load run says so
+    /// itself.
+    pub fn unfinished(&self) -> Option<String> {
+        let manifest = self.manifest.as_ref()?;
+        let by_itself = !matches!(manifest.kind, Kind::Load | Kind::Net);
+        (by_itself && !manifest.complete).then(|| {
+            "it was not finished (it is still written, or its writer was ended): up to 10 s before its end, and everything that is known only at the end, may be missing".to_owned()
+        })
+    }
+
+    /// Rows of a part according to the manifest.
+    pub fn rows_of(&self, part: &Path) -> Option<u64> {
+        self.listed.get(part).copied()
     }
 
     /// Whether an older version of the schemas has other names or types of columns than this one.
@@ -112,7 +142,13 @@ impl Dataset {
         remove(&manifest)?;
         remove(&manifest.with_extension(UNFINISHED))?;
         for table in Table::ALL {
-            for part in entries(&dir.join(table.name()))? {
+            let folder = dir.join(table.name());
+            // What a link leads to is not this dataset's.
+            if std::fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_symlink()) {
+                remove(&folder)?;
+                continue;
+            }
+            for part in entries(&folder)? {
                 let extension = part.extension();
                 if extension.is_some_and(|end| end == "parquet" || end == UNFINISHED) {
                     remove(&part)?;
@@ -154,25 +190,52 @@ pub struct FileInfo {
 impl FileInfo {
     /// Reads the footer of the file at `path`.
     pub fn from_path(path: &Path) -> Result<FileInfo> {
-        let file = File::open(path).map_err(Error::io(path))?;
+        let file = open_regular(path).map_err(Error::io(path))?;
         let size_bytes = file.metadata().map_err(Error::io(path))?.len();
-        let reader =
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-        let (table, version) = table_of(path, reader.metadata())?;
+        let metadata = metadata(&file).map_err(Error::parquet(path))?;
+        let (table, version) = table_of(path, metadata.metadata())?;
         Ok(FileInfo { table, size_bytes, version })
     }
 }
 
-/// Reads `columns` (names; `None` for all), `rows` at a time. Columns that are not in the file are left
-/// out.
+/// Reads `columns` of a part of `table` (names; `None` for all), `rows` at a time. Columns that are not in the file are left
+/// out. `listed`: its rows according to the manifest.
+///
+/// # Errors
+/// The file has another table or another number of rows, or a column of a size that is never written.
 pub fn read_file(
     path: &Path,
+    (table, listed): (Table, Option<u64>),
     columns: Option<&[&str]>,
     rows: usize,
 ) -> Result<ParquetRecordBatchReader> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-    table_of(path, builder.metadata())?;
+    let file = open_regular(path).map_err(Error::io(path))?;
+    let metadata = metadata(&file).map_err(Error::parquet(path))?;
+    let damaged = |what: String| Error::NotRecognised { path: path.to_owned(), what };
+    let (found, _) = table_of(path, metadata.metadata())?;
+    if found != table {
+        return Err(damaged(format!(
+            "it holds the table {}, but belongs to {}: the dataset is damaged",
+            found.name(),
+            table.name()
+        )));
+    }
+    let count = metadata.metadata().file_metadata().num_rows();
+    if let Some(listed) = listed.filter(|&listed| u64::try_from(count) != Ok(listed)) {
+        return Err(damaged(format!(
+            "it has {count} rows, but the manifest lists {listed}: the dataset is damaged"
+        )));
+    }
+    let chunks = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
+    if let Some(bytes) = chunks.map(|chunk| chunk.uncompressed_size()).max()
+        && bytes > COLUMN_BYTES_MAX
+    {
+        return Err(damaged(format!(
+            "a column of {bytes} bytes: smbscope writes none of that size"
+        )));
+    }
+    let metadata = with_dictionaries(metadata, table).map_err(Error::parquet(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     let mask = match columns {
         None => ProjectionMask::all(),
         Some(columns) => {
@@ -182,6 +245,53 @@ pub fn read_file(
         }
     };
     builder.with_projection(mask).with_batch_size(rows).build().map_err(Error::parquet(path))
+}
+
+/// Opens a file that is neither a pipe, which might never answer, nor a device, which might never end.
+fn open_regular(path: &Path) -> std::io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    File::open(path)
+}
+
+fn read_manifest(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MANIFEST_BYTES_MAX {
+        let limit = MANIFEST_BYTES_MAX >> 20;
+        return Err(std::io::Error::other(format!("larger than {limit} MiB, so not a manifest")));
+    }
+    Ok(bytes)
+}
+
+/// A file's metadata. The Arrow schema that it may have is not read: it comes from anybody, and ours is known.
+fn metadata(file: &File) -> parquet::errors::Result<ArrowReaderMetadata> {
+    ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true))
+}
+
+/// The same file, its texts read as dictionaries where the table has dictionaries, so that a value that many rows share is
+/// there once.
+fn with_dictionaries(
+    metadata: ArrowReaderMetadata,
+    table: Table,
+) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let own = table.schema();
+    let shared = |name: &str| {
+        let field = own.field_with_name(name).ok();
+        field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)))
+    };
+    let text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let fields = metadata.schema().fields().iter().map(|field| -> FieldRef {
+        if field.data_type() == &DataType::Utf8 && shared(field.name()) {
+            Arc::new(Field::clone(field).with_data_type(text.clone()))
+        } else {
+            field.clone()
+        }
+    });
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(schema);
+    ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)
 }
 
 fn table_of(path: &Path, metadata: &ParquetMetaData) -> Result<(Table, u32)> {

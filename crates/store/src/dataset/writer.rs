@@ -13,7 +13,7 @@ use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::description::RunDescription;
 use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 
-use super::folder::Folder;
+use super::folder::{Folder, create_folder};
 use super::properties::ROW_GROUP_ROWS;
 use super::reader::Dataset;
 use crate::Part;
@@ -88,7 +88,10 @@ pub struct DatasetWriter {
 impl DatasetWriter {
     /// Creates the folder. It must not exist, be empty, or contain a dataset that may be overwritten.
     pub fn create(dir: &Path, seed: ManifestSeed, options: WriteOptions) -> Result<DatasetWriter> {
-        prepare(dir, &seed, options.overwrite)?;
+        may_write(dir, options.overwrite)?;
+        create_folder(dir).map_err(Error::io(dir))?;
+        let lock = lock(dir)?;
+        prepare(dir, &seed)?;
         let mut manifest = Manifest::new(seed.kind, seed.created_at);
         manifest.inputs = seed.inputs;
         manifest.runs = seed.runs;
@@ -102,7 +105,11 @@ impl DatasetWriter {
         let (sender, receiver) = sync_channel(2);
         let thread = std::thread::Builder::new()
             .name("dataset".into())
-            .spawn(move || run(folder, &receiver, &options))
+            .spawn(move || {
+                let written = run(folder, &receiver, &options);
+                drop(lock);
+                written
+            })
             .map_err(Error::io(dir))?;
         Ok(DatasetWriter { dir: dir.to_owned(), sender: Some(sender), thread: Some(thread) })
     }
@@ -235,10 +242,29 @@ fn is_empty(dir: &Path) -> Result<bool> {
     Ok(std::fs::read_dir(dir).map_err(Error::io(dir))?.next().is_none())
 }
 
-/// Creates the folder, or removes the dataset in it.
-fn prepare(dir: &Path, seed: &ManifestSeed, overwrite: bool) -> Result<()> {
-    may_write(dir, overwrite)?;
-    std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
+/// Keeps other writers out of the folder until it is dropped. The system releases it if the program is killed.
+#[cfg(unix)]
+fn lock(dir: &Path) -> Result<std::fs::File> {
+    let folder = std::fs::File::open(dir).map_err(Error::io(dir))?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let what = "another smbscope is writing to this folder; specify another folder";
+            Err(Error::Exists { path: dir.to_owned(), what })
+        }
+        // A file system without locks.
+        Err(std::fs::TryLockError::Error(_)) => Ok(folder),
+    }
+}
+
+/// Other systems cannot lock a folder.
+#[cfg(not(unix))]
+fn lock(_dir: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Removes the dataset in the folder.
+fn prepare(dir: &Path, seed: &ManifestSeed) -> Result<()> {
     if is_empty(dir)? {
         return Ok(());
     }

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::cast;
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::filter::{Filter, RowFilter};
 use smbscope_tables::operation;
 use smbscope_tables::renamed;
+use smbscope_tables::tables::Coverage;
 
+use super::conform::{check_texts, conform};
 use super::{Input, OpenOptions, Request};
 use crate::capture;
+use crate::dataset::Dataset;
 use crate::dataset::reader::read_file;
 use crate::error::{Error, Result};
 use crate::{Part, Table, trace};
@@ -115,7 +117,10 @@ enum Step {
     Decode(Vec<capture::Input>),
     Alone(capture::Input),
     Trace(Box<Input>, trace::Contents),
-    Read(Table, PathBuf),
+    /// A file of a table, with its rows according to the manifest.
+    Read(Table, PathBuf, Option<u64>),
+    /// A dataset that was not finished has no coverage of its own.
+    Unfinished(Box<Coverage>),
 }
 
 enum Current {
@@ -190,12 +195,14 @@ impl Parts {
                 Input::Dataset(dataset) => {
                     for table in Table::in_reading_order() {
                         for path in dataset.parts(table) {
-                            total = total.map(|total| total + parts.read(table, path));
+                            let rows = dataset.rows_of(path);
+                            total = total.map(|total| total + parts.read(table, path, rows));
                         }
                     }
+                    parts.unfinished(dataset);
                 }
                 Input::File { path, info } => {
-                    total = total.map(|total| total + parts.read(info.table, path));
+                    total = total.map(|total| total + parts.read(info.table, path, None));
                 }
             }
         }
@@ -229,11 +236,23 @@ impl Parts {
         self.steps.push_back(Step::Alone(input));
     }
 
-    fn read(&mut self, table: Table, path: &Path) -> u64 {
+    fn unfinished(&mut self, dataset: &Dataset) {
+        if !self.request.tables.contains(&Table::Coverage) {
+            return;
+        }
+        let name = dataset.dir().file_name().unwrap_or(dataset.dir().as_os_str());
+        let recording = name.to_string_lossy().into_owned();
+        self.steps.extend(dataset.unfinished().map(|how| {
+            let cut_off = Some(how);
+            Step::Unfinished(Box::new(Coverage { recording, cut_off, ..Coverage::default() }))
+        }));
+    }
+
+    fn read(&mut self, table: Table, path: &Path, rows: Option<u64>) -> u64 {
         if !self.request.tables.contains(&table) {
             return 0;
         }
-        self.steps.push_back(Step::Read(table, path.to_owned()));
+        self.steps.push_back(Step::Read(table, path.to_owned(), rows));
         size(path)
     }
 
@@ -281,7 +300,8 @@ impl Parts {
                 let reader = trace::Reader::open_as(file, &name, format, symbols, rows, wanted)?;
                 Ok(Current::Trace { reader: Box::new(reader), read_bytes: 0 })
             }
-            Step::Read(table, path) => {
+            Step::Unfinished(_) => Err(Error::Internal("coverage is not read from a file")),
+            Step::Read(table, path, rows) => {
                 let full = table.schema();
                 let schema = match (&self.request.projection, table) {
                     (Some(places), Table::Operations) => Arc::new(full.project(places)?),
@@ -292,7 +312,8 @@ impl Parts {
                     .flat_map(|field| [Some(field.name().as_str()), renamed(table, field.name())])
                     .flatten()
                     .collect();
-                let reader = read_file(&path, Some(&columns), self.options.decode.batch_rows)?;
+                let batch_rows = self.options.decode.batch_rows;
+                let reader = read_file(&path, (table, rows), Some(&columns), batch_rows)?;
                 Ok(Current::Read {
                     table,
                     size_bytes: size(&path),
@@ -341,7 +362,10 @@ impl Parts {
                     }
                     Some(batch) => {
                         let batch = batch.map_err(|error| error.into());
-                        let batch = conform(*table, &batch.map_err(Error::parquet(path))?, schema)?;
+                        let batch = batch.map_err(Error::parquet(path))?;
+                        let damaged = |what| Error::NotRecognised { path: path.clone(), what };
+                        check_texts(&batch).map_err(damaged)?;
+                        let batch = conform(*table, &batch, schema)?.map_err(damaged)?;
                         if *table == Table::Operations {
                             self.progress.add(0, batch.num_rows() as u64);
                         }
@@ -386,6 +410,10 @@ impl Parts {
                     if self.ready.is_empty() {
                         return Ok(None);
                     }
+                }
+                Some(Step::Unfinished(coverage)) => {
+                    self.read.push_back(Part::Coverage(coverage));
+                    self.sift()?;
                 }
                 Some(step) => self.current = Some(self.begin(step)?),
             }
@@ -458,49 +486,4 @@ fn tokens(part: Part, tokenizer: Option<&Tokenizer>) -> Result<Part> {
 
 fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// The batch with exactly the columns of `schema`: columns that an older file does not have are null,
-/// even if newer files always have a value.
-fn conform(table: Table, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let found = |name: &str| {
-        let old = || batch.column_by_name(renamed(table, name)?);
-        batch.column_by_name(name).or_else(old)
-    };
-    let column = |field: &FieldRef| -> Result<(FieldRef, ArrayRef)> {
-        Ok(match found(field.name()) {
-            None => (
-                Arc::new(field.as_ref().clone().with_nullable(true)),
-                new_null_array(field.data_type(), batch.num_rows()),
-            ),
-            Some(column) if column.data_type() == field.data_type() => {
-                (field.clone(), column.clone())
-            }
-            Some(column) => (field.clone(), cast(column, field.data_type())?),
-        })
-    };
-    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
-    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use smbscope_tables::tables::Coverage;
-
-    #[test]
-    fn a_column_that_an_older_file_lacks_reads_as_absent() {
-        let row = Coverage { operations: 5, operations_unjoined: 3, ..Coverage::default() };
-        let batch = Coverage::to_batch(&[row]).unwrap();
-        let schema = batch.schema();
-        let later = schema.index_of("operations_unjoined").unwrap();
-        let older: Vec<_> = (0..schema.fields().len()).filter(|place| *place != later).collect();
-        let read = conform(Table::Coverage, &batch.project(&older).unwrap(), &schema).unwrap();
-        assert_eq!(read.num_columns(), schema.fields().len());
-        let rows = Coverage::from_batch(&read);
-        assert_eq!((rows[0].operations, rows[0].operations_unjoined), (5, 0));
-    }
 }

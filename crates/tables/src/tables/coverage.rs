@@ -81,5 +81,7 @@ table! {
         sessions_wrong_secret: u64, Count, Public, "Sessions for whose account or service a secret was given that does not match.";
         sessions_without_secret: u64, Count, Public, "Sessions for whose account or service no secret was given, when secrets were given.";
         sessions_without_logon: u64, Count, Public, "Encrypted sessions whose logon was not captured in full, so that a secret does not help.";
+        sessions_forgotten: u64, Count, Public, "Sessions forgotten before their end, because their number or the size of their names reached the limit: later operations have no user.";
+        trees_forgotten: u64, Count, Public, "Trees forgotten before their end, likewise: later operations have no share.";
     }
 }

@@ -245,7 +245,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 46] = [
+const LOST: [Counter; 48] = [
     ("records_damaged", |row| &mut row.records_damaged),
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
@@ -285,6 +285,8 @@ const LOST: [Counter; 46] = [
     ("operations_discarded", |row| &mut row.operations_discarded),
     ("commands_unknown", |row| &mut row.commands_unknown),
     ("handles_forgotten", |row| &mut row.handles_forgotten),
+    ("sessions_forgotten", |row| &mut row.sessions_forgotten),
+    ("trees_forgotten", |row| &mut row.trees_forgotten),
     ("paths_unknown", |row| &mut row.paths_unknown),
     ("operations_unjoined", |row| &mut row.operations_unjoined),
     ("operations_without_slices", |row| &mut row.operations_without_slices),

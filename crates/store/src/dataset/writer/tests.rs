@@ -1,5 +1,7 @@
 //! Tests of the dataset writer: parts, interruption, refusals.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::Table;
 use crate::source::{OpenOptions, Request, Source};
@@ -184,4 +186,122 @@ fn an_anonymous_dataset_holds_no_name() {
             assert!(!text.contains(word), "{word}");
         }
     }
+}
+
+/// The error of reading a folder.
+fn unreadable(dir: &Path) -> String {
+    let read = || -> Result<()> {
+        let source = Source::open(&[dir.display().to_string()], OpenOptions::default())?;
+        source.parts(&Request::all())?.try_for_each(|part| part.map(drop))
+    };
+    read().unwrap_err().to_string()
+}
+
+#[test]
+fn parts_that_are_not_what_the_manifest_lists_are_refused() {
+    let changed = |change: fn(&Path)| {
+        let dir = tempfile::tempdir().unwrap();
+        dataset(dir.path(), 100);
+        change(dir.path());
+        unreadable(dir.path())
+    };
+    let error = changed(|dir| {
+        let part = dir.join("operations/part-000000.parquet");
+        std::fs::copy(dir.join("sessions/part-000000.parquet"), part).unwrap();
+    });
+    assert!(error.contains("it holds the table sessions, but belongs to operations"), "{error}");
+    let error = changed(|dir| {
+        let path = dir.join("manifest.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replacen("\"rows\": 100", "\"rows\": 101", 1)).unwrap();
+    });
+    assert!(error.contains("100 rows, but the manifest lists 101"), "{error}");
+}
+
+/// A text of many bytes is a few in a dictionary.
+#[test]
+fn a_bomb_of_texts_is_refused() {
+    use arrow::array::{ArrayRef, StringArray};
+    let wrong = |text: String| {
+        let schema = Table::Operations.schema();
+        let wanted = schema.index_of("path").unwrap();
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 2000]));
+        let batch = Synthetic::new(2000, 2000, None).next().unwrap();
+        let mut columns = batch.columns().to_vec();
+        columns[wanted] = arrow::compute::cast(&texts, schema.field(wanted).data_type()).unwrap();
+        let batch = arrow::array::RecordBatch::try_new(schema, columns).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let options = WriteOptions::default();
+        let mut writer = DatasetWriter::create(dir.path(), seed(), options).unwrap();
+        writer.part(Part::Operations(batch)).unwrap();
+        writer.finish(true).unwrap();
+        unreadable(dir.path())
+    };
+    let error = wrong("x".repeat(200_000));
+    assert!(error.contains("column path: a text of 200000 bytes"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_devices_and_huge_manifests_are_refused() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 10);
+    symlink("/dev/zero", dir.path().join("operations/part-000099.parquet")).unwrap();
+    assert!(unreadable(dir.path()).contains("not a regular file"));
+    let manifest = dir.path().join("manifest.json");
+    std::fs::remove_file(&manifest).unwrap();
+    symlink("/dev/zero", &manifest).unwrap();
+    assert!(unreadable(dir.path()).contains("not a regular file"));
+    std::fs::remove_file(&manifest).unwrap();
+    std::fs::File::create(&manifest).unwrap().set_len(1 << 30).unwrap();
+    assert!(unreadable(dir.path()).contains("not a manifest"));
+}
+
+#[test]
+fn an_unfinished_recording_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = WriteOptions { part_rows: 100, ..WriteOptions::default() };
+    let writer = DatasetWriter::create(dir.path(), seed(), options).unwrap();
+    drop(writer);
+    let source = Source::open(&[dir.path().display().to_string()], OpenOptions::default()).unwrap();
+    let parts: Vec<_> = source.parts(&Request::all()).unwrap().collect::<Result<_>>().unwrap();
+    let [Part::Coverage(coverage)] = &parts[..] else { panic!("{parts:?}") };
+    assert!(coverage.cut_off.as_ref().unwrap().contains("not finished"));
+}
+
+#[test]
+fn two_writers_of_one_folder_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+    let first = DatasetWriter::create(dir.path(), seed(), options.clone()).unwrap();
+    let second = DatasetWriter::create(dir.path(), seed(), options.clone());
+    assert!(second.err().unwrap().to_string().contains("another smbscope is writing"));
+    first.finish(true).unwrap();
+    DatasetWriter::create(dir.path(), seed(), options).unwrap().finish(true).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dataset_is_its_owners_and_links_are_not_followed() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let outer = tempfile::tempdir().unwrap();
+    let dir = outer.path().join("run");
+    dataset(&dir, 10);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&dir), 0o700);
+    for file in ["manifest.json", "operations/part-000000.parquet"] {
+        assert_eq!(mode(&dir.join(file)), 0o600, "{file}");
+    }
+    let victim = outer.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    std::fs::write(victim.join("a.parquet"), "kept").unwrap();
+    std::fs::remove_dir_all(dir.join("operations")).unwrap();
+    std::fs::remove_file(dir.join("manifest.json")).unwrap();
+    symlink(&victim, dir.join("operations")).unwrap();
+    let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+    DatasetWriter::create(&dir, seed(), options).unwrap().finish(true).unwrap();
+    assert_eq!(std::fs::read(victim.join("a.parquet")).unwrap(), b"kept");
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 1);
+    assert!(std::fs::symlink_metadata(dir.join("operations")).unwrap().is_dir());
 }
