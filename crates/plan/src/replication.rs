@@ -6,7 +6,8 @@
 //! needs replays of recorded operations, and a dependency on it would make the tests of the other planners link Arrow.
 //!
 //! Sources: Microsoft's documentation of Storage Replica (requirements: round trip of 5 ms for synchronous copies, logs of
-//! the same sector size on faster storage, at least 1 Gbit/s, TCP ports 445 and 5985, and 5445 for SMB Direct), drbd.conf(5).
+//! the same sector size on faster storage, at least 1 Gbit/s, TCP ports 445 and 5985 and ICMP, and 5445 for SMB Direct; limits of
+//! Windows Server Standard), drbd.conf(5).
 
 pub mod checks;
 pub mod html;
@@ -15,6 +16,8 @@ pub mod html;
 pub const SYNC_RTT_MAX_NS: i64 = 5_000_000;
 /// Rate that its documentation recommends at least, bit/s.
 pub const BANDWIDTH_MIN_BITS: f64 = 1e9;
+/// The largest volume that it replicates in Windows Server Standard, bytes.
+pub const STANDARD_BYTES_MAX: u64 = 2 << 40;
 /// Its default log, bytes.
 pub const LOG_DEFAULT_BYTES: u64 = 8 << 30;
 

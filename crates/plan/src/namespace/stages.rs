@@ -404,7 +404,7 @@ fn rewritten(context: &Context<'_>) -> Vec<String> {
     }
     let targets = context.namespace.links.iter().flat_map(|link| &link.targets);
     let names: HashSet<&str> = targets.map(|target| target.server.as_str()).collect();
-    let is_short = |name: &&str| !is_qualified(name) && !context.domains.contains(name);
+    let is_short = |name: &&str| !is_qualified(name) && !context.domain_hosts.contains(*name);
     names.into_iter().filter(is_short).map(normal).collect::<BTreeSet<_>>().into_iter().collect()
 }
 

@@ -4,7 +4,7 @@ use smbscope_findings::{Finding, KindInfo, Weight, kinds};
 
 pub use smbscope_findings::Outcome;
 
-use super::{BANDWIDTH_MIN_BITS, LOG_DEFAULT_BYTES, SYNC_RTT_MAX_NS};
+use super::{BANDWIDTH_MIN_BITS, LOG_DEFAULT_BYTES, STANDARD_BYTES_MAX, SYNC_RTT_MAX_NS};
 
 const ROUND_TRIP: KindInfo = KindInfo::new("round-trip", "Round trip of synchronous copies");
 const MEAN_RATE: KindInfo = KindInfo::new("mean-rate", "The link carries the writes on average");
@@ -18,6 +18,11 @@ const LOG_STORAGE: KindInfo =
 const SECTOR_SIZES: KindInfo = KindInfo::new("sector-sizes", "Sectors have equal sizes");
 const VOLUME_SIZES: KindInfo = KindInfo::new("volume-sizes", "Volumes have equal sizes");
 const FIREWALL: KindInfo = KindInfo::new("firewall", "The firewall lets the ports pass");
+const EDITION: KindInfo = KindInfo::new("edition", "The edition of Windows Server allows it");
+const LOG_VOLUME: KindInfo = KindInfo::new("log-volume", "The log volume has room");
+const SYSTEM_FILES: KindInfo =
+    KindInfo::new("system-files", "The volumes have no files of the system");
+const DOMAIN: KindInfo = KindInfo::new("domain", "The servers are members of a domain");
 const SERVERS: KindInfo = KindInfo::new("servers", "Memory, CPUs and file systems suffice");
 
 kinds! {
@@ -33,6 +38,10 @@ kinds! {
         VolumeSizes = VOLUME_SIZES,
         Firewall = FIREWALL,
         Servers = SERVERS,
+        Edition = EDITION,
+        LogVolume = LOG_VOLUME,
+        SystemFiles = SYSTEM_FILES,
+        Domain = DOMAIN,
     }
 }
 
@@ -56,6 +65,8 @@ pub struct Facts {
     /// The log, if its size is given; and what an outage needs, if one is given, bytes.
     pub log_bytes: Option<u64>,
     pub needed_log_bytes: Option<u64>,
+    /// All data, if its size is given, bytes.
+    pub data_bytes: Option<u64>,
 }
 
 /// All checks of a link.
@@ -63,7 +74,24 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
     let mut checks = vec![round_trip(facts)];
     checks.extend(rates(facts));
     checks.extend(log(facts));
+    checks.push(edition(facts));
     let to_be_made = [
+        (
+            CheckKind::LogVolume,
+            "the log volume of each server has 9 GB free, or room for the log if that is larger",
+            "Get-Volume; Test-SRTopology checks it",
+        ),
+        (
+            CheckKind::SystemFiles,
+            "the data and log volumes are not the system volume, and have no page file and no dump file",
+            "Get-CimInstance Win32_PageFileUsage; Get-CimInstance Win32_OSRecoveryConfiguration; Get-Volume",
+        ),
+        (
+            CheckKind::Domain,
+            "both servers are members of Active Directory domains that trust each other (workgroups need certificates, since \
+             Windows Server 2025)",
+            "(Get-CimInstance Win32_ComputerSystem).PartOfDomain",
+        ),
         (
             CheckKind::LogStorage,
             "the log is on faster storage than the data",
@@ -81,8 +109,8 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
         ),
         (
             CheckKind::Firewall,
-            "the firewall lets TCP ports 445 and 5985 pass in both directions, and 5445 for SMB Direct; DRBD: the port of its \
-             resource, 7788 by custom",
+            "the firewall lets TCP ports 445 and 5985 and ICMP pass in both directions, and 5445 for SMB Direct; DRBD: the port of \
+             its resource, 7788 by custom",
             "Test-NetConnection DESTINATION -Port 445; on Linux: nc -zv DESTINATION 7788",
         ),
         (
@@ -178,6 +206,21 @@ fn log(facts: &Facts) -> Option<Check> {
     ))
 }
 
+/// What Windows Server Standard allows: one volume of 2 TB in one partnership.
+fn edition(facts: &Facts) -> Check {
+    let what = "Windows Server Standard: one partnership with one volume of at most 2 TB; more needs Datacenter";
+    let how = "Get-ComputerInfo -Property WindowsEditionId; DRBD has no such limit";
+    match facts.data_bytes.filter(|data| *data > STANDARD_BYTES_MAX) {
+        Some(data) => check(
+            CheckKind::Edition,
+            what.to_owned(),
+            false,
+            format!("the data has {}: {how}", bytes(data)),
+        ),
+        None => to_be_made_check(CheckKind::Edition, what, how.to_owned()),
+    }
+}
+
 /// With three digits, as sizes of logs are given: `4.00 MiB`.
 fn bytes(count: u64) -> String {
     let (mut value, mut unit) = (count as f64, "B");
@@ -245,5 +288,12 @@ mod tests {
         assert_eq!(outcome(&far, "round trip"), Some(Outcome::Failed));
         assert_eq!(outcome(&far, "carries the writes"), Some(Outcome::ToBeMade));
         assert_eq!(outcome(&far, "outage"), None);
+        // What the edition allows is decided by the size of the data only.
+        assert_eq!(outcome(&near, "Standard"), Some(Outcome::ToBeMade));
+        let large = Facts { data_bytes: Some(4 << 40), ..near };
+        assert_eq!(outcome(&large, "Standard"), Some(Outcome::Failed));
+        for what in ["9 GB free", "page file", "ICMP", "domains"] {
+            assert_eq!(outcome(&near, what), Some(Outcome::ToBeMade), "{what}");
+        }
     }
 }

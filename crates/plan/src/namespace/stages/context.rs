@@ -2,6 +2,8 @@
 //!
 //! Owns the paths, quoted names and the pieces of commands that several stages have.
 
+use std::collections::HashSet;
+
 use super::{
     Assigned, Command, Estimate, GateRule, Impact, LOWERED_TO_S, Move, Server, Stage, StageId,
     Step, Tool, domains, suffix, ttls,
@@ -27,6 +29,8 @@ pub(super) struct Context<'a> {
     /// The domain of short names.
     pub(super) suffix: Option<&'a str>,
     pub(super) domains: Domains,
+    /// Hosts of link targets, as written, that are domains.
+    pub(super) domain_hosts: HashSet<&'a str>,
     /// The mode of today: as given, as the input says, or as something in it needs.
     pub(super) from: Option<Kind>,
     pub(super) new: Vec<Server>,
@@ -49,12 +53,17 @@ impl<'a> Context<'a> {
         let (root_ttl_s, link_ttl_s) = ttls(namespace);
         let is_lowered = root_ttl_s > super::LOWERED_ABOVE_S;
         let from = wanted.from.or(namespace.kind).or(namespace.needed_kind());
+        let domains = domains(namespace, wanted);
+        let targets = namespace.links.iter().flat_map(|link| &link.targets);
+        let mut domain_hosts: HashSet<&str> = targets.map(|one| one.server.as_str()).collect();
+        domain_hosts.retain(|host| domains.contains(host));
         Context {
             namespace,
             wanted,
             root: format!(r"\\{}\{}", namespace.host, namespace.name),
             suffix: suffix(namespace, wanted),
-            domains: domains(namespace, wanted),
+            domain_hosts,
+            domains,
             from,
             new: servers.new,
             old: servers.old,

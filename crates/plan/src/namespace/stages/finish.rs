@@ -77,8 +77,9 @@ pub(super) fn verify(context: &Context<'_>) -> Stage {
 
 /// Links that lead through another namespace: the comparison cannot see whether they do.
 fn interlinks(context: &Context<'_>) -> Option<Step> {
-    let is_open =
-        |target: &Target| target.state == State::Online && context.domains.contains(&target.server);
+    let is_open = |target: &Target| {
+        target.state == State::Online && context.domain_hosts.contains(target.server.as_str())
+    };
     let leads_on = |link: &&Link| link.state == State::Online && link.targets.iter().any(is_open);
     let links = context.namespace.links.iter().filter(leads_on).take(INTERLINKS_MAX);
     let lines: Vec<_> = links
@@ -176,9 +177,10 @@ pub(super) fn notes(context: &Context<'_>) -> Vec<String> {
             if on_old == 1 { "is" } else { "are" }
         ));
     }
-    let is_short = |name: &str| !is_qualified(name) && !context.domains.contains(name);
+    let is_short = |name: &str| !is_qualified(name) && !context.domain_hosts.contains(name);
     let short = targets().filter(|target| is_short(&target.server)).count();
-    let on_domains = targets().filter(|target| context.domains.contains(&target.server)).count();
+    let on_domains =
+        targets().filter(|target| context.domain_hosts.contains(target.server.as_str())).count();
     if on_domains > 0 {
         notes.push(format!(
             "{} of links {} to another namespace: the rewrite leaves {} as {}.",

@@ -142,14 +142,18 @@ fn undo_add(context: &Context<'_>, servers: &[&Server]) -> Vec<Step> {
     let does = "Set the new servers offline, so that no client gets them any more";
     let mut steps = vec![state_step(context, servers, "Offline", does)];
     steps.extend(context.synchronise(&context.everyone().collect::<Vec<_>>()));
-    let wait = wait(context.moving_ttl_s, &context.wanted.assumed);
-    let sleep = format!("Start-Sleep -Seconds {}", wait.total_s);
+    let does = "Wait until no client lists a new server only";
     steps.push(
-        step("Wait until no client lists a new server only", vec![any(vec![sleep])])
-            .shows("each client lists an old server: dfsutil cache referral"),
+        wait_step(context, does).shows("each client lists an old server: dfsutil cache referral"),
     );
     steps.push(remove_step(context, servers, "Remove the new servers from the namespace"));
     steps
+}
+
+/// Waits until clients have the list of now.
+fn wait_step(context: &Context<'_>, does: &str) -> Step {
+    let wait = wait(context.moving_ttl_s, &context.wanted.assumed);
+    step(does, vec![any(vec![format!("Start-Sleep -Seconds {}", wait.total_s)])])
 }
 
 fn refresh(context: &Context<'_>) -> Stage {
@@ -234,6 +238,9 @@ fn disable(context: &Context<'_>) -> Stage {
         stage.steps.extend(context.synchronise(&everyone));
         let does = "Set the servers online that this stage set offline";
         stage.undo.push(state_step(context, &servers, "Online", does));
+        stage.undo.extend(context.synchronise(&everyone));
+        let does = "Before more is undone, wait until each client lists them";
+        stage.undo.push(wait_step(context, does));
     }
     let rest = context.kept.iter().chain(&context.new).cloned();
     let old = context.old.iter().map(|server| Server { state: State::Offline, ..server.clone() });

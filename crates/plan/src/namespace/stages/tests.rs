@@ -255,7 +255,10 @@ fn the_undo_of_servers_is_the_state_before() {
         lines.cloned().collect::<Vec<_>>().join("\n")
     };
     let disable = undo(StageId::Disable);
-    assert!(disable.contains(r"\\OLD1\Public -State Online") && !disable.contains("OLD3"));
+    assert!(
+        disable.contains(r"\\OLD1\Public -State Online")
+            && !disable.contains(r"OLD3\Public -State")
+    );
     let remove = undo(StageId::Remove);
     for server in ["OLD1", "OLD2", "OLD3"] {
         let line = format!(r"-TargetPath \\{server}\Public -State Offline");

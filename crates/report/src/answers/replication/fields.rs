@@ -76,7 +76,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("p99_bytes", "p99", Bytes, Always, "During 99 % of the time at most."),
         ("max_bytes", "Worst", Bytes, Always, "At the worst moment."),
         ("p50_ns", "Recovery point p50", Duration, Always, "How old the oldest missing data is during half of the time at most."),
-        ("p99_ns", "Recovery point p99", Duration, Always, "The same during 99 % of the time."),
+        ("p99_ns", "Recovery point p99", Duration, Always, "At most this during 99 % of the time."),
         ("max_ns", "Recovery point, worst", Duration, Always, "The same at the worst moment."),
     ]),
     ("link_load", "The writes against a link, second by second.", &[], &[

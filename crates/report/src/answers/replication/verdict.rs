@@ -46,8 +46,8 @@ pub(super) fn verdict(forecast: &ReplicationForecast) -> Verdict {
     };
     if let Some(risk) = &line.at_risk {
         reasons.push(format!(
-            "With asynchronous copies up to {} would be lost with the first server, {} during 99 % of the time; the recovery \
-             point is {} at worst.",
+            "With asynchronous copies up to {} would be lost with the first server, at most {} during 99 % of the time; the \
+             recovery point is {} at worst.",
             format::bytes(risk.max_bytes),
             format::bytes(risk.p99_bytes),
             format::duration(risk.max_ns)

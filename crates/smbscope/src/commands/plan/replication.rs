@@ -184,6 +184,7 @@ fn checks_of(line: &LinkForecast, is_measured: bool, questions: &Questions) -> V
         is_measured,
         log_bytes: questions.log_bytes,
         needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
+        data_bytes: questions.data_bytes,
     })
 }
 
