@@ -400,7 +400,7 @@ impl Explain {
         let state = state::state(&findings, &known);
         let slowest = slowest.filter(|row| row.server_ns >= noticed_ns);
         let change = self.change.finish();
-        let logged = self.logged.finish();
+        let (logged, logged_other) = self.logged.finish();
         let times = self.times.as_ref().map(|times| times.distribution(false));
         let largest = self
             .connections
@@ -420,6 +420,7 @@ impl Explain {
             change,
             notes,
             logged,
+            logged_other,
             channels,
             network,
             whole,

@@ -34,7 +34,7 @@ use smbscope_tables::tables::{
     Tree,
 };
 
-pub use crate::logged::Logged;
+pub use crate::logged::{Logged, LoggedOther};
 pub use crate::net::{Net, PathProblem, SmbRatio};
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
@@ -339,6 +339,7 @@ impl Summary {
         let of_all = Whole { busy_ns: of_all, ..whole };
         let load = self.load.finish(&series, name);
         let server = self.server.finish(&series, name, share);
+        let (logged, logged_other) = self.logged.finish();
         Report {
             schema_version: smbscope_tables::SCHEMA_VERSION,
             start_ns: self.start,
@@ -363,7 +364,8 @@ impl Summary {
                 ..self.protection
             },
             channels: self.timeline.finish(),
-            logged: self.logged.finish(),
+            logged,
+            logged_other,
             both_sides: None,
             net,
             durability: self.durability.finish(),

@@ -2,6 +2,7 @@
 //!
 //! The crate `evtx` reads the file; [`log_events`] knows the events. Everything else in a log is counted.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
@@ -111,6 +112,7 @@ impl EventReader for Reader {
         let Some(mut parser) = self.parser.take() else { return Ok(false) };
         let mut rows: Vec<ServerEvent> = Vec::new();
         let (coverage, parts) = (&mut self.coverage, &mut self.parts);
+        let mut by_provider = BTreeMap::<String, u64>::new();
         for record in parser.records_json_value() {
             let Ok(record) = record else {
                 coverage.damaged += 1;
@@ -121,10 +123,14 @@ impl EventReader for Reader {
                 continue;
             };
             coverage.events += 1;
-            let time_ns = i64::try_from(record.timestamp.as_nanosecond()).unwrap_or(0);
+            let header_ns = i64::try_from(record.timestamp.as_nanosecond()).unwrap_or(0);
+            let time_ns = created_ns(&record.data).unwrap_or(header_ns);
             coverage.at(time_ns);
             match row(&record.data, time_ns, &self.recording) {
-                Some(row) => rows.push(row),
+                Some(row) => {
+                    *by_provider.entry(row.provider.clone()).or_default() += 1;
+                    rows.push(row);
+                }
                 None => coverage.events_other += 1,
             }
             if rows.len() >= ROWS {
@@ -135,12 +141,23 @@ impl EventReader for Reader {
             parts.push(Part::ServerEvents(rows));
         }
         coverage.read_bytes = self.file_bytes;
-        let known = coverage.events - coverage.events_other;
-        let notes = format!("{} events, {known} of them about SMB.", coverage.events);
+        let read = by_provider.iter().map(|(provider, count)| format!("{count} of {provider}"));
+        let read = if by_provider.is_empty() {
+            "none of them of SMBServer or SMBClient".to_owned()
+        } else {
+            read.collect::<Vec<_>>().join(", ")
+        };
+        let notes = format!("{} events: {read}.", coverage.events);
+        let has = |provider: Provider| by_provider.contains_key(provider.short());
+        let reason = match (has(Provider::SmbServer), has(Provider::SmbClient)) {
+            (true, _) => crate::windows::server::REASON,
+            (false, true) => crate::windows::CLIENT_REASON,
+            (false, false) => "an event log without events of SMB",
+        };
         parts.push(Part::Coverage(Box::new(Coverages {
             recording: self.recording.clone(),
             format: coverage.format.clone(),
-            vantage_reason: crate::windows::server::REASON.to_owned(),
+            vantage_reason: reason.to_owned(),
             start: coverage.start_ns,
             end: coverage.end_ns,
             file_bytes: self.file_bytes,
@@ -163,6 +180,32 @@ impl EventReader for Reader {
     fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
     }
+}
+
+/// When the event was created, ns since 1970. Windows' own time of the record, in its header, is that of another event
+/// in logs that were exported.
+fn created_ns(record: &Json) -> Option<i64> {
+    let time = record.pointer("/Event/System/TimeCreated/#attributes/SystemTime")?.as_str()?;
+    let (date, clock) = time.trim_end_matches([' ', 'Z', 'U', 'T', 'C']).split_once(['T', ' '])?;
+    let mut date = date.splitn(3, '-').map(|number| number.parse::<i64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+    let mut clock = clock.splitn(3, ':').map(|number| number.parse::<i64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let is_date =
+        (1601..=2262).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_clock =
+        (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
+    let is_fraction = fraction.len() <= 9 && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if !(is_date && is_clock && is_fraction) {
+        return None;
+    }
+    let fraction_ns = format!("{fraction:0<9}").parse::<i64>().ok()?;
+    let seconds = smbscope_tables::date::days(year, month, day) * 86_400
+        + hour * 3_600
+        + minute * 60
+        + second;
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction_ns)
 }
 
 /// The row of a record.
@@ -239,6 +282,41 @@ mod tests {
         let other = serde_json::json!({ "Event": { "System": { "EventID": 1 } } });
         assert_eq!(super::row(&other, 7, "log"), None);
         assert_eq!(value(&serde_json::json!("0xc000006d")), Some(Value::Number(0xc000_006d)));
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_event_and_not_of_the_record() {
+        let of = |time: &str| {
+            created_ns(&serde_json::json!({ "Event": { "System": {
+                "TimeCreated": { "#attributes": { "SystemTime": time } },
+            } } }))
+        };
+        let expected = Some(1_595_802_374_522_570_000);
+        assert_eq!(of("2020-07-26T22:26:14.522570Z"), expected);
+        assert_eq!(of("2020-07-26 22:26:14.522570 UTC"), expected);
+        assert_eq!(of("2020-07-26T22:26:14Z"), Some(1_595_802_374_000_000_000));
+        assert_eq!(of("1601-01-01T00:00:00Z"), None);
+        for time in
+            ["", "2020-07-26", "2020-13-26T22:26:14Z", "2020-07-26T22:26:14.Z5", "x-1-1T1:1:1"]
+        {
+            assert_eq!(of(time), None, "{time}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_reports_no_trouble_is_a_row_that_counts() {
+        let record = |provider: &str, id: u16| {
+            serde_json::json!({ "Event": {
+            "System": { "Provider": { "#attributes": { "Name": provider } }, "EventID": id },
+            "UserData": { "EventData": { "Name": "MSEDGEWIN10" } },
+        } })
+        };
+        let row = |provider, id| super::row(&record(provider, id), 7, "log");
+        let endpoint = row("Microsoft-Windows-SMBServer", 1_010).unwrap();
+        assert_eq!((endpoint.kind.as_str(), endpoint.event), ("other", 1_010));
+        // Other parts of Windows count only where an event is known.
+        assert_eq!(row("Microsoft-Windows-Kernel-Processor-Power", 38), None);
+        assert_eq!(row("Microsoft-Windows-Sysmon", 10), None);
     }
 
     #[test]

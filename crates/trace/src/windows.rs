@@ -26,6 +26,7 @@ use smbscope_tables::Part;
 use smbscope_tables::code::Vantage;
 use smbscope_tables::tables::{Coverage, ServerEvent};
 
+pub(crate) use client::REASON as CLIENT_REASON;
 pub(crate) use fields::Fields;
 pub use packets::Counts as PacketCounts;
 pub use provider::{Guid, Provider};
@@ -62,8 +63,9 @@ pub struct Found {
     pub responses: u64,
     /// Requests that the client sums up.
     pub client_requests: u64,
-    /// Events that the server or the client also writes to its event log.
+    /// Events that the server, and those that the client, also writes to its event log.
     pub log_events: u64,
+    pub client_log_events: u64,
 }
 
 impl Found {
@@ -82,11 +84,19 @@ impl Found {
             Provider::SmbClient if client::is_request(id) => &mut self.client_requests,
             // They belong to requests, which are counted.
             Provider::SmbClient if client::is_known(id) => return true,
+            Provider::SmbClient if log_events::is_known(provider, id) => {
+                &mut self.client_log_events
+            }
             _ if log_events::is_known(provider, id) => &mut self.log_events,
             _ => return false,
         };
         *count += 1;
         true
+    }
+
+    /// Whether the log has only what the client writes to its event log.
+    fn is_log_of_client(&self) -> bool {
+        Found { client_log_events: 0, ..*self } == Found::default()
     }
 
     /// Which of them become operations.
@@ -96,7 +106,9 @@ impl Found {
             Found { packets: 1.., .. } => Some(Rows::Packets),
             Found { requests: 1.., .. } | Found { responses: 1.., .. } => Some(Rows::Events),
             Found { client_requests: 1.., .. } => Some(Rows::Client),
-            Found { log_events: 1.., .. } => Some(Rows::Events),
+            Found { log_events: 1.., .. } | Found { client_log_events: 1.., .. } => {
+                Some(Rows::Events)
+            }
             _ => None,
         }
     }
@@ -367,7 +379,8 @@ impl Operations {
         if let Some(Part::Coverage(coverage)) = parts.last_mut() {
             let inside = match rows {
                 Rows::Packets => None,
-                Rows::Client => Some((Vantage::Client, "recorded by the client")),
+                Rows::Client => Some((Vantage::Client, client::REASON)),
+                Rows::Events if found.is_log_of_client() => Some((Vantage::Client, client::REASON)),
                 Rows::Messages | Rows::Events => Some((Vantage::Inside, server::REASON)),
             };
             if let Some((vantage, reason)) = inside {
@@ -404,7 +417,8 @@ fn format(rows: Rows, found: &Found, build: u32) -> String {
         Rows::Packets => "packets",
         Rows::Messages if found.responses > 0 => "messages of SMB and events of SMBServer",
         Rows::Messages => "messages of SMB",
-        Rows::Events if found.responses == 0 => "requests of SMBServer",
+        Rows::Events if found.is_log_of_client() => "events of SMBClient",
+        Rows::Events if found.requests > 0 && found.responses == 0 => "requests of SMBServer",
         Rows::Client => "requests of SMBClient",
         Rows::Events => "events of SMBServer",
     };

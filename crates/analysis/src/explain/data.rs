@@ -9,7 +9,7 @@ pub use super::findings::FindingKind;
 pub use super::state::{Effect, State};
 pub use super::waiting::WaitGroup;
 pub use crate::channels::ChannelFinding;
-pub use crate::logged::Logged;
+pub use crate::logged::{Logged, LoggedOther};
 
 /// Smaller shares of the time are not reported as findings ...
 pub const MIN_SHARE: f64 = 0.05;
@@ -148,6 +148,8 @@ pub struct Diagnosis {
     pub notes: Vec<Note>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// Events of theirs that report no trouble, by number.
+    pub logged_other: Vec<LoggedOther>,
     /// What is wrong with channels.
     pub channels: Vec<ChannelFinding>,
     /// The network without SMB next to SMB, where a test of the path (`smbscope net`) was given.

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use smbscope_tables::tables::{Connection, Coverage};
 
-use crate::logged::Logged;
+use crate::logged::{Logged, LoggedOther};
 use crate::net::bound::PathBound;
 
 pub use crate::rows::status_class::StatusClass;
@@ -50,6 +50,8 @@ pub struct Report {
     pub channels: Option<crate::channels::Channels>,
     /// What servers and clients logged on their own.
     pub logged: Vec<Logged>,
+    /// Events of theirs that report no trouble, by number.
+    pub logged_other: Vec<LoggedOther>,
     /// Requests of a client and of its server, joined; null without events of a client and rows of its server.
     pub both_sides: Option<crate::both_sides::BothSides>,
     /// The network without SMB; null without such a test.

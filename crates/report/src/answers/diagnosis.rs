@@ -2,13 +2,14 @@
 
 pub(crate) mod evidence;
 pub(crate) mod fields;
+pub(crate) mod logged;
 pub(crate) mod section;
 pub(crate) mod state;
 
 use serde_json::{Value, json};
 use smbscope_analysis::explain::{
-    ChangeInTime, Contributor, Diagnosis, Example, Finding, Gain, Logged, Pauses, Unexplained,
-    Whole, is_reported,
+    ChangeInTime, Contributor, Diagnosis, Example, Finding, Gain, Pauses, Unexplained, Whole,
+    is_reported,
 };
 use smbscope_analysis::processors::Report as CpuReport;
 use smbscope_analysis::processors::waiting::Waiting;
@@ -79,7 +80,8 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, options.columns());
     // Event logs alone have no operations.
-    let has_operations = whole.operations > 0 || diagnosis.logged.is_empty();
+    let has_logged = !(diagnosis.logged.is_empty() && diagnosis.logged_other.is_empty());
+    let has_operations = whole.operations > 0 || !has_logged;
     let parts = match (whole.server_ns, whole.network_ns) {
         (0, 0) => "server and network not known separately".to_owned(),
         // Recorded at the server, the network is not part of the waiting.
@@ -88,7 +90,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
             format!("{} server, {} network", format::duration(server), format::duration(network))
         }
     };
-    let is_silent = whole.timed == 0 && !diagnosis.logged.is_empty();
+    let is_silent = whole.timed == 0 && has_logged;
     if !is_silent {
         let (bold, end) = options.bold;
         let verdict = state_verdict(diagnosis, &speed(diagnosis.p95_ns));
@@ -110,6 +112,8 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
         );
     } else {
         line(0, &format!("{inputs}: event logs, without operations"));
+        let other = logged::without_trouble(&diagnosis.logged_other);
+        other.filter(|_| diagnosis.logged.is_empty()).iter().for_each(|words| line(0, words));
     }
     let reported = if options.all { findings.iter().collect() } else { reported(diagnosis) };
     let most = if options.all { reported.len() } else { FINDINGS_SHOWN };
@@ -123,7 +127,12 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     if !diagnosis.logged.is_empty() {
         logged_lines.push_str("\nLogged by Windows itself\n");
         for row in &diagnosis.logged {
-            folded(&mut logged_lines, 2, &format::sanitized(&logged(row)), options.columns());
+            folded(
+                &mut logged_lines,
+                2,
+                &format::sanitized(&logged::sentence(row)),
+                options.columns(),
+            );
         }
     }
     after.push_str(&logged_lines);
@@ -235,38 +244,6 @@ pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
     let change = diagnosis.change.as_ref().map(change);
     let pauses = diagnosis.pauses.as_ref().and_then(pauses);
     change.into_iter().chain(unexplained).chain(pauses).collect()
-}
-
-/// Events of one kind in a sentence.
-pub(crate) fn logged(row: &Logged) -> String {
-    let times = match row.count {
-        1 => "once".to_owned(),
-        count => format!("{} times", format::count(count)),
-    };
-    let longest = match (row.longest_ns, row.threshold_ns) {
-        (Some(longest), Some(threshold)) => format!(
-            ", longest {} (limit {})",
-            format::duration(longest),
-            format::duration(threshold)
-        ),
-        (Some(longest), None) => format!(", longest {}", format::duration(longest)),
-        _ => String::new(),
-    };
-    let mut text = format!("{} ({times}{longest})", row.title);
-    let names = [
-        ("commands", &row.commands),
-        ("shares", &row.shares),
-        ("files", &row.paths),
-        ("clients", &row.clients),
-        ("users", &row.users),
-        ("servers", &row.servers),
-        ("status", &row.statuses),
-    ];
-    for (what, names) in names.into_iter().filter(|(_, names)| !names.is_empty()) {
-        text.push_str(&format!("; {what} {}", names.join(", ")));
-    }
-    text.push_str(&format!(". {}: {}.", row.side, row.remedy));
-    text
 }
 
 fn change(change: &ChangeInTime) -> String {

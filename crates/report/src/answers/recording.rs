@@ -119,7 +119,8 @@ fn span(report: &Report, meta: &Meta) -> String {
 fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     // A recording without operations has only what was read, which is not folded then.
     if report.totals.tally.operations == 0 && report.load.is_none() {
-        let mut sections: Vec<_> = logged::logged(&report.logged).into_iter().collect();
+        let mut sections: Vec<_> =
+            logged::logged(&report.logged, &report.logged_other).into_iter().collect();
         if let Some(net) = &report.net {
             sections.push(net::net(net));
             // Nothing was captured that could be covered.
@@ -141,7 +142,7 @@ fn sections(report: &Report, meta: &Meta) -> Vec<Section> {
     sections.extend(findings(report, meta));
     sections.extend(meta.diagnosis.as_ref().and_then(waits::waits));
     sections.extend(report.both_sides.as_ref().map(both_sides::both_sides));
-    sections.extend(logged::logged(&report.logged));
+    sections.extend(logged::logged(&report.logged, &report.logged_other));
     sections.extend(report.net.as_ref().map(net::net));
     sections.extend(meta.forecast.as_ref().map(forecast));
     sections.extend(users.map(load::scenarios));

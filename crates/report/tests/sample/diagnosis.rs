@@ -2,8 +2,8 @@
 
 use smbscope_analysis::explain::{
     About, Account, ChangeInTime, ClientAccount, Contributor, Diagnosis, Example, Explained,
-    FindingKind, Gain, Logged, Note, Pauses, Row, State, TimeClass, Unexplained, UnexplainedKind,
-    WaitGroup, Whole,
+    FindingKind, Gain, Logged, LoggedOther, Note, Pauses, Row, State, TimeClass, Unexplained,
+    UnexplainedKind, WaitGroup, Whole,
 };
 use smbscope_analysis::net::SmbRatio;
 use smbscope_findings::{Actor, Confidence, Figure, Finding, Owner, Weight};
@@ -133,6 +133,14 @@ pub fn diagnosis() -> Diagnosis {
             side: "server",
             remedy: "look at the storage",
             ..Logged::default()
+        }],
+        logged_other: vec![LoggedOther {
+            provider: "SMBServer".to_owned(),
+            event: 1_010,
+            title: Some("an endpoint was added"),
+            count: 3,
+            first_ns: 1_700_000_000_000_000_000,
+            last_ns: 1_700_000_060_000_000_000,
         }],
         channels: super::channels::channels().findings,
         network: vec![SmbRatio {

@@ -26,6 +26,9 @@ use super::server::calibration::{Machine, times_unit};
 use crate::etl::clock::Clock;
 use crate::etl::record::Record;
 
+/// Where events of the client were recorded.
+pub const REASON: &str = "written by the client's own events";
+
 const SUSPENDED: u16 = 30_105;
 const RESUMED: u16 = 30_106;
 const RX_START: u16 = 32_004;

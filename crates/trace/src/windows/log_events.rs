@@ -53,7 +53,7 @@ const SESSION: &str = "Status:4 -:8 -:4 ServerName:t";
 /// Fields are separated by spaces: a name (`-` for one that is not used) and a number of bytes, `t` for text after
 /// its length, `s` and `S` for an address after a length of two or four bytes, `z` for text up to a zero, `a` for
 /// the same in one byte each.
-const KNOWN: [Known; 25] = [
+const KNOWN: [Known; 33] = [
     server(
         551,
         "logon_failed",
@@ -86,23 +86,34 @@ const KNOWN: [Known; 25] = [
     server(3_022, "no_encryption", &[(0, "ClientName:t")]),
     server(3_023, "guest_logon", &[(0, "ClientName:t")]),
     server(3_027, "no_signing", &[(0, "ClientName:t")]),
+    client(30_800, "name_not_resolved", &[(0, CONNECTION)]),
     client(30_803, "connect_failed", &[(0, CONNECTION)]),
     client(30_804, "disconnected", &[(0, CONNECTION), (2, "-:4 Status:4 -:t ServerName:t")]),
-    client(30_805, "session_failed", &[(0, SESSION)]),
-    client(30_807, "share_failed", &[(0, SESSION)]),
+    client(30_805, "session_lost", &[(0, SESSION)]),
+    client(30_806, "session_restored", &[(0, SESSION)]),
+    client(30_807, "share_lost", &[(0, SESSION)]),
+    client(30_808, "share_restored", &[(0, SESSION)]),
     client(
         30_809,
         "request_expired",
         &[(0, "Smb2Command:2 -:8 -:8 -:4 ServerName:t Status:4 -:t -:4 ElapsedTimeInMs:4")],
     ),
+    client(30_818, "rdma_fallback", &[(0, "ServerName:t")]),
+    client(30_822, "channel_failed", &[(0, CONNECTION)]),
+    client(30_823, "connection_hung", &[(0, CONNECTION)]),
+    client(30_829, "session_refused", &[(0, "Status:4 -:8 ServerName:t")]),
+    client(30_904, "no_multichannel", &[(0, "ServerName:t")]),
     client(30_909, "rdma_with_signing", &[(0, "ServerName:t")]),
     client(30_910, "rdma_with_encryption", &[(0, "ServerName:t")]),
-    client(31_010, "share_failed", &[(0, "-:4 Status:4 ShareName:t FileName:t")]),
+    client(31_010, "share_refused", &[(0, "-:4 Status:4 ShareName:t FileName:t")]),
     client(31_013, "signing_failed", &[(0, "Smb2Command:2 -:8 -:8 -:4 ServerName:t Status:4")]),
     client(30_108, "credits_exhausted", &[(0, "")]),
     // Of event logs only: a log of the kernel has the frequencies themselves.
     Known { provider: Provider::ProcessorPower, id: 37, kind: "processor_limited", layouts: &[] },
 ];
+
+/// An event of the server or the client that reports no trouble. Only event logs have a row for each.
+pub const OTHER: &str = "other";
 
 /// Whether an event is read.
 pub fn is_known(provider: Provider, id: u16) -> bool {
@@ -137,7 +148,7 @@ pub fn of_fields(
     of_values(provider, id, time_ns, recording, &get)
 }
 
-/// The row of an event whose fields are known by name.
+/// The row of an event whose fields are known by name; `None` for events of other parts of Windows.
 pub fn of_values(
     provider: Provider,
     id: u16,
@@ -145,7 +156,12 @@ pub fn of_values(
     recording: &str,
     get: &dyn Fn(&str) -> Option<Value>,
 ) -> Option<ServerEvent> {
-    let known = KNOWN.iter().find(|known| (known.provider, known.id) == (provider, id))?;
+    let known = KNOWN.iter().find(|known| (known.provider, known.id) == (provider, id));
+    let kind = match (known, provider) {
+        (Some(known), _) => known.kind,
+        (None, Provider::SmbServer | Provider::SmbClient) => OTHER,
+        _ => return None,
+    };
     let words = |name: &str| match get(name)? {
         Value::Text(mut words) => {
             words.truncate(words.char_indices().nth(NAME_MAX).map_or(words.len(), |(at, _)| at));
@@ -164,21 +180,18 @@ pub fn of_values(
     const MILLISECOND_NS: u64 = 1_000_000;
     let command = number("Command").or_else(|| number("Smb2Command"));
     let command = command.and_then(|code| u16::try_from(code).ok()).map(Command);
+    let (server, share_of_server) = server_and_share(words("ServerName"));
     Some(ServerEvent {
         recording: recording.to_owned(),
         time: time_ns,
-        provider: match provider {
-            Provider::SmbClient => "SMBClient".to_owned(),
-            Provider::ProcessorPower => "Kernel-Processor-Power".to_owned(),
-            _ => "SMBServer".to_owned(),
-        },
+        provider: provider.short().to_owned(),
         event: id.into(),
-        kind: known.kind.to_owned(),
+        kind: kind.to_owned(),
         command: command.and_then(|command| command.name()).map(str::to_owned),
         user: words("UserName"),
         client: words("ClientName").or_else(|| words("ClientAddress")),
-        server: words("ServerName"),
-        share: words("ShareName"),
+        server,
+        share: words("ShareName").or(share_of_server),
         path: words("FileName").or_else(|| words("ObjectName")),
         // The unit of a slow command is not documented; only events with a unit in the name of the field have a
         // duration.
@@ -188,6 +201,16 @@ pub fn of_values(
         threshold_ns: duration("ThresholdInMilliseconds", MILLISECOND_NS),
         status: number("Status"),
     })
+}
+
+/// Events name a server as `name`, `\\name`, or with the share as `\\name\share`.
+fn server_and_share(name: Option<String>) -> (Option<String>, Option<String>) {
+    let Some(name) = name else { return (None, None) };
+    let path = name.trim_start_matches('\\');
+    match path.split_once('\\') {
+        Some((server, _)) => (Some(server.to_owned()), Some(format!(r"\\{path}"))),
+        None => (Some(path.to_owned()).filter(|path| !path.is_empty()), None),
+    }
 }
 
 fn value(fields: &mut Fields<'_>, form: &str) -> Option<Value> {
@@ -264,6 +287,21 @@ mod tests {
         assert!(of(&[&fields[..], &[0; 12]].concat()).is_some());
         assert!((0..fields.len()).all(|cut| of(&fields[..cut]).is_none()));
         assert_eq!(of_fields(Provider::SmbServer, 9, 0, &fields, 5, "r"), None);
+    }
+
+    #[test]
+    fn a_server_has_one_name_and_a_share_is_of_a_server() {
+        let of = |name: &str| server_and_share(Some(name.to_owned()));
+        let server = Some("pc7".to_owned());
+        for name in ["pc7", r"\pc7", r"\\pc7"] {
+            assert_eq!(of(name), (server.clone(), None), "{name}");
+        }
+        assert_eq!(of(r"\pc7\c$"), (server, Some(r"\\pc7\c$".to_owned())));
+        assert_eq!((of("\\"), server_and_share(None)), ((None, None), (None, None)));
+        // The session came back: 30806 of build 18990, version 2.
+        let fields = [&0_u32.to_le_bytes()[..], &[7; 8], &[0; 4], &t(r"\pc7"), &[0; 4]].concat();
+        let row = of_fields(Provider::SmbClient, 30_806, 2, &fields, 5, "r").unwrap();
+        assert_eq!((row.kind.as_str(), row.server.as_deref()), ("session_restored", Some("pc7")));
     }
 
     #[test]

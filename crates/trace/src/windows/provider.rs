@@ -81,6 +81,11 @@ impl Provider {
         Provider::ALL.into_iter().find(|provider| provider.guid().0 == *guid)
     }
 
+    /// Its name in the table `server_events`.
+    pub fn short(self) -> &'static str {
+        self.name().trim_start_matches("Microsoft-Windows-")
+    }
+
     /// Its name in Windows.
     pub fn name(self) -> &'static str {
         match self {

@@ -46,7 +46,8 @@ pub(crate) const LOGGED: Rows =
         ("count", "Events", Count, Always, "Events."),
         ("first_ns", "First", Time, Always, "The first one."),
         ("last_ns", "Last", Time, Always, "The last one."),
-        ("longest_ns", "Longest", Duration, Nullable, "The longest duration; null if the events have none."),
+        ("longest_ns", "Longest", Duration, Nullable, "The longest duration, or time until what was lost came back; null if the events have none."),
+        ("not_restored", "Not restored", Count, Always, "Servers or shares that were lost and did not come back within the log."),
         ("threshold_ns", "Threshold", Duration, Nullable, "From which duration on Windows writes such an event."),
         ("commands", "Commands", Texts, Always, "The most frequent commands, at most three."),
         ("clients", "Clients", Texts, Always, "The most frequent clients."),
@@ -57,6 +58,18 @@ pub(crate) const LOGGED: Rows =
         ("statuses", "Statuses", Texts, Always, "The most frequent NTSTATUS."),
         ("side", "Side", Code, Always, "The side that can change something: client, server or network."),
         ("remedy", "What to do", Text, Always, "What to do."),
+    ]);
+
+/// In a report and in a diagnosis.
+#[rustfmt::skip]
+pub(crate) const LOGGED_OTHER: Rows =
+    ("logged_other", "Events of one number that report no trouble.", &[], &[
+        ("provider", "Provider", Code, Always, "SMBServer or SMBClient."),
+        ("event", "Event", Count, Always, "The number of the event."),
+        ("title", "What it says", Text, Nullable, "What the event says; null if smbscope does not know it."),
+        ("count", "Events", Count, Always, "Events."),
+        ("first_ns", "First", Time, Always, "The first one."),
+        ("last_ns", "Last", Time, Always, "The last one."),
     ]);
 
 #[rustfmt::skip]
@@ -74,6 +87,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("change", "Change", Object("change"), Nullable, "A moment after which operations take longer, or shorter, than before; null if there is no sharp one."),
         ("notes", "Notes", List("note"), Always, "Observations whose cost in time is unknown."),
         ("logged", "Logged by Windows", List("logged"), Always, "What the Windows SMB server and client logged on their own, the most costly kinds first."),
+        ("logged_other", "Other events", List("logged_other"), Always, "Their events that report no trouble, by number."),
         ("channels", "Channels", List("channel_finding"), Always, "What is wrong with channels of sessions over several connections."),
         ("network", "The network", List("net_ratio"), Always, "The network without SMB next to SMB, by direction; empty without a test of the path (smbscope net)."),
         ("whole", "Whole", Object("whole"), Always, "The recording as a whole."),
@@ -222,6 +236,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("is_part", "Part", Flag, Always, "Whether these are only the first of more operations."),
     ]),
     LOGGED,
+    LOGGED_OTHER,
     ("note", "An observation.", &[], &[
         ("about", "About", Code, Always, "The topic, from a fixed list."),
         ("what", "What", Text, Always, "A sentence."),

@@ -98,6 +98,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("server", "Server", Object("server"), Nullable, "Slices of the server's time; null if no operation has any."),
         ("channels", "Channels", Object("channels"), Nullable, "Timelines of sessions over several connections; null if there are none and no interfaces were offered."),
         ("logged", "Logged by Windows", List("logged"), Always, "What the Windows SMB server and client logged on their own, the most costly kinds first."),
+        ("logged_other", "Other events", List("logged_other"), Always, "Their events that report no trouble, by number."),
         ("both_sides", "Client and server", Object("both_sides"), Nullable, "Requests of a client's log of events and of its server, joined; null without both."),
         ("net", "The network without SMB", Object("net"), Nullable, "What the path carries by TCP alone; null without a test (smbscope net send)."),
         ("forecast", "What a change would bring", Object("forecast"), Optional, "The predicted effect of the requested changes."),
@@ -182,6 +183,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("operations_all", "Of", Count, Nullable, "Operations of the inputs, or seen when they were recorded; null if a recording was not completed."),
     ]),
     crate::answers::diagnosis::fields::LOGGED,
+    crate::answers::diagnosis::fields::LOGGED_OTHER,
     ("net", "A test of the network without SMB, alone and next to SMB.", &[], &[
         ("tests", "Tests", List("net_test"), Always, "Phases and directions."),
         ("round_trips", "Round trips", List("net_round_trip"), Always, "Round trips of messages as large as SMB's."),

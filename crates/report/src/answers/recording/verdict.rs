@@ -13,8 +13,8 @@ use smbscope_analysis::summary::{Answer, Load, Net, Report, StepRow};
 use smbscope_findings::Kind as _;
 use smbscope_tables::tables::Coverage;
 
-use crate::answers::diagnosis::speed;
 use crate::answers::diagnosis::state::state_verdict;
+use crate::answers::diagnosis::{logged, speed};
 use crate::answers::load::bottleneck::bottleneck;
 use crate::answers::recording::meta::Meta;
 use crate::answers::recording::problem;
@@ -63,15 +63,11 @@ fn recording_verdict(report: &Report, diagnosis: Option<&Diagnosis>) -> Verdict 
     {
         return state_verdict(diagnosis, &speed(diagnosis.p95_ns));
     }
-    if let (0, Some(logged)) = (tally.operations, report.logged.first()) {
-        let times = match logged.count {
-            1 => "once".to_owned(),
-            count => format!("{} times", format::count(count)),
-        };
+    if let (0, Some(row)) = (tally.operations, report.logged.first()) {
         return Verdict {
             tone: Tone::Unknown,
-            sentence: format!("{} ({times})", logged.title),
-            reasons: vec![format!("{}: {}.", format::capitalized(logged.side), logged.remedy)],
+            sentence: logged::times_of(row),
+            reasons: vec![format!("{}: {}.", format::capitalized(row.side), row.remedy)],
         };
     }
     if let (0, Some(net)) = (tally.operations, &report.net) {
@@ -126,6 +122,9 @@ fn without_operations(report: &Report) -> String {
     }
     let is_log = |row: &Coverage| row.format.starts_with("Windows event");
     if words.is_empty() && !report.coverage.is_empty() && report.coverage.iter().all(is_log) {
+        if let Some(words) = logged::without_trouble(&report.logged_other) {
+            return words;
+        }
         let notes: Vec<_> = report.coverage.iter().filter_map(|row| row.notes.as_deref()).collect();
         return format!(
             "The logs hold no events of SMB's server or client ({}). The script of `smbscope record --print-windows-script --what \
