@@ -20,6 +20,7 @@ mod roles;
 mod sampled;
 mod stacks;
 mod symbols;
+mod tasks;
 mod timeline;
 mod totals;
 pub mod waiting;
@@ -34,8 +35,8 @@ use smbscope_tables::tables::{self, Cpu, Image, InterruptTotal, Trace};
 pub use context::Context;
 pub use data::{
     CallNode, Device, DeviceCpu, InSamples, InterruptGroup, Limits, MissingSymbols, PathPart,
-    Processor, Ranked, Recorded, Report, SampleCounts, SampledGroup, SampledShares, Section,
-    Timeline, TimelineCpu,
+    Processor, Ranked, Recorded, Report, SampleCounts, SampledCrypto, SampledGroup, SampledShares,
+    Section, Timeline, TimelineCpu,
 };
 use devices::{DEVICES_MAX, Devices};
 pub use findings::{Finding, OnProcessors, ProcessorFindingKind};
@@ -47,6 +48,8 @@ pub use receive::Receive;
 pub use roles::Role;
 use stacks::{Hit, Sampled, StackFrame, Stacks};
 use symbols::Symbols;
+use tasks::Tasks;
+pub use tasks::{SampledProcess, SampledSymbol, TaskSamples};
 use timeline::OfCpus;
 pub use totals::{TotalBucket, TotalCpu, TotalModule, Totals};
 
@@ -85,6 +88,7 @@ pub struct Processors {
     devices: Devices,
     bins: OfCpus,
     stacks: Stacks,
+    tasks: Tasks,
     power: Power,
     symbols: Symbols,
     extent: Option<Extent>,
@@ -134,6 +138,7 @@ impl Processors {
             devices: Devices::default(),
             bins: OfCpus::default(),
             stacks: Stacks::default(),
+            tasks: Tasks::default(),
             power: Power::default(),
             symbols: Symbols::default(),
             extent: None,
@@ -174,6 +179,7 @@ impl Processors {
     /// Takes rows of the table `images`.
     pub fn images(&mut self, rows: &[Image]) {
         self.symbols.images(rows);
+        self.tasks.images(rows);
     }
 
     /// Takes rows of the table `interrupts`.
@@ -240,8 +246,10 @@ impl Processors {
         {
             self.extend(batch, times);
         }
-        let [threads, addresses, stacks] = ["thread", "address", "stack"].map(number);
-        let [during, modules, functions] = ["during", "module", "function"].map(text);
+        let [processes, threads, addresses, stacks] =
+            ["process", "thread", "address", "stack"].map(number);
+        let [during, modules, functions, modes, names] =
+            ["during", "module", "function", "mode", "task"].map(text);
         let weights =
             batch.column_by_name("weight_ns").and_then(|c| c.as_primitive_opt::<Int64Type>());
         for row in 0..batch.num_rows() {
@@ -250,13 +258,29 @@ impl Processors {
                 Some(kind) if Class::from_kind(kind) == Class::Interrupt => Section::Interrupt,
                 Some(_) => Section::Deferred,
                 None if at!(threads, row) == Some(0) => Section::Idle,
-                None => match at!(addresses, row) {
-                    Some(address) if is_kernel(address, module) => Section::Kernel,
-                    Some(_) => Section::User,
-                    None => Section::Unknown,
+                None => match (at!(modes, row), at!(addresses, row)) {
+                    (Some("user" | "guest_user"), _) => Section::User,
+                    (Some(_), _) => Section::Kernel,
+                    (None, Some(address)) if is_kernel(address, module) => Section::Kernel,
+                    (None, Some(_)) => Section::User,
+                    (None, None) => Section::Unknown,
                 },
             };
-            self.processors.sample(cpus.value(row), section, at!(weights, row));
+            let weight_ns = at!(weights, row);
+            if let Some(cpu) = at!(Some(cpus), row) {
+                self.processors.sample(cpu, section, weight_ns);
+            }
+            self.tasks.sample(&tasks::Sampled {
+                recording: recordings.value(row),
+                has_cpu: cpus.is_valid(row),
+                process: at!(processes, row),
+                thread: at!(threads, row),
+                task: at!(names, row),
+                module,
+                function: at!(functions, row),
+                section,
+                weight_ns,
+            });
             self.stacks.sample(Sampled {
                 recording: recordings.value(row),
                 hit: match section {
@@ -355,6 +379,7 @@ impl Processors {
             device.remote_ns = remote.fold(0, |sum, one| sum.saturating_add(one.exclusive_ns));
         }
         let (in_samples, stacks_discarded) = self.stacks.finish();
+        let (tasks, tasks_discarded) = self.tasks.finish();
         let (symbols_missing, modules_discarded) = self.symbols.finish();
         let mut report = Report {
             findings: Vec::new(),
@@ -366,6 +391,7 @@ impl Processors {
                 + groups_discarded
                 + devices_discarded
                 + stacks_discarded
+                + tasks_discarded
                 + modules_discarded
                 + totals_discarded,
             processors: processors.rows,
@@ -376,6 +402,7 @@ impl Processors {
             limits: self.limits,
             timeline: self.bins.timeline().filter(|_| has_runs),
             in_samples,
+            tasks,
             power: self.power.finish(),
             traces: self.traces,
         };

@@ -260,6 +260,14 @@ struct Second {
     of_companion: Option<Merge>,
 }
 
+/// The name of the format, with the build of Windows where the header has it.
+fn format_of(build: u32) -> String {
+    match build {
+        0 => "Windows event trace log".to_owned(),
+        build => format!("Windows event trace log, build {build}"),
+    }
+}
+
 impl<R: Read + Seek> Reader<R> {
     /// Reads the header of the log.
     ///
@@ -269,7 +277,7 @@ impl<R: Read + Seek> Reader<R> {
     pub fn new(mut source: R) -> Result<Reader<R>, Error> {
         let header = index::log_header(&mut source)?;
         let coverage = Coverage {
-            format: "Windows event trace log".to_owned(),
+            format: format_of(header.build),
             clock: header.clock_kind.map(|kind| kind.name().to_owned()),
             events_lost: Some(u64::from(header.events_lost)),
             buffers_lost: Some(u64::from(header.buffers_lost)),

@@ -114,14 +114,43 @@ pub struct Interrupt {
 /// Number of a stack, unique in the trace.
 pub type StackId = u64;
 
+/// What a CPU executed, as it says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Kernel,
+    User,
+    Hypervisor,
+    GuestKernel,
+    GuestUser,
+}
+
+impl Mode {
+    /// Its name in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Kernel => "kernel",
+            Mode::User => "user",
+            Mode::Hypervisor => "hypervisor",
+            Mode::GuestKernel => "guest_kernel",
+            Mode::GuestUser => "guest_user",
+        }
+    }
+}
+
 /// A periodic sample of what a CPU executed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     pub time_ns: i64,
-    pub cpu: u32,
+    /// `None` if the trace does not say it.
+    pub cpu: Option<u32>,
     pub process: Option<u32>,
     pub thread: Option<u32>,
+    /// Name of the thread.
+    pub task: Option<Arc<str>>,
+    pub mode: Option<Mode>,
     pub address: Option<u64>,
+    /// Module of the address, where the trace has it; otherwise it is in the images, or in the stack.
+    pub module: Option<Arc<str>>,
     pub stack: Option<StackId>,
     /// The interrupt or deferred work that it hit; `None` for a thread.
     pub during: Option<Kind>,

@@ -215,13 +215,13 @@ impl State {
         let weight = line.period.filter(|_| is_clock(line.event));
         let sample = Sample {
             time_ns: line.time_ns,
-            cpu: line.cpu,
+            cpu: Some(line.cpu),
             process: line.process,
             thread: line.thread,
-            address: None,
-            stack: None,
+            task: self.linux.names.intern(line.task),
             during: self.linux.sampled(line.cpu),
             weight_ns: weight.and_then(|period| i64::try_from(period).ok()),
+            ..Sample::default()
         };
         // Without call chains the frame is on the same line.
         let frames = stack::frame(line.fields, &mut self.linux.names).into_iter().collect();

@@ -144,6 +144,12 @@ impl State {
         true
     }
 
+    /// Counts an event of an unknown CPU: only a whole trace can show that its time cannot be.
+    pub fn count_without_cpu(&mut self, time_ns: i64) {
+        self.coverage.events += 1;
+        self.coverage.at(time_ns);
+    }
+
     /// Counts an event that this machine has just written: its time is right.
     #[cfg(all(feature = "record", target_os = "linux"))]
     pub fn count_live(&mut self, time_ns: i64) {

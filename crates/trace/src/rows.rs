@@ -17,8 +17,8 @@ use smbscope_tables::Part;
 use smbscope_tables::tables::{self, StackFrame};
 
 use crate::event::{
-    Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Power, Sample, StackId, Switch,
-    Total,
+    Coverage, Cpu, Device, Event, Frame, Image, Interrupt, Kind, Mode, Power, Sample, StackId,
+    Switch, Total,
 };
 use crate::linux::stacks::during;
 use crate::symbols::Symbols;
@@ -271,21 +271,27 @@ impl Rows {
     }
 
     fn sample(&mut self, one: &Sample) {
-        if !self.count(one.cpu) {
+        if one.cpu.is_some_and(|cpu| !self.count(cpu)) {
             return;
         }
         // The innermost frame of a stack was looked up with it.
         let innermost = one.stack.and_then(|stack| self.innermost.get(&stack)).cloned();
         let (function, module, during) = innermost.unwrap_or_default();
-        let address = one.address.filter(|_| module.is_none());
+        let module = module.or_else(|| one.module.clone());
+        // Images are those of the kernel.
+        let is_of_kernel =
+            !matches!(one.mode, Some(Mode::User | Mode::GuestKernel | Mode::GuestUser));
+        let address = one.address.filter(|_| module.is_none() && is_of_kernel);
         let place = address.map(|address| self.modules.find(address)).unwrap_or_default();
         self.counts[1] += 1;
         self.samples.push(tables::Sample {
             recording: self.recording.clone(),
             time: one.time_ns,
-            cpu: u64::from(one.cpu),
+            cpu: one.cpu.map(u64::from),
             process: one.process.map(u64::from),
             thread: one.thread.map(u64::from),
+            task: one.task.clone(),
+            mode: one.mode.map(Mode::name).map(Cow::Borrowed),
             during: one.during.or(during).map(Kind::name).map(Cow::Borrowed),
             address: one.address,
             function: function.or(place.function),
@@ -304,8 +310,12 @@ impl Rows {
                 0 => self.modules.find(frame.address),
                 _ => self.modules.find_caller(frame.address),
             };
-            frame.function = frame.function.take().or(place.function);
-            frame.module = frame.module.take().or(place.module);
+            // A frame of a program is not in the images, which are those of the kernel.
+            let same = |known: &Arc<str>| place.module.as_deref() == known.rsplit('/').next();
+            if frame.module.as_ref().is_none_or(same) {
+                frame.function = frame.function.take().or(place.function);
+                frame.module = frame.module.take().or(place.module);
+            }
         }
         if let Some(first) = frames.first() {
             let full = self.innermost.len() >= FUNCTIONS_MAX;

@@ -172,7 +172,10 @@ fn any_byte_changed_ends_with_coverage() {
         }
     }
     assert!(perf::Reader::new(Cursor::new(b"PERFILE2".to_vec())).is_err());
-    assert!(!perf::is_perf(b"PERFFILE\x68\0\0\0\0\0\0\0"));
+    // Version 1 has the same header in the byte order of its size.
+    assert!(perf::is_perf(b"PERFFILE\x68\0\0\0\0\0\0\0"));
+    assert!(perf::is_perf(b"PERFFILE\0\0\0\0\0\0\0\x68"));
+    assert!(!perf::is_perf(b"PERFFILE\x69\0\0\0\0\0\0\0"));
 }
 
 #[test]
@@ -220,7 +223,125 @@ fn frames_of_a_program_have_its_file() {
             _ => {}
         }
     }
-    assert_eq!(modules, [[Some("/usr/sbin/smbd"), None], [None, None]]);
+    assert_eq!(modules, [[Some("/usr/sbin/smbd"), Some("[unknown]")], [Some("[unknown]"); 2]]);
+}
+
+/// A recording through a pipe of an event with these contents.
+fn piped(attributes: &[(u32, u64, u64, u64)], records: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec();
+    for (number, (kind, config, contents, read_format)) in (1_u64..).zip(attributes) {
+        let mut attribute = vec![0; 112];
+        attribute[..4].copy_from_slice(&kind.to_le_bytes());
+        attribute[4] = 112;
+        attribute[8..16].copy_from_slice(&config.to_le_bytes());
+        attribute[24..32].copy_from_slice(&contents.to_le_bytes());
+        attribute[32..40].copy_from_slice(&read_format.to_le_bytes());
+        attribute[40..48].copy_from_slice(&(1_u64 << 18).to_le_bytes());
+        file.extend(record(64, &[attribute, number.to_le_bytes().to_vec()].concat()));
+    }
+    file.extend(records.concat());
+    file
+}
+
+fn with_misc(misc: u8, mut record: Vec<u8>) -> Vec<u8> {
+    record[4] = misc;
+    record
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn samples(events: &[Event]) -> Vec<&smbscope_trace::event::Sample> {
+    let samples = events.iter().filter_map(|event| match event {
+        Event::Sample(sample) => Some(sample),
+        _ => None,
+    });
+    samples.collect()
+}
+
+/// Old kernels map themselves at address 0, over the addresses of all programs.
+#[test]
+fn the_record_says_whether_a_sample_is_of_the_kernel() {
+    const CONTENTS: u64 = 0x87;
+    let (task, time) = (5 << 32 | 5_u64, 1_000);
+    let kernel = [
+        words(&[u64::MAX, 0, 0xffff_ffff_9fff_ffff, 0]),
+        b"[kernel.kallsyms]_text\0\0".to_vec(),
+        words(&[0, 0, 0]),
+    ];
+    let sample = |address: u64| words(&[address, task, time, 0]);
+    let records = [
+        with_misc(1, record(1, &kernel.concat())),
+        with_misc(2, record(9, &sample(0x40_1000))),
+        with_misc(1, record(9, &sample(0xffff_ffff_8100_0000))),
+        record(9, &sample(0xffff_ffff_8100_0000)),
+    ];
+    let (events, coverage) = read(piped(&[(0, 0, CONTENTS, 0)], &records));
+    assert_eq!(coverage.damaged, 0, "{coverage:?}");
+    use smbscope_trace::event::Mode;
+    let found: Vec<_> =
+        samples(&events).iter().map(|one| (one.mode, one.module.as_deref())).collect();
+    let user = (Some(Mode::User), Some("[unknown]"));
+    assert_eq!(found, [user, (Some(Mode::Kernel), None), (None, None)]);
+}
+
+/// `perf record PROGRAM` records no CPUs.
+#[test]
+fn samples_without_a_cpu_have_their_thread() {
+    const CONTENTS: u64 = 0x7;
+    let task = |process: u64, thread: u64| thread << 32 | process;
+    let comm = |thread, name: &[u8; 8], time| {
+        [words(&[task(5, thread)]), name.to_vec(), words(&[0, time])].concat()
+    };
+    // Thread 6 of process 5, begun by thread 5.
+    let fork = words(&[task(5, 5), task(6, 5), 1, task(5, 5), 1]);
+    let records = [
+        record(3, &comm(5, b"smbd\0\0\0\0", 0)),
+        record(7, &fork),
+        with_misc(2, record(9, &words(&[0x40_1000, task(5, 6), 10]))),
+        record(3, &comm(6, b"worker\0\0", 15)),
+        with_misc(2, record(9, &words(&[0x40_1000, task(5, 6), 20]))),
+    ];
+    let (events, coverage) = read(piped(&[(1, 0, CONTENTS, 0)], &records));
+    assert_eq!((coverage.damaged, coverage.events, coverage.start_ns), (0, 2, Some(10)));
+    let found: Vec<_> =
+        samples(&events).iter().map(|one| (one.cpu, one.thread, one.task.as_deref())).collect();
+    assert_eq!(found, [(None, Some(6), Some("smbd")), (None, Some(6), Some("worker"))]);
+}
+
+/// With PERF_FORMAT_LOST the same losses are in records of the kernel, and in one of `perf` at the end.
+#[test]
+fn losses_are_counted_once() {
+    const CONTENTS: u64 = 0x87;
+    const READ_LOST: u64 = 1 << 4;
+    let lost = record(2, &words(&[1, 7, 0, 5, 0]));
+    let at_the_end = record(13, &words(&[9, 0, 6, 0]));
+    let of_filter = [&at_the_end[..5], &[0x80], &at_the_end[6..]].concat();
+    let records = [lost, at_the_end, of_filter];
+    let count = |read_format| read(piped(&[(1, 0, CONTENTS, read_format)], &records)).1.events_lost;
+    // Nine, seven of which the kernel had counted.
+    assert_eq!(count(READ_LOST), Some(9));
+    // Without it, the hardware lost the nine.
+    assert_eq!(count(0), Some(16));
+}
+
+/// A clock and cycles are two views of the same time.
+#[test]
+fn a_clock_and_cycles_are_not_added_up() {
+    const CONTENTS: u64 = 0x10087;
+    let sample = |number: u64| {
+        with_misc(
+            1,
+            record(9, &words(&[number, 0xffff_ffff_8100_0000, 5 << 32 | 5, 10 + number, 0])),
+        )
+    };
+    let records: Vec<_> = [1, 2, 2, 2].map(sample).to_vec();
+    let (events, coverage) = read(piped(&[(1, 0, CONTENTS, 0), (0, 0, CONTENTS, 0)], &records));
+    assert_eq!((samples(&events).len(), coverage.events, coverage.events_other), (1, 4, 3));
+    assert!(coverage.notes.unwrap().contains(" 3 of cycles are not"));
+    let (events, coverage) = read(piped(&[(0, 1, CONTENTS, 0), (0, 0, CONTENTS, 0)], &records));
+    assert_eq!((samples(&events).len(), coverage.notes), (3, None));
 }
 
 /// Each byte of the time of a sample in the middle: the trace has the same length.

@@ -10,6 +10,8 @@
 //!
 //! [`family`]: super::work::family
 
+mod sampled;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -19,6 +21,7 @@ use super::work::{self, Work};
 use crate::stats::effect::holm;
 use crate::stats::mean::Mean;
 use crate::stats::student;
+pub use sampled::{ComparedSamples, SampledSide};
 
 /// A change is significant below this adjusted p-value.
 const SIGNIFICANT: f64 = 0.05;
@@ -35,6 +38,8 @@ pub struct Comparison {
     pub groups: Vec<ComparedGroup>,
     /// Each CPU's share of time in interrupts and deferred work, one for each trace.
     pub processors: Vec<ComparedProcessor>,
+    /// By driver and function, what samples in interrupts and deferred work hit; the largest change first.
+    pub sampled: Vec<ComparedSamples>,
     /// From the first trace to the last: time that a name lost and another one gained.
     pub moved: Vec<Moved>,
     /// Interrupts and deferred work of all CPUs, CPU seconds per second, one for each trace: those kinds that all traces
@@ -191,6 +196,7 @@ pub fn compare(reports: &[Report]) -> Comparison {
     let common: Vec<&String> =
         families.iter().copied().filter(|one| traces.iter().all(|it| it.has(one))).collect();
     Comparison {
+        sampled: sampled::sampled(reports),
         moved: moved(&groups),
         processors: processors(&traces, &common),
         all: traces.iter().map(|trace| whole(trace, &common)).collect(),

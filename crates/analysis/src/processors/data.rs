@@ -6,6 +6,7 @@ use smbscope_tables::tables::Trace;
 use super::findings::Finding;
 use super::power::PowerReport;
 use super::roles::Role;
+use super::tasks::TaskSamples;
 use super::totals::Totals;
 use crate::stats::latency::Distribution;
 
@@ -46,6 +47,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// What samples hit in interrupts and deferred work; null without samples.
     pub in_samples: Option<InSamples>,
+    /// What samples hit, by process and by symbol; null without samples.
+    pub tasks: Option<TaskSamples>,
     /// Idle states and frequencies; null without such events.
     pub power: Option<PowerReport>,
     /// Sums instead of single interrupts; null for traces, which have those.
@@ -98,7 +101,7 @@ pub struct TimelineCpu {
 }
 
 /// What samples hit in interrupts and deferred work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InSamples {
     /// Samples in handlers of interrupts, and in deferred work.
     pub interrupt: u64,
@@ -111,6 +114,17 @@ pub struct InSamples {
     pub receive: Vec<PathPart>,
     /// Share of all samples in functions that record the trace; null without names of functions.
     pub tracing_share: Option<f64>,
+    /// All samples, and those in code that signs or encrypts by its name, the most first.
+    pub all: u64,
+    pub crypto: Vec<SampledCrypto>,
+}
+
+/// Samples in code that signs or encrypts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SampledCrypto {
+    /// The module, or the code of the kernel.
+    pub module: String,
+    pub samples: u64,
 }
 
 /// Samples of one module and function.

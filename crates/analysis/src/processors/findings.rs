@@ -2,7 +2,9 @@
 //!
 //! Owns the thresholds and their reasons. Everything is derived from the finished [`Report`].
 
+mod drivers;
 mod locked;
+mod remedies;
 mod words;
 
 use serde::Serialize;
@@ -26,6 +28,10 @@ kinds! {
         FilterInReceivePath = FILTER,
         /// A team or bond of adapters.
         TeamInReceivePath = TEAM,
+        /// A module that is in no list has much of the deferred work.
+        DriverInDeferredWork = drivers::DRIVER,
+        /// Code that signs or encrypts takes CPU time.
+        SigningOrEncryption = drivers::CRYPTO,
         /// The receive work of the network runs on few CPUs.
         ReceiveOnFewProcessors = FEW,
         /// The work for a network adapter runs on another NUMA node than the adapter is on.
@@ -48,8 +54,10 @@ pub struct OnProcessors {
     pub cpus: Vec<u64>,
 }
 
-/// The receive work should be divided if one of its CPUs is busy for at least this share.
+/// The receive work should be divided if one of its CPUs is busy for at least this share; if one CPU does all of it, already from
+/// the second share on.
 const BUSY_SHARE: f64 = 0.25;
+const BUSY_ALONE_SHARE: f64 = 0.05;
 /// Long runs count if they take this share of the time of one CPU, and there are as many.
 const LONG_SHARE: f64 = 0.01;
 const LONG_MIN: u64 = 10;
@@ -89,6 +97,10 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
             found.extend(in_path(part, deferred, samples.deferred));
         }
     }
+    let named: Vec<_> =
+        found.iter().flat_map(|one| one.about.iter().map(|it| it.name.clone())).collect();
+    found.extend(drivers::drivers(report, &named));
+    found.extend(drivers::crypto(report));
     found.extend(few(report));
     found.extend(report.devices.iter().filter_map(|device| remote(report, device)));
     let long = report.interrupts.iter().filter(|group| {
@@ -108,8 +120,7 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
     }
     found.extend(tracing(report));
     found.extend(power_saving(report));
-    let system = if report.is_windows() { "Windows" } else { "Linux" };
-    found.iter_mut().for_each(|one| one.remedies.retain(|remedy| remedy.at == system));
+    found.iter_mut().for_each(|one| remedies::fit(one, report));
     // What holds CPUs comes first, then causes by what they cost, then what is a symptom of these.
     found.sort_by_key(|one| {
         let rank = match one.kind {
@@ -160,6 +171,7 @@ const TEAM: KindInfo = KindInfo::new(
 ).with_remedies(&[
         ("Windows", "remove the team and let SMB Multichannel use the adapters, each with an address of its own: Remove-NetLbfoTeam, Get-SmbMultichannelConnection"),
         ("Windows", "where a team is needed, use Switch Embedded Teaming, and record again to compare"),
+        ("Windows before 2012", "remove the team with the program of its maker (Intel PROSet, Broadcom BACS, HP NCU) and give each adapter an address of its own; this version has no SMB Multichannel, so one adapter serves each client"),
         ("Linux", "give each adapter an address of its own and let SMB Multichannel use them (Samba: server multi channel support = yes)"),
 ]);
 
@@ -169,6 +181,7 @@ const FILTER: KindInfo = KindInfo::new(
 ).with_remedies(&[
         ("Windows", "see what the driver belongs to: Get-NetAdapterBinding -AllBindings, fltmc, netsh wfp show filters; update it, or exclude the backup network from its inspection"),
         ("Windows", "unbind it from one adapter for a trial, record again, and compare: Disable-NetAdapterBinding -Name ... -ComponentID ..."),
+        ("Windows before 2012", "see what the driver belongs to: driverquery /v, the bindings of each connection (ncpa.cpl), netsh wfp show filters; update it, or exclude the backup network from its inspection; unbind it from one adapter for a trial, record again, and compare"),
         ("Linux", "look at the rules that every packet passes: nft list ruleset, iptables-save, tc filter show dev DEV; accept established connections first, or exempt the storage network (notrack)"),
 ]);
 
@@ -201,7 +214,8 @@ fn in_path(part: &PathPart, deferred_ns: Option<i64>, samples: u64) -> Option<Fi
         figure("share", part.share, "share"),
         figure("own_share", part.own_share, "share"),
     ];
-    Some(finding(kind, what, (cost, Vec::new()), (confidence, because)).with_figures(figures))
+    let found = finding(kind, what, (cost, Vec::new()), (confidence, because));
+    Some(found.with_figures(figures).about("driver", &part.name))
 }
 
 const FEW: KindInfo = KindInfo::new(
@@ -209,6 +223,7 @@ const FEW: KindInfo = KindInfo::new(
     "Few CPUs do the receive work of the network",
 ).with_remedies(&[
         ("Windows", "enable RSS and give each adapter cores of its own on its NUMA node: Get-NetAdapterRss, Enable-NetAdapterRss, Set-NetAdapterRss; `smbscope plan cores` writes the commands; a single connection cannot be spread, SMB Multichannel opens several"),
+        ("Windows before 2012", "enable RSS (netsh int tcp show global, netsh int tcp set global rss=enabled) and give each adapter base and number of CPUs in the Advanced tab of its driver (*RssBaseProcNumber, *MaxRssProcessors in its registry key); a single connection cannot be spread"),
         ("Linux", "use one queue for each core of the adapter's NUMA node (ethtool -l, ethtool -L), spread their interrupts (smp_affinity_list), or RPS where there are too few queues: `smbscope plan cores` writes the commands; a single connection cannot be spread"),
 ]);
 
@@ -237,7 +252,8 @@ fn few(report: &Report) -> Option<Finding> {
     }
     let of = |cpu: &u64| report.processors.iter().find(|one| one.cpu == *cpu);
     let most = cpus.iter().filter_map(of).map(busy).fold(0.0, f64::max);
-    if cpus.len() * FEW_PART > report.processors.len() || most < BUSY_SHARE {
+    let least = if cpus.len() == 1 { BUSY_ALONE_SHARE } else { BUSY_SHARE };
+    if cpus.len() * FEW_PART > report.processors.len() || most < least {
         return None;
     }
     cpus.sort_unstable();

@@ -120,6 +120,9 @@ impl Now {
             batch.column_by_name("weight_ns").and_then(|c| c.as_primitive_opt::<Int64Type>());
         self.has_clocks |= batch.num_rows() > 0;
         for row in 0..batch.num_rows() {
+            if !cpus.is_valid(row) {
+                continue;
+            }
             let Some(state) = self.cpu(cpus.value(row)) else { continue };
             let weight = weights.filter(|weights| weights.is_valid(row));
             let weight = weight.map_or(0, |weights| weights.value(row));
@@ -212,7 +215,7 @@ mod tests {
             one("napi_poll", "eth0", None, Some(3)),
         ];
         let sample = |thread, address, during: Option<&'static str>| Sample {
-            cpu: 3,
+            cpu: Some(3),
             thread: Some(thread),
             address: Some(address),
             during: during.map(Cow::Borrowed),

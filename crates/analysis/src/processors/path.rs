@@ -4,7 +4,9 @@
 //! A module that is in no list of `roles` is known by its caller. Windows: the driver of an adapter passes packets to
 //! NDIS, and its DPC may belong to a bus (vmbus.sys, USB); NDIS calls filters, and the filtering platform (netio.sys,
 //! fwpkclnt.sys) calls callouts. Linux: the softirq polls the driver, the network core and netfilter call filters.
-//! What TCP calls is above it; what the driver of an adapter calls, and what sends packets, is not in the path.
+//! What TCP calls is above it; what the driver of an adapter calls, and what sends packets, is not in the path. A module between
+//! the driver of an adapter and NDIS is a team, unless the driver is that of a bus. Tcpip.sys calls sockets of the kernel by
+//! afd.sys, so what it calls itself inspects packets.
 
 use std::collections::BTreeSet;
 
@@ -48,16 +50,34 @@ enum Caller {
     Aside,
 }
 
-/// The driver of the adapter of a stack, outermost frame first, if it passes packets to NDIS.
-pub(super) fn adapter<'a>(stack: &[Named<'a>]) -> Option<&'a str> {
-    let frames = frames(stack);
-    let begin = begin(&frames)?;
-    driver(&frames, begin).filter(|found| found.passes_packets).map(|found| found.name)
+/// Drivers of adapters, and what is between them and NDIS, as whole stacks show them: a sample in one of them has a stack
+/// that ends before NDIS.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known<'a> {
+    adapters: BTreeSet<&'a str>,
+    teams: BTreeSet<&'a str>,
 }
 
-/// The path of a stack, outermost frame first; `None` if it does not receive packets. `adapters` are drivers of
-/// adapters that other stacks show.
-pub(super) fn steps<'a>(stack: &[Named<'a>], adapters: &BTreeSet<&str>) -> Option<Vec<Step<'a>>> {
+impl<'a> Known<'a> {
+    /// What these stacks show, outermost frame first.
+    pub(super) fn from_stacks(stacks: impl Iterator<Item = Vec<Named<'a>>>) -> Known<'a> {
+        let mut known = Known::default();
+        for stack in stacks {
+            let frames = frames(&stack);
+            let driver = begin(&frames).and_then(|begin| driver(&frames, begin));
+            let Some(driver) = driver.filter(|found| found.passes_packets) else { continue };
+            known.adapters.insert(driver.name);
+            known.teams.extend(driver.team);
+        }
+        known.adapters.retain(|name| !known.teams.contains(name));
+        known
+    }
+}
+
+/// The path of a stack, outermost frame first; `None` if it does not receive packets. `known` is what
+/// other stacks show.
+pub(super) fn steps<'a>(stack: &[Named<'a>], known: &Known<'_>) -> Option<Vec<Step<'a>>> {
+    let Known { adapters, teams } = known;
     let frames = frames(stack);
     let found = begin(&frames).map(|begin| (begin, driver(&frames, begin)));
     let (begin, driver) = found.or_else(|| {
@@ -68,7 +88,8 @@ pub(super) fn steps<'a>(stack: &[Named<'a>], adapters: &BTreeSet<&str>) -> Optio
         })?;
         let before = frames.iter().take(place);
         let is_sent = before.rev().any(|frame| matches!(frame, Frame::Listed(..)));
-        (!is_sent).then_some((place, Some(Driver { place, name, passes_packets: false })))
+        let driver = Driver { place, name, passes_packets: false, team: None };
+        (!is_sent).then_some((place, Some(driver)))
     })?;
     let first = driver.map_or(begin, |driver| driver.place.min(begin));
     let before = frames.iter().take(first).rev();
@@ -108,6 +129,10 @@ pub(super) fn steps<'a>(stack: &[Named<'a>], adapters: &BTreeSet<&str>) -> Optio
                     _ => Caller::Layer,
                 };
             }
+            Frame::Unknown(module) if stage == Stage::Driver && teams.contains(module) => {
+                step(module, Role::Team);
+                caller = Caller::Aside;
+            }
             Frame::Unknown(module) if name == Some(module) => {
                 step(module, Role::Adapter);
                 caller = Caller::Aside;
@@ -135,9 +160,11 @@ pub(super) fn steps<'a>(stack: &[Named<'a>], adapters: &BTreeSet<&str>) -> Optio
     Some(steps)
 }
 
-/// Netio.sys and fwpkclnt.sys call callouts; of other modules than Windows' own they call nothing else.
+/// Tcpip.sys, netio.sys and fwpkclnt.sys call callouts; of other modules than Windows' own they call nothing else.
 fn is_filtering_platform(module: &str) -> bool {
-    module.eq_ignore_ascii_case("netio.sys") || module.eq_ignore_ascii_case("fwpkclnt.sys")
+    ["tcpip.sys", "netio.sys", "fwpkclnt.sys"]
+        .iter()
+        .any(|known| module.eq_ignore_ascii_case(known))
 }
 
 fn frames<'a>(stack: &[Named<'a>]) -> Vec<Frame<'a>> {
@@ -168,6 +195,27 @@ struct Driver<'a> {
     place: usize,
     name: &'a str,
     passes_packets: bool,
+    /// What is between it and NDIS.
+    team: Option<&'a str>,
+}
+
+impl<'a> Driver<'a> {
+    /// The driver of an adapter that passes packets through `inner`, or that of a bus, which calls the adapter's driver.
+    fn with(
+        outer: (usize, &'a str),
+        inner: (usize, &'a str),
+        is_called_by_ndis: bool,
+    ) -> Driver<'a> {
+        let is_bus = ["bus", "vbd", "bda", "usb", "pci"].iter().any(|part| has_part(outer.1, part));
+        let is_team = ["team", "bond", "lbfo"].iter().any(|part| has_part(inner.1, part));
+        let is_between = is_team || is_called_by_ndis && !is_bus;
+        let ((place, name), team) = if is_between { (outer, Some(inner.1)) } else { (inner, None) };
+        Driver { place, name, passes_packets: true, team }
+    }
+}
+
+fn has_part(name: &str, part: &str) -> bool {
+    name.to_ascii_lowercase().contains(part)
 }
 
 /// The driver of the adapter: what calls the first frame that receives, or else what that frame calls before packets
@@ -178,7 +226,17 @@ fn driver<'a>(frames: &[Frame<'a>], begin: usize) -> Option<Driver<'a>> {
     if let Some((place, Frame::Unknown(name))) = place.and_then(|at| Some((at, *frames.get(at)?)))
         && !is_poll
     {
-        return Some(Driver { place, name, passes_packets: true });
+        let outer =
+            frames.iter().enumerate().take(place).rev().find_map(|(at, frame)| match *frame {
+                Frame::Kernel => None,
+                Frame::Unknown(other) if other == name => None,
+                Frame::Unknown(other) => Some(Some((at, other))),
+                _ => Some(None),
+            });
+        let alone = Driver { place, name, passes_packets: true, team: None };
+        return Some(
+            outer.flatten().map_or(alone, |outer| Driver::with(outer, (place, name), false)),
+        );
     }
     let is_ndis = matches!(frames.get(begin), Some(Frame::Ndis(_)));
     if matches!(frames.get(begin), Some(Frame::Receive)) {
@@ -188,12 +246,19 @@ fn driver<'a>(frames: &[Frame<'a>], begin: usize) -> Option<Driver<'a>> {
     for (place, frame) in frames.iter().enumerate().skip(begin + 1) {
         match *frame {
             Frame::Unknown(name) => {
-                last = Some(Driver { place, name, passes_packets: true });
+                last = Some(Driver { place, name, passes_packets: true, team: None });
                 first = first.or(last);
             }
             Frame::Ndis(_) if last.is_none() => {}
             // The last driver before NDIS passes packets to it; on Linux the first one is polled.
-            Frame::Ndis(_) => return last,
+            Frame::Ndis(_) => {
+                return last.zip(first).map(|(last, first)| match last.name == first.name {
+                    true => last,
+                    false => {
+                        Driver::with((first.place, first.name), (last.place, last.name), is_ndis)
+                    }
+                });
+            }
             Frame::Receive | Frame::Send | Frame::Listed(..) => break,
             Frame::Kernel | Frame::Poll => {}
         }
@@ -222,8 +287,9 @@ mod tests {
     }
 
     fn shown(stack: &[Named<'_>], adapters: &[&str]) -> Vec<String> {
-        let adapters = adapters.iter().copied().collect();
-        let steps = steps(stack, &adapters).unwrap_or_default();
+        let mut known = Known::from_stacks(std::iter::once(stack.to_vec()));
+        known.adapters.extend(adapters);
+        let steps = steps(stack, &known).unwrap_or_default();
         let mut shown: Vec<String> = Vec::new();
         for step in steps {
             let one = format!("{} {:?}", step.name, step.role);
@@ -280,6 +346,24 @@ mod tests {
             "tcpip.sys Protocol",
         ];
         assert_eq!(windows(&path, &[]), expected);
+        // What is between the adapter and NDIS, or called by tcpip.sys itself, has no name that a list knows.
+        let team = windows(
+            "ntoskrnl.exe > ndis.sys > nic.sys > between.sys > ndis.sys > tcpip.sys > inspect64.sys",
+            &[],
+        );
+        let expected = [
+            "ndis.sys System",
+            "nic.sys Adapter",
+            "between.sys Team",
+            "tcpip.sys Protocol",
+            "inspect64.sys Filter",
+        ];
+        assert_eq!(team, expected);
+        let team = windows("ntoskrnl.exe > nic.sys > team60e.sys > ndis.sys > tcpip.sys", &[]);
+        assert_eq!(team[..2], ["nic.sys Adapter", "team60e.sys Team"]);
+        let bus =
+            windows("ntoskrnl.exe > mlx4_bus.sys > mlx4eth63.sys > ndis.sys > tcpip.sys", &[]);
+        assert_eq!(bus[0], "mlx4eth63.sys Adapter");
         // A callout above TCP filters; what takes the data does not.
         let above = format!("{nic} > ndis.sys > tcpip.sys > NETIO.SYS > av.sys > hal.dll");
         assert!(windows(&above, &[]).contains(&"av.sys Filter".to_owned()));

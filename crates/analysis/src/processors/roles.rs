@@ -315,6 +315,11 @@ fn is_linux_kernel(module: &str) -> bool {
     ["kernel", "vmlinux", "guest"].iter().any(|kernel| module.starts_with(kernel))
 }
 
+/// Whether a frame is a module that is in no list.
+pub(super) fn is_unknown(module: &str, function: Option<&str>) -> bool {
+    matches!(Frame::from_module(Some(module), function), Frame::Unknown(_))
+}
+
 /// Whether a module is the kernel of Linux, all functions of which are in one module.
 pub(super) fn is_kernel_in_one(module: &str) -> bool {
     module.starts_with('[') && is_linux_kernel(linux_module(module))
@@ -332,6 +337,64 @@ pub(super) fn of_function(name: &str) -> Option<(Role, &'static str)> {
     }
     let known = FUNCTIONS.iter().find(|(begin, ..)| lower.starts_with(begin));
     known.map(|(_, role, family)| (*role, *family))
+}
+
+/// Modules that sign or encrypt, by the beginnings of their names: of Windows, of the Linux kernel, and libraries of programs.
+const CRYPTO_MODULES: [&str; 22] = [
+    "cng.sys",
+    "bcryptprimitives.dll",
+    "aesni_intel",
+    "aes_x86_64",
+    "aes_generic",
+    "aes_ce_",
+    "aes_neon_",
+    "libaes",
+    "ghash",
+    "gcm",
+    "ccm",
+    "cmac",
+    "sha256",
+    "sha512",
+    "libsha256",
+    "sha2_ce",
+    "libnettle",
+    "libgnutls",
+    "libgcrypt",
+    "libcrypto",
+    "libhogweed",
+    "sha1",
+];
+
+/// Functions of the Linux kernel that sign or encrypt, by their beginnings.
+const CRYPTO_FUNCTIONS: [&str; 15] = [
+    "aes_",
+    "aesni_",
+    "_aesni_",
+    "__aes_",
+    "gcm_",
+    "crypto_gcm_",
+    "crypto_ccm_",
+    "crypto_cmac_",
+    "ghash_",
+    "clmul_ghash_",
+    "sha256_",
+    "sha512_",
+    "__sha256_",
+    "__sha512_",
+    "crypto_aead_",
+];
+
+/// The module of a frame that signs or encrypts, or the kernel's code that does.
+pub(super) fn crypto<'a>(module: Option<&'a str>, function: Option<&str>) -> Option<&'a str> {
+    let name = module.map(short).unwrap_or_default();
+    let lower = name.trim_matches(['[', ']']).to_ascii_lowercase();
+    if CRYPTO_MODULES.iter().any(|known| lower.starts_with(known)) {
+        return Some(name);
+    }
+    let is_kernel = module.is_none_or(|module| is_linux_kernel(linux_module(module)));
+    let function = function.filter(|_| is_kernel)?;
+    let is_known = CRYPTO_FUNCTIONS.iter().any(|begin| function.starts_with(begin));
+    is_known.then_some("AES and SHA of the kernel")
 }
 
 /// The name of a module without its folder.
@@ -367,6 +430,12 @@ mod tests {
         assert_eq!(function("nft_do_chain"), Frame::Listed(Role::Filter, "netfilter"));
         assert_eq!(function("tcp_v4_rcv"), Frame::Listed(Role::Protocol, "TCP/IP"));
         assert_eq!(function("memcpy"), Frame::Kernel);
+        assert_eq!(crypto(Some(r"\SystemRoot\cng.sys"), None), Some("cng.sys"));
+        assert_eq!(crypto(Some("[aesni_intel]"), Some("x")), Some("[aesni_intel]"));
+        assert_eq!(crypto(Some("/usr/lib/libnettle.so.8.6"), None), Some("libnettle.so.8.6"));
+        let kernel = |function| crypto(Some("[kernel.kallsyms]"), Some(function));
+        assert_eq!(kernel("aes_gcm_enc_update_vaes"), Some("AES and SHA of the kernel"));
+        assert_eq!((kernel("tcp_v4_rcv"), crypto(Some("smbd"), Some("aes_x"))), (None, None));
         let own = Some((Role::Tracing, "tracing"));
         assert_eq!(of_function("smbscope_softirq_exit"), own);
         assert_eq!(of_function("bpf_prog_6deef7357e7b4530_smbscope_irq"), own);

@@ -4,11 +4,11 @@
 //! Samples are counted by their stacks. What stacks contain is joined at the end, because a dataset can yield the
 //! tables in any order. Memory is bounded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::data::{CallNode, InSamples, PathPart, SampledGroup};
+use super::data::{CallNode, InSamples, PathPart, SampledCrypto, SampledGroup};
 use super::path::{self, Step};
 use super::roles::{self, Role};
 
@@ -167,8 +167,26 @@ impl Stacks {
             calls: self.calls(),
             receive: self.receive(),
             tracing_share: has_functions.then(|| self.tracing()),
+            crypto: self.crypto(),
+            all: interrupt + deferred + other,
         };
         (Some(result), discarded)
+    }
+
+    /// Samples in code that signs or encrypts, by module or family, the most first.
+    fn crypto(&self) -> Vec<SampledCrypto> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, counts) in &self.by_function {
+            let Some((module, function)) = self.names.get(*name as usize) else { continue };
+            if let Some(family) = roles::crypto(module.as_deref(), function.as_deref()) {
+                *sums.entry(family).or_default() += counts.iter().sum::<u64>();
+            }
+        }
+        let sums = sums.into_iter().map(|(name, samples)| (name.to_owned(), samples));
+        let mut sums: Vec<_> =
+            sums.map(|(module, samples)| SampledCrypto { module, samples }).collect();
+        sums.sort_by_key(|one| std::cmp::Reverse(one.samples));
+        sums
     }
 
     fn groups(&self) -> Vec<SampledGroup> {
@@ -266,15 +284,11 @@ impl Stacks {
                 (frames.iter().rev().filter_map(named).collect::<Vec<_>>(), samples)
             })
         };
-        // Modules that pass packets to NDIS are adapters in stacks that end before it, too.
-        let mut adapters: BTreeSet<&str> = BTreeSet::new();
-        for (path, _) in paths() {
-            adapters.extend(path::adapter(&path));
-        }
+        let modules = path::Known::from_stacks(paths().map(|(path, _)| path));
         let mut parts: BTreeMap<&str, Part> = BTreeMap::new();
         let mut all = 0;
         for (path, samples) in paths() {
-            let Some(steps) = path::steps(&path, &adapters) else { continue };
+            let Some(steps) = path::steps(&path, &modules) else { continue };
             all += samples;
             let mut known: Vec<&str> = Vec::new();
             let last = path.len();

@@ -92,7 +92,7 @@ fn idle_time_is_without_the_interrupts_in_it() {
 #[test]
 fn samples_are_divided_by_what_they_hit() {
     let sample = |thread, address, module: Option<&str>, during: Option<&'static str>| Sample {
-        cpu: 0,
+        cpu: Some(0),
         thread: Some(thread),
         address,
         module: module.map(Into::into),
@@ -140,6 +140,39 @@ fn an_empty_trace_has_no_shares() {
     let report = processors.finish();
     assert_eq!((report.length_ns, report.start_ns), (0, Some(0)));
     assert_eq!((report.interrupts[0].share, report.processors[0].deferred_share), (None, None));
+}
+
+#[test]
+fn the_mode_of_a_sample_says_more_than_its_address() {
+    let sample = |mode: Option<&'static str>, address| Sample {
+        cpu: Some(0),
+        thread: Some(7),
+        mode: mode.map(Cow::Borrowed),
+        address: Some(address),
+        module: Some("[kernel.kallsyms]".into()),
+        ..Sample::default()
+    };
+    let kernel = 0xffff_ffff_8100_0000;
+    let samples = [
+        sample(Some("user"), kernel),
+        sample(Some("guest_user"), kernel),
+        sample(Some("kernel"), 0x40_0000),
+        sample(None, 0x40_0000),
+    ];
+    let report = report(&[], &[], &samples);
+    let counts = report.processors[0].samples;
+    assert_eq!((counts.user, counts.kernel), (2, 2));
+}
+
+#[test]
+fn samples_without_a_cpu_belong_to_processes_only() {
+    let sample =
+        Sample { thread: Some(7), process: Some(7), task: Some("dd".into()), ..Sample::default() };
+    let report = report(&[], &[], &[sample.clone(), sample]);
+    assert!(report.processors.is_empty());
+    let tasks = report.tasks.unwrap();
+    assert_eq!((tasks.samples, tasks.has_cpus), (2, false));
+    assert_eq!(tasks.processes[0].name.as_deref(), Some("dd"));
 }
 
 /// A second of four CPUs with deferred work of ndis.sys on the first, and samples with these stacks, each of
@@ -229,8 +262,12 @@ fn few_samples_a_cheap_driver_and_a_quiet_server_are_no_findings() {
     let has = |trouble| troubles(&report).contains(&trouble);
     assert!(!has(ProcessorFindingKind::FilterInReceivePath), "{:?}", report.findings);
     assert!(has(ProcessorFindingKind::LockedProcessors));
-    let quiet = flooded(0.2, &[(400, PLAIN)]);
+    let quiet = flooded(0.03, &[(400, PLAIN)]);
     assert_eq!(troubles(&quiet), [ProcessorFindingKind::LongRuns]);
+    // One CPU does all of it, although it is not full.
+    let alone = flooded(0.2, &[(400, PLAIN)]);
+    let expected = [ProcessorFindingKind::ReceiveOnFewProcessors, ProcessorFindingKind::LongRuns];
+    assert_eq!(troubles(&alone), expected);
 }
 
 #[test]

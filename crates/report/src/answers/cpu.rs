@@ -9,8 +9,10 @@ pub(crate) mod fields;
 mod inside;
 mod over_time;
 mod ranks;
+mod sampled;
 mod strip;
 mod symbols;
+mod tasks;
 mod totals;
 mod verdict;
 mod waiting;
@@ -66,7 +68,9 @@ fn document(report: &Report, meta: &Meta) -> Document {
     match totals {
         Some(totals) => sections.extend(totals::sections(totals)),
         None => {
-            sections.push(processors(report));
+            if !report.processors.is_empty() {
+                sections.push(processors(report));
+            }
             if !report.interrupts.is_empty() {
                 sections.push(interrupts(report));
             }
@@ -74,6 +78,7 @@ fn document(report: &Report, meta: &Meta) -> Document {
         }
     }
     sections.extend(inside::section(report));
+    sections.extend(tasks::section(report));
     if !report.devices.is_empty() {
         sections.push(devices(report));
     }

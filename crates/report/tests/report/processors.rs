@@ -39,7 +39,7 @@ pub fn report() -> Report {
     processors.interrupts(&Interrupt::to_batch(&rows).unwrap());
     let switch = |cpu, time| Switch { recording: "flood".into(), cpu, time, ..Switch::default() };
     processors.switches(&Switch::to_batch(&[switch(1, 5), switch(3, 5)]).unwrap());
-    let hit = Sample { cpu: 0, during: Some(Cow::Borrowed("dpc")), ..Sample::default() };
+    let hit = Sample { cpu: Some(0), during: Some(Cow::Borrowed("dpc")), ..Sample::default() };
     processors.samples(&Sample::to_batch(&[hit]).unwrap());
     processors.traces(&[Trace {
         recording: "flood".into(),
@@ -101,6 +101,7 @@ fn held(from: i64, to: i64) -> Report {
 /// 200 samples of CPU 0, of which some hit a softirq.
 fn sampled(hits: usize) -> Report {
     let sample = |number: usize| Sample {
+        cpu: Some(0),
         recording: "minute".into(),
         time: 100 * SECOND + number as i64 * 10_000_000,
         thread: Some(5),

@@ -179,13 +179,13 @@ impl Converter {
         let time_ns = self.clock.time_ns(record.ticks);
         let sample = Sample {
             time_ns,
-            cpu: record.cpu,
+            cpu: Some(record.cpu),
             process: self.survey.threads.process(raw.thread),
             thread: Some(raw.thread),
             address: Some(raw.address),
-            stack: None,
             during: raw.during,
             weight_ns: log.sample_interval_ns,
+            ..Sample::default()
         };
         self.waiting.add(record.ticks, sample);
         while let Some((sample, frames)) = self.waiting.next_before(time_ns) {

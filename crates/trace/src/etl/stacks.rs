@@ -50,7 +50,7 @@ impl Waiting {
             if sample.thread == Some(owner.thread) {
                 found = Some(start + index);
                 // The idle threads of all CPUs have the same number.
-                if sample.cpu == cpu {
+                if sample.cpu == Some(cpu) {
                     break;
                 }
             }

@@ -7,6 +7,8 @@
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line<'a> {
+    /// Name of the thread.
+    pub task: &'a str,
     pub process: Option<u32>,
     pub thread: Option<u32>,
     pub cpu: u32,
@@ -32,9 +34,10 @@ impl<'a> Line<'a> {
             if let Some(cpu) = number(cpu)
                 && let Some((time_ns, rest)) = time(line.get(close + 1..)?)
             {
-                let (process, thread, is_perf) = task(line.get(..open)?);
+                let Task { name: task, process, thread, is_perf } = task(line.get(..open)?);
                 let (event, period, fields) = event(rest, is_perf);
                 return Some(Line {
+                    task,
                     process,
                     thread,
                     cpu,
@@ -89,8 +92,16 @@ pub fn number(text: &str) -> Option<u32> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Process, thread, and whether it is written as in `perf script`.
-fn task(text: &str) -> (Option<u32>, Option<u32>, bool) {
+/// What a line says before the CPU.
+struct Task<'a> {
+    name: &'a str,
+    process: Option<u32>,
+    thread: Option<u32>,
+    /// Whether it is written as in `perf script`.
+    is_perf: bool,
+}
+
+fn task(text: &str) -> Task<'_> {
     let mut text = text.trim();
     if let Some(inner) = text.strip_suffix(')')
         && let Some((before, _)) = inner.rsplit_once('(')
@@ -98,16 +109,17 @@ fn task(text: &str) -> (Option<u32>, Option<u32>, bool) {
         text = before.trim_end();
     }
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let name = text.strip_suffix(last).unwrap_or(text).trim();
     if let Some((process, thread)) = last.split_once('/')
         && let (Some(process), Some(thread)) = (number(process), number(thread))
     {
-        return (Some(process), Some(thread), true);
+        return Task { name, process: Some(process), thread: Some(thread), is_perf: true };
     }
     if let Some(thread) = number(last).filter(|_| last.len() < text.len()) {
-        return (None, Some(thread), true);
+        return Task { name, process: None, thread: Some(thread), is_perf: true };
     }
-    let thread = text.rsplit_once('-').and_then(|(_, pid)| number(pid));
-    (None, thread, false)
+    let (name, thread) = text.rsplit_once('-').unwrap_or((text, ""));
+    Task { name, process: None, thread: number(thread), is_perf: false }
 }
 
 /// The time and what follows it. A word of flags can precede it.
@@ -188,6 +200,7 @@ mod tests {
         assert_eq!((line.cpu, line.thread, line.time_ns), (1, Some(7), 1_500_000_000));
         let line = parse("kworker/0:1-ev 94 [000] 2.000000001: 250000 cycles:P: ffff x (y)");
         assert_eq!((line.thread, line.period, line.event), (Some(94), Some(250_000), "cycles"));
+        assert_eq!(line.task, "kworker/0:1-ev");
         assert_eq!((line.is_perf, line.fields), (true, "ffff x (y)"));
     }
 

@@ -7,10 +7,10 @@ use super::features::{self, KERNEL, hexadecimal, is_of_kernel};
 use super::header::{Attribute, Attributes, Header, Source};
 use super::mappings::Mappings;
 use super::queue::{Key, Lane};
-use super::sample::{Sample, addresses};
+use super::sample::{self, Sample, addresses};
 use super::stream::{self, Record};
 use crate::bytes::{Order, until_zero};
-use crate::event::{self, Coverage, Event, Frame, Image};
+use crate::event::{self, Coverage, Event, Frame, Image, Mode};
 use crate::linux::format;
 use crate::linux::stacks::FRAMES_MAX;
 use crate::linux::tracing::{self, Tracing};
@@ -26,6 +26,10 @@ const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
 const USER_MIN: u32 = 64;
+/// Lost samples that a BPF filter dropped.
+const LOST_SAMPLES_BPF: u16 = 1 << 15;
+/// Most threads whose name is kept.
+const TASKS_MAX: usize = 1 << 17;
 const HEADER_ATTR: u32 = 64;
 const BUILD_ID: u32 = 67;
 const HEADER_FEATURE: u32 = 80;
@@ -54,6 +58,12 @@ pub struct Converter {
     features: BTreeMap<u64, Vec<u8>>,
     build_ids: HashMap<String, String>,
     mappings: Mappings,
+    /// Names of threads.
+    tasks: HashMap<u32, Arc<str>>,
+    /// Losses that `perf` itself counted at the end.
+    lost_samples: u64,
+    /// Samples of events that show the same time again.
+    not_used: u64,
 }
 
 impl Converter {
@@ -66,6 +76,9 @@ impl Converter {
             features: BTreeMap::new(),
             build_ids: HashMap::new(),
             mappings: Mappings::default(),
+            tasks: HashMap::new(),
+            lost_samples: 0,
+            not_used: 0,
         };
         "perf.data".clone_into(&mut converter.linux.coverage.format);
         converter.linux.coverage.events_lost = Some(0);
@@ -188,15 +201,20 @@ impl Converter {
                 let (Some(attribute), Some(sample)) = (attribute, sample) else {
                     return self.linux.damaged(|| "a sample".to_owned());
                 };
-                self.sample(attribute, sample, sink);
+                self.sample(attribute, sample, record.misc, sink);
             }
             LOST => {
                 let count = self.order.u64(record.body, 8).unwrap_or(0);
                 self.linux.lost(trailer.cpu, count);
             }
+            // Not lost: a filter dropped them.
+            LOST_SAMPLES if record.misc & LOST_SAMPLES_BPF != 0 => {}
             LOST_SAMPLES => {
                 let count = self.order.u64(record.body, 0).unwrap_or(0);
-                self.linux.lost(trailer.cpu, count);
+                match layout.counts_losses() {
+                    true => self.lost_samples = self.lost_samples.saturating_add(count),
+                    false => self.linux.lost(trailer.cpu, count),
+                }
             }
             MMAP | MMAP2 if is_of_kernel(record.misc) || record.misc & MMAP_DATA == 0 => {
                 let Some(image) = self.image(record, trailer.time) else { return };
@@ -206,45 +224,78 @@ impl Converter {
                 }
                 sink(Event::Image(image));
             }
-            FORK | EXIT | COMM => self.process(record),
+            FORK | EXIT | COMM => {
+                self.process(record);
+                self.task(record);
+            }
             _ => {}
         }
     }
 
-    fn sample(&mut self, attribute: Attribute, one: Sample<'_>, sink: &mut dyn FnMut(Event)) {
-        let time_ns = one.time.and_then(|time| i64::try_from(time).ok());
-        let (Some(time_ns), Some(cpu)) = (time_ns, one.cpu) else {
-            let what = "samples without time or CPU (perf record -a has both)";
-            return self.linux.damaged(|| what.to_owned());
+    fn sample(
+        &mut self,
+        attribute: Attribute,
+        one: Sample<'_>,
+        misc: u16,
+        sink: &mut dyn FnMut(Event),
+    ) {
+        let Some(time_ns) = one.time.and_then(|time| i64::try_from(time).ok()) else {
+            return self.linux.damaged(|| "samples without a time".to_owned());
         };
-        if !self.linux.count(cpu, time_ns, || None, sink) {
-            return;
+        match one.cpu {
+            Some(cpu) if !self.linux.count(cpu, time_ns, || None, sink) => return,
+            Some(_) => {}
+            None => self.linux.count_without_cpu(time_ns),
         }
-        let is_clock = match attribute.source {
-            Source::Tracepoint(id) => return self.tracepoint(id, cpu, time_ns, one, sink),
-            Source::Other => return self.linux.other(),
-            Source::Clock => true,
-            Source::Cycles => false,
+        let is_clock = match (attribute.source, one.cpu) {
+            (Source::Tracepoint(id), Some(cpu)) => {
+                return self.tracepoint(id, cpu, time_ns, one, sink);
+            }
+            (Source::Tracepoint(_), None) | (Source::Other, _) => return self.linux.other(),
+            (Source::Clock, _) => true,
+            (Source::Cycles, _) => false,
         };
+        // A clock and cycles both show where the time goes.
+        if !is_clock && self.attributes.has_clock() {
+            self.not_used += 1;
+            return self.linux.other();
+        }
         let period = one.period.or(attribute.period).filter(|_| is_clock);
-        // Modules of the kernel are in the images.
-        let frame = |address| Frame {
-            address,
-            function: None,
-            module: one.process.and_then(|process| self.mappings.find(process, address)),
-        };
-        let frames: Vec<_> = addresses(one.chain, self.order).map(frame).take(FRAMES_MAX).collect();
+        let mode = sample::mode(misc);
+        let frames = addresses(one.chain, self.order).take(FRAMES_MAX);
+        let frames: Vec<_> = frames
+            .map(|(address, of_frame)| Frame {
+                address,
+                function: None,
+                module: self.file(one.process, address, of_frame.or(mode)),
+            })
+            .collect();
         let sample = event::Sample {
             time_ns,
-            cpu,
+            cpu: one.cpu,
             process: running(one.process),
             thread: running(one.thread),
+            task: one.thread.and_then(|thread| self.tasks.get(&thread).cloned()),
+            mode,
             address: one.address,
+            module: one.address.and_then(|address| self.file(one.process, address, mode)),
             stack: None,
-            during: self.linux.sampled(cpu),
+            during: one.cpu.and_then(|cpu| self.linux.sampled(cpu)),
             weight_ns: period.and_then(|period| i64::try_from(period).ok()),
         };
         self.linux.sample(sample, frames, sink);
+    }
+
+    /// The file of a program that an address belongs to. Modules of the kernel are in the images.
+    fn file(&mut self, process: Option<u32>, address: u64, mode: Option<Mode>) -> Option<Arc<str>> {
+        let found = match mode {
+            Some(Mode::User) | None => self.mappings.find(process?, address),
+            _ => None,
+        };
+        found.or_else(|| match mode {
+            Some(Mode::User) => self.linux.names.intern("[unknown]"),
+            _ => None,
+        })
     }
 
     fn tracepoint(
@@ -260,6 +311,28 @@ impl Converter {
         let fields = format::Record { format: &known.format, bytes: sample.raw, order: self.order };
         if self.linux.event(head, known.action, &fields, sink).is_err() {
             self.linux.damaged(|| format!("{} at {time_ns} ns", known.format.name));
+        }
+    }
+
+    /// A thread gets a name, or begins with that of the thread that began it.
+    fn task(&mut self, record: Record<'_>) {
+        let number = |at| self.order.u32(record.body, at);
+        let (thread, name) = match record.kind {
+            COMM => {
+                let name = until_zero(record.body.get(8..).unwrap_or_default());
+                (number(4), self.linux.names.intern(&String::from_utf8_lossy(name)))
+            }
+            FORK => {
+                let parent = number(12).and_then(|parent| self.tasks.get(&parent).cloned());
+                (number(8), parent)
+            }
+            _ => return,
+        };
+        let Some((thread, name)) = thread.zip(name) else { return };
+        if self.tasks.len() < TASKS_MAX || self.tasks.contains_key(&thread) {
+            self.tasks.insert(thread, name);
+        } else {
+            self.linux.coverage.limited += 1;
         }
     }
 
@@ -318,6 +391,19 @@ impl Converter {
         }
         for cpu in features::cpus(&self.features, self.order) {
             sink(Event::Cpu(cpu));
+        }
+        // The records of the kernel have counted most of these losses when they happened.
+        let known = self.linux.coverage.events_lost.unwrap_or(0);
+        let unknown = self.lost_samples.saturating_sub(known);
+        if unknown > 0 {
+            self.linux.lost(None, unknown);
+        }
+        if self.not_used > 0 {
+            self.linux.coverage.notes = Some(format!(
+                "The file has samples by a clock and by cycles, which show the same time: those of the clock are used, {} of \
+                 cycles are not.",
+                self.not_used
+            ));
         }
         self.linux.finish();
     }

@@ -13,6 +13,8 @@ use crate::bytes::{Order, read_block, seek_to};
 
 /// First bytes, in either byte order.
 pub const MAGIC: [(&[u8; 8], Order); 2] = [(b"PERFILE2", Order::Little), (b"2ELIFREP", Order::Big)];
+/// First bytes of version 1 (`perf` before 2012), the same in both byte orders.
+const MAGIC_V1: &[u8; 8] = b"PERFFILE";
 /// Header of a file, and of what `perf record -o -` writes.
 const FILE_HEADER_BYTES: u64 = 104;
 const PIPE_HEADER_BYTES: u64 = 16;
@@ -89,6 +91,11 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// Whether samples of a clock were recorded.
+    pub fn has_clock(&self) -> bool {
+        self.all.iter().any(|attribute| attribute.source == Source::Clock)
+    }
+
     /// Adds one, with its numbers as bytes.
     pub fn add(&mut self, attribute: Attribute, ids: &[u8], order: Order) {
         if self.all.len() as u64 >= ATTRIBUTES_MAX {
@@ -236,7 +243,13 @@ impl Header {
 
 /// Byte order, and size of the header.
 pub fn order_and_size(head: &[u8]) -> Option<(Order, u64)> {
+    let of = |order: Order| {
+        let size = order.u64(head, 8)?;
+        matches!(size, FILE_HEADER_BYTES | PIPE_HEADER_BYTES).then_some((order, size))
+    };
+    if head.starts_with(MAGIC_V1) {
+        return of(Order::Little).or_else(|| of(Order::Big));
+    }
     let (_, order) = MAGIC.into_iter().find(|(magic, _)| head.starts_with(&magic[..]))?;
-    let size = order.u64(head, 8)?;
-    matches!(size, FILE_HEADER_BYTES | PIPE_HEADER_BYTES).then_some((order, size))
+    of(order)
 }

@@ -3,6 +3,7 @@
 //! `perf_event_open(2)`: `PERF_RECORD_SAMPLE`, `struct sample_id`.
 
 use crate::bytes::Order;
+use crate::event::Mode;
 
 /// Contents of a sample, in the order of the body.
 const IDENTIFIER: u64 = 1 << 16;
@@ -86,6 +87,12 @@ impl<'a> Words<'a> {
 impl Layout {
     fn has(self, content: u64) -> bool {
         self.contents & content != 0
+    }
+
+    /// Whether `perf` reads at the end how many samples were lost (`PERF_FORMAT_LOST`), which the records of the kernel
+    /// have counted, too.
+    pub fn counts_losses(self) -> bool {
+        self.read_format & READ_LOST != 0
     }
 
     fn count(self, contents: u64) -> usize {
@@ -175,10 +182,37 @@ impl Layout {
     }
 }
 
-/// Addresses of a chain, the innermost first, without the marks between kernel and program.
-pub fn addresses(chain: &[u8], order: Order) -> impl Iterator<Item = u64> {
+/// Addresses of a chain, the innermost first, and the mode that the last mark before them names (`enum
+/// perf_callchain_context`).
+pub fn addresses(chain: &[u8], order: Order) -> impl Iterator<Item = (u64, Option<Mode>)> {
     let words = chain.chunks_exact(8).filter_map(move |bytes| order.number(bytes));
-    words.filter(|&address| address < CONTEXT_MIN)
+    let mut mode = None;
+    words.filter_map(move |address| {
+        if address < CONTEXT_MIN {
+            return Some((address, mode));
+        }
+        mode = match (address as i64).wrapping_neg() {
+            32 => Some(Mode::Hypervisor),
+            128 => Some(Mode::Kernel),
+            512 => Some(Mode::User),
+            2176 => Some(Mode::GuestKernel),
+            2560 => Some(Mode::GuestUser),
+            _ => mode,
+        };
+        None
+    })
+}
+
+/// The mode in which a sample was taken, by its record (`PERF_RECORD_MISC_CPUMODE_MASK`).
+pub fn mode(misc: u16) -> Option<Mode> {
+    match misc & 7 {
+        1 => Some(Mode::Kernel),
+        2 => Some(Mode::User),
+        3 => Some(Mode::Hypervisor),
+        4 => Some(Mode::GuestKernel),
+        5 => Some(Mode::GuestUser),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +227,7 @@ mod tests {
     fn contents_are_read_in_their_order() {
         let contents = IDENTIFIER | IP | TID | TIME | ID | CPU | PERIOD | READ | CALLCHAIN | RAW;
         let layout = Layout { contents, read_format: READ_GROUP | READ_ID, has_trailer: true };
-        let mark = -128_i64 as u64;
+        let mark = -512_i64 as u64;
         let mut bytes =
             body(&[77, 0xff10, 8 << 32 | 5, 1_000, 77, 3, 250, 1, 9, 9, 2, mark, 0xff10]);
         bytes.extend_from_slice(&[4, 0, 0, 0, 1, 2, 3, 4]);
@@ -201,7 +235,7 @@ mod tests {
         assert_eq!((sample.process, sample.thread), (Some(5), Some(8)));
         assert_eq!((sample.time, sample.cpu, sample.period), (Some(1_000), Some(3), Some(250)));
         let chain: Vec<_> = addresses(sample.chain, Order::Little).collect();
-        assert_eq!((chain, sample.raw), (vec![0xff10], &[1, 2, 3, 4][..]));
+        assert_eq!((chain, sample.raw), (vec![(0xff10, Some(Mode::User))], &[1, 2, 3, 4][..]));
         assert_eq!(layout.id(true, &bytes, Order::Little), Some(77));
         for length in 0..bytes.len() {
             assert_eq!(layout.sample(&bytes[..length], Order::Little), None);

@@ -134,13 +134,13 @@ impl Clocks {
                 let frames: Vec<Frame> = frames.collect();
                 let sample = Sample {
                     time_ns,
-                    cpu: of,
+                    cpu: Some(of),
                     process: Some(one.process),
                     thread: Some(one.thread),
                     address: Some(one.address),
-                    stack: None,
                     during,
                     weight_ns: i64::try_from(one.period_ns).ok(),
+                    ..Sample::default()
                 };
                 linux.count_live(time_ns);
                 linux.sample(sample, frames, sink);
@@ -195,6 +195,9 @@ fn of(body: &[u8], period_ns: u64) -> Option<Taken> {
         address: sample.address?,
         // The record's own period does not follow changes.
         period_ns,
-        stack: addresses(sample.chain, Order::NATIVE).take(FRAMES_MAX).collect(),
+        stack: addresses(sample.chain, Order::NATIVE)
+            .map(|(address, _)| address)
+            .take(FRAMES_MAX)
+            .collect(),
     })
 }

@@ -167,13 +167,14 @@ impl Convert {
         let stack = if sample.stack.is_empty() { None } else { self.stack(&sample.stack, sink) };
         sink(Event::Sample(event::Sample {
             time_ns: self.time(sample.time),
-            cpu: sample.cpu,
+            cpu: Some(sample.cpu),
             process: Some(sample.process),
             thread: Some(sample.thread),
             address: Some(sample.address),
             stack,
             during: sample.during,
             weight_ns: Some(self.tick_ns.saturating_mul(i64::from(sample.ticks))),
+            ..event::Sample::default()
         }));
     }
 

@@ -98,13 +98,12 @@ fn rows_come_in_batches_and_samples_know_their_function() {
     assert!(rows.is_full());
     let sample = Sample {
         time_ns: 1,
-        cpu: 0,
-        process: None,
+        cpu: Some(0),
         thread: Some(0),
         address: Some(9),
         stack: Some(4),
         during: Some(Kind::Softirq),
-        weight_ns: None,
+        ..Sample::default()
     };
     rows.event(Event::Sample(sample));
     let parts = rows.take().unwrap();
@@ -158,13 +157,10 @@ fn a_sample_without_an_open_interrupt_has_what_its_functions_say() {
         rows.event(Event::Stack { id, frames: frames.to_vec() });
         rows.event(Event::Sample(Sample {
             time_ns: 1,
-            cpu: 0,
-            process: None,
-            thread: None,
+            cpu: Some(0),
             address: Some(1),
             stack: Some(id),
-            during: None,
-            weight_ns: None,
+            ..Sample::default()
         }));
     }
     let parts = rows.finish(Coverage::default()).unwrap();

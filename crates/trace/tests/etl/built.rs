@@ -100,9 +100,9 @@ fn every_clock_pointer_size_and_compression_gives_the_same_events() {
     assert_eq!(
         samples,
         [
-            (at(9), 1, Some(700), None, Some(0)),
-            (at(10), 0, Some(0), Some(Kind::Dpc), None),
-            (at(11), 0, Some(0), Some(Kind::Isr), None),
+            (at(9), Some(1), Some(700), None, Some(0)),
+            (at(10), Some(0), Some(0), Some(Kind::Dpc), None),
+            (at(11), Some(0), Some(0), Some(Kind::Isr), None),
         ]
     );
 }
@@ -242,7 +242,7 @@ fn idle_threads_of_different_processors_are_distinguished() {
             }
             Event::Sample(sample) => {
                 let address = frames[&sample.stack.unwrap()];
-                assert_eq!(address, kernel(8, u64::from(sample.cpu)));
+                assert_eq!(address, kernel(8, u64::from(sample.cpu.unwrap())));
             }
             _ => {}
         }

@@ -161,7 +161,7 @@ fn counts_equal_those_of_trace_event() {
             let since_ms = (it.time_ns - LOG_START_NS) as f64 / 1e6;
             (since_ms - time_ms).abs() < 0.000_6
                 && it.address == u64::from_str_radix(address, 16).ok()
-                && it.cpu.to_string() == field(line, "ProcessorNumber=")
+                && it.cpu.unwrap().to_string() == field(line, "ProcessorNumber=")
                 && it.thread.unwrap().to_string() == field(line, " TID=")
         });
         let process = found.unwrap_or_else(|| panic!("{line}")).process;

@@ -14,6 +14,8 @@ pub(super) const KIND: KindInfo = KindInfo::new(
 ).with_remedies(&[
         ("Windows", "see which drivers are in the receive path (other findings), and update or remove those that are not needed: Get-NetAdapterBinding -AllBindings"),
         ("Windows", "spread the receive work: Get-NetAdapterRss, then Set-NetAdapterRss -BaseProcessorNumber ... -NumberOfReceiveQueues ..."),
+        ("Windows before 2012", "see which drivers are in the receive path (other findings), and update or remove those that are not needed: driverquery /v, the bindings of each connection (ncpa.cpl)"),
+        ("Windows before 2012", "spread the receive work: netsh int tcp set global rss=enabled, and base and number of CPUs of each adapter in the Advanced tab of its driver"),
         ("Linux", "spread the receive work over queues and CPUs: ethtool -l DEV, ethtool -L DEV combined N, /proc/irq/N/smp_affinity_list"),
         ("Linux", "see what runs in the softirq: perf record -a -g -e cpu-clock -F 99 -- sleep 10, and read it with smbscope"),
 ]);

@@ -6,9 +6,9 @@ use smbscope_analysis::processors::compare::{
 };
 use smbscope_analysis::processors::{InterruptGroup, Report};
 
-use crate::answers::cpu::coverage;
 use crate::answers::cpu::ranks::DurationRanks;
 use crate::answers::cpu::strip::{CpuStrip, StripRow};
+use crate::answers::cpu::{coverage, sampled};
 use crate::answers::recording::meta::Meta;
 use crate::document::{
     Block, Cell, Column, Document, Heading, Section, Table, Tile, Tone, Verdict,
@@ -59,12 +59,20 @@ fn document(found: &Comparison, reports: &[Report], meta: &Meta) -> Document {
         verdict: verdict(found),
         tiles: tiles(found, reports),
         notices: notices(found, reports),
-        sections: vec![names(found), durations(found, reports, &meta.inputs), processors(found)],
+        sections: sections(found, reports, meta),
         clock: meta.clock.clone(),
         inputs: meta.inputs.clone(),
         version: meta.version.clone(),
         ..Document::default()
     }
+}
+
+fn sections(found: &Comparison, reports: &[Report], meta: &Meta) -> Vec<Section> {
+    let letters: Vec<_> = (0..reports.len()).map(letter).collect();
+    let mut sections = vec![names(found)];
+    sections.extend(sampled::section(found, &letters));
+    sections.extend([durations(found, reports, &meta.inputs), processors(found)]);
+    sections
 }
 
 /// What a reader must know before any number: what was lost, and what one trace does not have.
@@ -226,6 +234,7 @@ fn verdict(found: &Comparison) -> Verdict {
             )
         })
         .collect();
+    reasons.extend(sampled::came_and_went(found, place));
     reasons.extend(found.moved.iter().map(|moved| {
         format!(
             "Time moved from {} (−{}) to {} (+{}).",
@@ -265,7 +274,7 @@ fn tiles(found: &Comparison, reports: &[Report]) -> Vec<Tile> {
 }
 
 /// A column that is not a field of a report.
-fn column<'a, T>(
+pub(super) fn column<'a, T>(
     heading: impl Into<String>,
     group: Option<&'static str>,
     rank: u8,

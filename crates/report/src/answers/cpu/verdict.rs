@@ -27,10 +27,8 @@ pub(super) fn cpus(count: u64) -> String {
 pub(super) fn verdict(report: &Report) -> Verdict {
     let has_sums = report.totals.is_some();
     if report.interrupts.is_empty() && !has_sums {
-        return match by_samples(report) {
-            Some(verdict) => verdict,
-            None => nothing(report),
-        };
+        let by_samples = by_samples(report).or_else(|| by_tasks(report));
+        return by_samples.unwrap_or_else(|| nothing(report));
     }
     let shares: Vec<_> =
         report.processors.iter().filter_map(|one| Some((one.cpu, one.busy_share()?))).collect();
@@ -50,7 +48,18 @@ pub(super) fn verdict(report: &Report) -> Verdict {
     if let Some(locked) = locked {
         sentence = partly(report, locked);
     }
-    let tone = if locked.is_some() { Tone::Bad } else { tone };
+    let few = report
+        .findings
+        .iter()
+        .find(|one| one.kind == ProcessorFindingKind::ReceiveOnFewProcessors && tone == Tone::Good);
+    if let Some(few) = few {
+        sentence = receive_on(report, few);
+    }
+    let tone = match (locked, few) {
+        (Some(_), _) => Tone::Bad,
+        (None, Some(_)) => Tone::Watch,
+        (None, None) => tone,
+    };
     let most = report.interrupts.first().map(most_time);
     let sums = report.totals.as_ref().filter(|_| most.is_none());
     let mut reasons: Vec<_> = most.or_else(|| totals::most_time(sums?)).into_iter().collect();
@@ -68,6 +77,23 @@ pub(super) fn verdict(report: &Report) -> Verdict {
         );
     }
     Verdict { tone, sentence, reasons }
+}
+
+/// `CPU 0 does nearly all receive work of the network (19.6 % of its time), the other 15 CPUs hardly any`
+fn receive_on(report: &Report, few: &Finding) -> String {
+    let cpus = few.details.cpus.as_slice();
+    let (subject, verb, its) = match cpus {
+        [one] => (format!("CPU {one}"), "does", "its"),
+        many => (format!("CPUs {}", cpu_list(many)), "do", "the busiest one's"),
+    };
+    let share = few.figures.iter().find(|figure| figure.name == "busiest_share");
+    let share = share.map_or_else(String::new, |figure| {
+        format!(" ({} of {its} time)", format::share(figure.value))
+    });
+    let others = report.processors.len().saturating_sub(cpus.len());
+    format!(
+        "{subject} {verb} nearly all receive work of the network{share}, the other {others} CPUs hardly any"
+    )
 }
 
 /// `Interrupts and deferred work hold CPU 1 since 40.0 s after the start: 94 % of that time`.
@@ -95,11 +121,10 @@ fn by_samples(report: &Report) -> Option<Verdict> {
     let is_of_time = sampled.clone().all(|(_, shares)| shares.of_time);
     let shares: Vec<_> = sampled.map(|(one, shares)| (one.cpu, shares.busy())).collect();
     let (tone, sentence) = held(&shares, if is_of_time { Of::SampledTime } else { Of::Samples });
-    let all: u64 = report.processors.iter().map(|one| one.samples.all).sum();
     let mut reasons = vec![format!(
         "{} of {} samples hit {}. {}",
         format::count(hits),
-        format::count(all),
+        format::count(samples.all),
         match (samples.deferred, samples.interrupt) {
             (_, 0) => "deferred work".to_owned(),
             (0, _) => "handlers of interrupts".to_owned(),
@@ -121,6 +146,44 @@ fn by_samples(report: &Report) -> Option<Verdict> {
     });
     reasons.extend(causes.take(REASONS).map(|one| format!("{}.", one.what)));
     Some(Verdict { tone, sentence, reasons })
+}
+
+/// The verdict on a trace that has samples of programs only.
+fn by_tasks(report: &Report) -> Option<Verdict> {
+    let tasks = report.tasks.as_ref().filter(|_| !report.recorded.any())?;
+    let process = tasks.processes.first()?;
+    let whose = match (&process.name, process.process) {
+        (Some(name), _) => format::sanitized(name),
+        (None, Some(process)) => format!("process {process}"),
+        (None, None) => "a process without a number".to_owned(),
+    };
+    let sentence = format!(
+        "{} has {} of the {} samples: {} in the kernel, {} in the program",
+        format::capitalized(&whose),
+        format::share(process.share),
+        format::count(tasks.samples),
+        format::count(process.kernel),
+        format::count(process.user),
+    );
+    let symbol = tasks.symbols.first().map(|symbol| {
+        let names = [symbol.module.as_deref(), symbol.function.as_deref()];
+        let names: Vec<_> = names.into_iter().flatten().map(format::sanitized).collect();
+        let name =
+            if names.is_empty() { "code without a name".to_owned() } else { names.join("!") };
+        format!("Most samples hit {name}: {}.", format::share(symbol.share))
+    });
+    let what_else = match tasks.has_cpus {
+        true => {
+            let Verdict { sentence, reasons, .. } = nothing(report);
+            format!("{sentence}. {}", reasons.join(" "))
+        }
+        false => {
+            "The samples do not say on which CPU they were taken: perf record -a records that."
+                .to_owned()
+        }
+    };
+    let reasons = symbol.into_iter().chain([what_else]).collect();
+    Some(Verdict { tone: Tone::Unknown, sentence, reasons })
 }
 
 /// Nothing of interrupts and deferred work, in the trace or in the period.
@@ -233,8 +296,8 @@ pub(super) fn tiles(report: &Report) -> Vec<Tile> {
         }
     } else {
         {
-            let all: u64 = report.processors.iter().map(|one| one.samples.all).sum();
             let samples = report.in_samples.as_ref();
+            let all = samples.map_or(0, |samples| samples.all);
             // No sample of a kind does not say that none ran.
             let hits = |of: fn(&InSamples) -> u64| samples.map(of).filter(|hits| *hits > 0);
             let tile = |title: &str, hits: Option<u64>| match hits {
