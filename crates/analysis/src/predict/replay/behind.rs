@@ -1,5 +1,5 @@
 //! What an asynchronous second server lacks, over time: bytes, and how old the oldest missing write is (the recovery
-//! point). Memory is bounded: a minute in slots of a millisecond.
+//! point). Times are exact; memory is bounded: a minute, and at most 262,144 different times of it.
 //!
 //! Operations come in the order in which they were written down, by each of a run's threads a second's at once.
 
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::stats::weighted::Weighted;
 
-const SLOT_NS: i64 = 1_000_000;
-const KEPT: i64 = 60_000;
-/// Pieces of the time while one write is missing, in which its age grows.
-const PIECES: i64 = 16;
+const KEPT_NS: i64 = 60_000_000_000;
+const TIMES_MAX: usize = 1 << 18;
+/// Pieces of the time while one write is missing, in which its age grows: a piece's middle is within 1 % of its end.
+const PIECES: i64 = 64;
 
 /// How many bytes are missing, and for how long they are.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Behind {
     most: i64,
     settled: Option<i64>,
     levels: Weighted,
-    /// Arrival of what was sent in a slot, ns.
+    /// Arrival of what was sent at a time, ns.
     sends: BTreeMap<i64, i64>,
     /// Arrival of all that was sent before, ns.
     arrived: Option<i64>,
@@ -39,42 +39,49 @@ pub(super) struct BehindShares {
 impl Behind {
     pub(super) fn add(&mut self, sent: i64, arrives: i64, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let slot = sent.div_euclid(SLOT_NS);
-        let arrived = arrives.div_euclid(SLOT_NS) + 1;
-        for (slot, change) in [(slot, bytes), (arrived, -bytes)] {
-            let sum = self.changes.entry(slot).or_default();
+        for (at, change) in [(sent, bytes), (arrives, -bytes)] {
+            let sum = self.changes.entry(at).or_default();
             *sum = sum.saturating_add(change);
         }
-        let latest = self.sends.entry(slot).or_insert(arrives);
+        let latest = self.sends.entry(sent).or_insert(arrives);
         *latest = (*latest).max(arrives);
-        let old = slot.saturating_sub(KEPT);
+        let old = sent.saturating_sub(KEPT_NS);
         while let Some(first) = self.changes.first_entry()
             && *first.key() < old
         {
-            let (slot, change) = first.remove_entry();
-            self.settle(slot, change);
+            let (at, change) = first.remove_entry();
+            self.settle(at, change);
+        }
+        while self.changes.len() > TIMES_MAX
+            && let Some((at, change)) = self.changes.pop_first()
+        {
+            self.settle(at, change);
         }
         while let Some(first) = self.sends.first_entry()
             && *first.key() < old
         {
-            let (slot, arrives) = first.remove_entry();
-            self.arrive(slot, arrives);
+            let (at, arrives) = first.remove_entry();
+            self.arrive(at, arrives);
+        }
+        while self.sends.len() > TIMES_MAX
+            && let Some((at, arrives)) = self.sends.pop_first()
+        {
+            self.arrive(at, arrives);
         }
     }
 
-    fn settle(&mut self, slot: i64, change: i64) {
+    fn settle(&mut self, at: i64, change: i64) {
         if let Some(before) = self.settled {
-            let slots = slot.saturating_sub(before).max(0).cast_unsigned();
-            self.levels.add(self.bytes.max(0).cast_unsigned(), slots);
+            let lasted = at.saturating_sub(before).max(0).cast_unsigned();
+            self.levels.add(self.bytes.max(0).cast_unsigned(), lasted);
         }
-        self.settled = Some(self.settled.map_or(slot, |before| before.max(slot)));
+        self.settled = Some(self.settled.map_or(at, |before| before.max(at)));
         self.bytes = self.bytes.saturating_add(change);
         self.most = self.most.max(self.bytes);
     }
 
-    /// The oldest missing write is that of this slot, from the arrival of those before it to its own.
-    fn arrive(&mut self, slot: i64, arrives: i64) {
-        let sent = slot.saturating_mul(SLOT_NS);
+    /// The oldest missing write is this one, from the arrival of those before it to its own.
+    fn arrive(&mut self, sent: i64, arrives: i64) {
         let from = match self.arrived {
             Some(arrived) => {
                 self.ages.add(0, sent.saturating_sub(arrived).max(0).cast_unsigned());
@@ -93,16 +100,18 @@ impl Behind {
     /// The result.
     pub(super) fn finish(&self) -> BehindShares {
         let mut all = self.clone();
-        for (slot, change) in std::mem::take(&mut all.changes) {
-            all.settle(slot, change);
+        for (at, change) in std::mem::take(&mut all.changes) {
+            all.settle(at, change);
         }
-        for (slot, arrives) in std::mem::take(&mut all.sends) {
-            all.arrive(slot, arrives);
+        for (sent, arrives) in std::mem::take(&mut all.sends) {
+            all.arrive(sent, arrives);
         }
         let ns = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let most = all.most.max(0).cast_unsigned();
         BehindShares {
-            most: all.most.max(0).cast_unsigned(),
-            bytes: [0.5, 0.99].map(|share| all.levels.quantile(share)),
+            most,
+            // A histogram gives the upper end of a bin.
+            bytes: [0.5, 0.99].map(|share| all.levels.quantile(share).min(most)),
             age_ns: [0.5, 0.99].map(|share| ns(all.ages.quantile(share))),
         }
     }
@@ -145,6 +154,23 @@ mod tests {
         // Their age is up to 20 ms in a fifth of the time: the oldest in a hundredth.
         assert_eq!(found.age_ns[0], 0);
         assert!((18 * MS..=20 * MS).contains(&found.age_ns[1]), "{found:?}");
+    }
+
+    /// Writes far apart that arrive after much less than a millisecond: percentiles are within 1 % of what they are.
+    #[test]
+    fn short_times_are_exact() {
+        for (every, takes) in [(10 * MS, 155_000), (1_000_000, 66_500), (200_000, 100_100)] {
+            let mut behind = Behind::default();
+            (0..5_000)
+                .for_each(|turn| behind.add(turn * every + 777, turn * every + 777 + takes, 100));
+            let found = behind.finish();
+            // Their age grows to `takes` in this share of the time.
+            let share = takes as f64 / every as f64;
+            let exact = takes as f64 * (1.0 - 0.01 / share).max(0.0);
+            let error = (found.age_ns[1] as f64 - exact).abs();
+            assert!(error <= 0.01 * takes as f64, "{every} {takes}: {found:?}, {exact}");
+            assert!(found.age_ns[1] <= takes && found.bytes[1] <= found.most);
+        }
     }
 
     #[test]

@@ -331,8 +331,8 @@ impl Durability {
             most: found.most,
             bytes_p50: found.bytes[0],
             bytes_p99: found.bytes[1],
-            recovery_ns_p50: found.age_ns[0],
-            recovery_ns_p99: found.age_ns[1],
+            recovery_ns_p50: found.age_ns[0].min(self.at_risk.longest_ns),
+            recovery_ns_p99: found.age_ns[1].min(self.at_risk.longest_ns),
             ..self.at_risk
         })
     }

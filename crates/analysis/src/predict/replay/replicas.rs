@@ -102,6 +102,11 @@ impl ReplicaColumns {
         Ok(ReplicaColumns { share, extension, shares, applications })
     }
 
+    /// Whether a row's share has pipes.
+    pub(super) fn is_pipe(&self, row: usize) -> bool {
+        self.share.key(row).and_then(|key| self.share.text(key)).is_some_and(has_pipes)
+    }
+
     /// The numbers of a row's share and application.
     pub(super) fn keys(&mut self, row: usize, collector: &mut ReplicaCollector) -> (u32, u8) {
         let ReplicaColumns { share, extension, shares, applications } = self;

@@ -70,6 +70,8 @@ struct RowKeys {
     spared: Saving,
     /// Numbers of its share and application.
     group: (u32, u8),
+    /// Whether it is for a pipe, which is not data of a volume.
+    is_pipe: bool,
 }
 
 impl Replay {
@@ -121,7 +123,8 @@ impl Replay {
                 (Some(groups), Some(collector)) => groups.keys(row, collector),
                 _ => (0, 0),
             };
-            let of = RowKeys { row, recording, command, spared, group };
+            let is_pipe = groups.as_ref().is_some_and(|groups| groups.is_pipe(row));
+            let of = RowKeys { row, recording, command, spared, group, is_pipe };
             self.operation(&columns, &slices, lookups, of);
         }
         Ok(())
@@ -134,7 +137,7 @@ impl Replay {
         lookups: Option<&mut Lookups>,
         of: RowKeys,
     ) {
-        let RowKeys { row, recording, command, spared, group } = of;
+        let RowKeys { row, recording, command, spared, group, is_pipe } = of;
         let is_load = self.loads.get(recording as usize).copied().unwrap_or(false);
         let connection = columns.connection.get(row).unwrap_or(0);
         let link = self.link(recording, connection, columns, row);
@@ -152,7 +155,8 @@ impl Replay {
             self.tally.left_out += 1
         }
         let role = self.tally.role(command);
-        let handle = columns.handle.get(row).map(|handle| (recording, handle));
+        let handle = columns.handle.get(row).filter(|_| !is_pipe);
+        let handle = handle.map(|handle| (recording, handle));
         if role == Role::Close
             && let Some(handle) = handle
         {
