@@ -109,7 +109,7 @@ pub fn show(
             smbscope_report::text(answer, &TextOptions { width, height, bold, all })
         }
         TextFormat::Json => {
-            format!("{:#}\n", smbscope_report::json(answer).context("answer to JSON")?)
+            smbscope_report::json_text(&smbscope_report::json(answer).context("answer to JSON")?)
         }
     };
     output.text(&text)?;

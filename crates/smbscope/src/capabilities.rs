@@ -1,4 +1,5 @@
-//! Least privilege: drops the capabilities that a program that parses untrusted input does not need any more.
+//! Least privilege: drops the capabilities that a program that parses untrusted input does not need any more, and keeps
+//! secrets out of core dumps.
 
 use std::path::Path;
 
@@ -25,6 +26,16 @@ pub fn drop_all(out: &Path) -> std::io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
+/// From now on the process leaves no core dump, and other programs of the same user cannot read its memory: it holds
+/// passwords. Programs that it starts are not affected.
+pub fn keep_memory_private() {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    // Both are additional walls: the program continues on a system that refuses.
+    let _ = setrlimit(Resource::Core, none);
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
 fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let own = rustix::process::geteuid().as_raw();
@@ -34,6 +45,14 @@ fn is_own(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_with_secrets_is_not_dumped() {
+        use rustix::process::{DumpableBehavior, Resource, dumpable_behavior, getrlimit};
+        keep_memory_private();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+        assert_eq!(getrlimit(Resource::Core).maximum, Some(0));
+    }
 
     #[test]
     fn a_thread_drops_its_capabilities() {

@@ -8,8 +8,8 @@
 // Without planners some of what they share with other commands has one user less, or none.
 #![cfg_attr(not(feature = "plan"), allow(dead_code))]
 
-#[cfg(target_os = "linux")]
 mod answer;
+#[cfg(target_os = "linux")]
 mod capabilities;
 mod choices;
 mod cli;

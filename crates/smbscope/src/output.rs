@@ -50,15 +50,20 @@ impl Output {
         output
     }
 
-    /// A new file; with `--force` one that exists is replaced. Devices and pipes are simply opened.
+    /// A new file, for its owner only; with `--force` one that exists is replaced: a symbolic link itself, not what it leads
+    /// to. Devices and pipes are simply opened.
     pub fn file(path: &Path) -> anyhow::Result<Output> {
         let name = path.display().to_string();
-        let may_replace = FORCE.load(Ordering::Relaxed)
-            || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let file = if may_replace {
+        let is_special = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let may_replace = FORCE.load(Ordering::Relaxed) && !is_special;
+        let file = if is_special {
             File::create(path)
         } else {
-            OpenOptions::new().write(true).create_new(true).open(path)
+            let removed = if may_replace { std::fs::remove_file(path) } else { Ok(()) };
+            match removed {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                _ => new_file(path),
+            }
         };
         let file = match file {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -70,7 +75,7 @@ impl Output {
             })?,
         };
         let mut output = Output::new(Box::new(file), &name);
-        output.created = (!may_replace).then(|| path.to_owned());
+        output.created = (!may_replace && !is_special).then(|| path.to_owned());
         Ok(output)
     }
 
@@ -126,6 +131,15 @@ impl Output {
         self.created = None;
         self.watch.check(flushed)
     }
+}
+
+/// Creates a file that only its owner can read: most outputs contain names.
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 impl Drop for Output {
@@ -207,6 +221,27 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_its_owners_and_a_link_is_replaced_not_followed() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, link) = (folder.path().join("victim"), folder.path().join("link"));
+        std::fs::write(&victim, "kept").unwrap();
+        symlink(&victim, &link).unwrap();
+        assert!(Output::file(&link).is_err());
+        set_force(true);
+        let mut output = Output::file(&link).unwrap();
+        set_force(false);
+        output.text("new").unwrap();
+        output.finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), "new");
+        let metadata = std::fs::symlink_metadata(&link).unwrap();
+        assert!(metadata.is_file());
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

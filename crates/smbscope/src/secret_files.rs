@@ -80,6 +80,8 @@ fn wrong(path: &Path, problem: &dyn std::fmt::Display) -> anyhow::Error {
 fn contents(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let shown = path.display();
     let unreadable = || Failure::new(Code::Input, format!("{shown}: cannot read the file"));
+    #[cfg(target_os = "linux")]
+    crate::capabilities::keep_memory_private();
     let file = std::fs::File::open(path).with_context(unreadable)?;
     let metadata = file.metadata().with_context(unreadable)?;
     if is_open_to_others(&metadata) && !QUIET.load(Ordering::Relaxed) {

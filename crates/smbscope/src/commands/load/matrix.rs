@@ -120,7 +120,7 @@ fn print(args: &Run, cells: &[Cell]) -> anyhow::Result<()> {
                 })
             })
             .collect();
-        output.text(&format!("{:#}\n", json!({ "matrix": rows })))?;
+        output.text(&smbscope_report::json_text(&json!({ "matrix": rows })))?;
         return output.finish();
     }
     let mut columns = vec![

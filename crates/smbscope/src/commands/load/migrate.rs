@@ -68,7 +68,9 @@ pub fn run(
     let mut output = Output::stdout();
     match args.record.format {
         TextFormat::Text => output.text(&text(&outcome, &migration))?,
-        TextFormat::Json => output.text(&format!("{:#}\n", value(&outcome, &migration)))?,
+        TextFormat::Json => {
+            output.text(&smbscope_report::json_text(&value(&outcome, &migration)))?
+        }
     }
     output.finish()?;
     written?;

@@ -185,7 +185,7 @@ impl Screen<'_> {
             let mut value = serde_json::to_value(table)?;
             value["overall_response_ns"] = outcome.overall_response_ns.into();
             value["server_gone_ns"] = outcome.server_gone_ns.into();
-            self.output.text(&format!("{value:#}\n"))?;
+            self.output.text(&smbscope_report::json_text(&value))?;
             return self.output.finish();
         }
         if table.answer.is_none() && table.rows.is_empty() {

@@ -15,6 +15,7 @@ use smbscope_client::kerberos::kdc::{KdcAddress, KdcAddressError};
 use smbscope_client::kerberos::{keytab::Keytab, krb5_conf::Krb5Conf};
 use smbscope_client::{Config, Kerberos, Target};
 use smbscope_load::run::users::Credentials;
+use zeroize::Zeroizing;
 
 use crate::exit::{Code, Failure};
 use crate::options::Verbosity;
@@ -293,21 +294,24 @@ impl Logon {
     }
 
     fn secrets(&self) -> anyhow::Result<Credentials> {
+        #[cfg(target_os = "linux")]
+        crate::capabilities::keep_memory_private();
         let input = |message: String| Failure::new(Code::Input, message);
         if let Some(path) = &self.users_file {
             let shown = path.display();
             let text = std::fs::read_to_string(path)
                 .with_context(|| input(format!("{shown}: cannot read the file")))?;
+            let text = Zeroizing::new(text);
             return Credentials::list(&text)
                 .map_err(|error| input(format!("{shown}: {error}")).into());
         }
-        let password = match &self.password_file {
+        let password = Zeroizing::new(match &self.password_file {
             _ if self.keytab.is_some() => String::new(),
             Some(path) => {
                 let shown = path.display();
                 let text = std::fs::read_to_string(path)
                     .with_context(|| input(format!("{shown}: cannot read the file")))?;
-                text.lines().next().unwrap_or_default().to_owned()
+                Zeroizing::new(text).lines().next().unwrap_or_default().to_owned()
             }
             None => match std::env::var("SMBSCOPE_PASSWORD") {
                 Ok(password) => password,
@@ -319,7 +323,7 @@ impl Logon {
                         )
                     })?,
             },
-        };
+        });
         Credentials::pattern(&self.user, &password)
             .map_err(|error| Failure::usage(error.to_string()))
     }

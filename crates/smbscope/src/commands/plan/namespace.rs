@@ -181,7 +181,7 @@ fn compare(
     let changes = difference(before, after);
     let mut output = Output::open(args.shown.answer.out.as_ref())?;
     output.text(&match args.shown.answer.format {
-        Some(TextFormat::Json) => format!("{:#}\n", serde_json::to_value(&changes)?),
+        Some(TextFormat::Json) => smbscope_report::json_text(&serde_json::to_value(&changes)?),
         _ if changes.is_empty() => "no difference\n".to_owned(),
         _ => text(&changes),
     })?;

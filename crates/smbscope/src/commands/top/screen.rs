@@ -186,7 +186,7 @@ fn show(
             drawn = Some(intervals);
             screen.draw(shared, frozen.as_ref(), &mut state, colour)?;
         }
-        if !event::poll(LOOK_EVERY).context("keys cannot be read")? {
+        if !has_event(LOOK_EVERY)? {
             continue;
         }
         match event::read().context("keys cannot be read")? {
@@ -252,8 +252,7 @@ impl Screen {
     /// A key or another event, if there is one within that time.
     #[cfg(feature = "probe")]
     pub(super) fn event(&self, wait: Duration) -> anyhow::Result<Option<Event>> {
-        let is_there = event::poll(wait).context("keys cannot be read")?;
-        is_there.then(event::read).transpose().context("keys cannot be read")
+        has_event(wait)?.then(event::read).transpose().context("keys cannot be read")
     }
 
     fn height(&self) -> u16 {
@@ -284,6 +283,33 @@ impl Drop for Screen {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Waits for a key or another event; an error if the terminal is gone. crossterm would read its end for ever.
+fn has_event(wait: Duration) -> anyhow::Result<bool> {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stdin = std::io::stdin();
+        if std::io::IsTerminal::is_terminal(&stdin) {
+            let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+            let limit =
+                Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
+            match poll(&mut keys, Some(&limit)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("keys cannot be read"),
+            }
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            if keys.iter().any(|key| key.revents().intersects(gone)) {
+                anyhow::bail!("the terminal is gone");
+            }
+            return event::poll(Duration::ZERO).context("keys cannot be read");
+        }
+        if !std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+            anyhow::bail!("the terminal is gone");
+        }
+    }
+    event::poll(wait).context("keys cannot be read")
 }
 
 /// Restores the terminal. If one step fails, the others are still tried.

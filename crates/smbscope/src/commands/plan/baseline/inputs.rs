@@ -303,7 +303,7 @@ pub(super) fn list(read: &Read, args: &BaselineArgs) -> anyhow::Result<()> {
     if args.answer.format == Some(TextFormat::Json) {
         let inputs = read.inputs.iter().map(|(name, one)| json!({ "input": name, "read": one }));
         let value = json!({ "inputs": inputs.collect::<Vec<_>>() });
-        output.text(&format!("{value:#}\n"))?;
+        output.text(&smbscope_report::json_text(&value))?;
         return output.finish();
     }
     let mut text = String::new();

@@ -94,7 +94,7 @@ pub(super) fn resume(args: &BaselineArgs, file: &Path) -> anyhow::Result<()> {
     let mut output = Output::open(args.answer.out.as_ref())?;
     let text = match args.answer.format.unwrap_or_default() {
         TextFormat::Text => text(&plan),
-        TextFormat::Json => format!("{:#}\n", value(&plan)),
+        TextFormat::Json => smbscope_report::json_text(&value(&plan)),
     };
     output.text(&text)?;
     output.finish()
