@@ -7,7 +7,7 @@ use smbscope_tables::tables::Coverage;
 
 use crate::file::{Chunk, FrameRef, LinkType};
 use crate::frame::{
-    Fragment, Layer, LayerCounts, Layers, NotTcp, Reassembled, Reassembler, TcpSegment,
+    Fragment, Layer, LayerCounts, Layers, LlcFrame, NotTcp, Reassembled, Reassembler, TcpSegment,
     UdpDatagram, Unreachable, aggregated, dissect_layers,
 };
 
@@ -21,6 +21,7 @@ pub enum Found<'a> {
     Segment(TcpSegment<'a>),
     Datagram(UdpDatagram<'a>),
     Unreachable(Unreachable),
+    NetBeui(LlcFrame<'a>),
 }
 
 /// The state across frames.
@@ -157,6 +158,14 @@ fn without_tcp(
             icmp.unreachable(bytes)
                 .into_iter()
                 .for_each(|report| found(Found::Unreachable(report)));
+        }
+        NotTcp::NetBeui(llc) => {
+            coverage.frames_not_tcp += 1;
+            found(Found::NetBeui(llc.frame(bytes)));
+        }
+        NotTcp::Ipx => {
+            coverage.frames_not_tcp += 1;
+            coverage.frames_ipx += 1;
         }
         NotTcp::NetBios => {
             coverage.frames_not_tcp += 1;

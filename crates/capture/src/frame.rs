@@ -14,6 +14,7 @@ mod fragment;
 mod ip;
 mod layers;
 mod link;
+mod llc;
 mod reassembly;
 mod roce;
 mod tcp;
@@ -26,6 +27,7 @@ pub use address::Address;
 pub use flow::{Direction, FlowKey};
 pub use fragment::Fragment;
 pub use layers::{Layer, LayerCounts, Layers};
+pub use llc::{Llc, LlcFrame};
 pub use reassembly::{FragmentCounts, Reassembled, Reassembler};
 pub use roce::Roce;
 pub use tcp::{TcpFlags, TcpOption, TcpSegment};
@@ -37,8 +39,12 @@ pub use unreachable::{Icmp, Undelivered, Unreachable};
 pub enum NotTcp {
     /// Another protocol; nothing is wrong.
     OtherProtocol,
-    /// NetBIOS, but in IPX or LLC: no stream that is read.
+    /// Names and datagrams of NetBIOS in IPX or LLC.
     NetBios,
+    /// SMB or a NetBIOS session in IPX, which is not read.
+    Ipx,
+    /// NetBEUI between two stations.
+    NetBeui(Llc),
     /// A packet in a packet that stays closed: encrypted, or of an unknown kind.
     Tunnel,
     /// UDP.
@@ -117,11 +123,19 @@ pub fn dissect_layers<'a>(
     let mut tunnels = 0;
     // The datagram to a tunnel's port, if what it contains must be a packet and is not.
     let mut datagram = None;
+    // Where the MAC addresses are that belong to LLC.
+    let mut stations = link::stations(link);
     for _ in 0..STEPS_MAX {
+        if next == Next::Ethernet {
+            stations = Some(at);
+        }
         let step = match next {
             Next::Link(link) => link::link(link, bytes, layers),
             Next::Ethernet => link::ethernet(bytes, at),
             Next::EtherType(kind) => link::ether_type(kind, bytes, at, layers),
+            Next::Llc if llc::is_netbeui(bytes, at) => {
+                Err(llc::find(bytes, at, stations, link, original))
+            }
             Next::Llc => link::llc(bytes, at, layers),
             Next::Ppp => link::ppp(bytes, at),
             Next::Mpls => link::mpls(bytes, at, layers),

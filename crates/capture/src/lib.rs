@@ -54,7 +54,7 @@
 //! | shard | `shard` | segments into connections: the flow table |
 //! | services | `waits` | packets of other services, and of connections before SMB, into waits |
 //! | connections | `tcp`, `resolve` | segments into messages; rows of one connection into rows with sessions, trees, paths and users |
-//! | messages | `smb`, `kdc`, `quic`, `rdma`, `closer_look` | messages into operations; frames in tunnels and fragments into segments; tickets into user names; RDMA into streams of messages; what is visible of SMB over QUIC |
+//! | messages | `smb`, `kdc`, `quic`, `rdma`, `netbeui`, `closer_look` | messages into operations; frames in tunnels and fragments into segments; tickets into user names; RDMA into streams of messages; what is visible of SMB over QUIC |
 //! | bytes | `frame`, `stream`, `options` | frames into segments; segments into a stream, the stream into messages |
 //! | settings | `file`, `limits`, `outcome` | files into frames; what a shard hands to the resolver |
 //!
@@ -77,6 +77,7 @@ pub mod frame;
 mod kdc;
 mod limits;
 pub mod live;
+mod netbeui;
 mod options;
 mod outcome;
 mod push_decoder;

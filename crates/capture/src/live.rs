@@ -346,6 +346,8 @@ fn segment<'a>(
         Err(
             NotTcp::OtherProtocol
             | NotTcp::NetBios
+            | NotTcp::NetBeui(_)
+            | NotTcp::Ipx
             | NotTcp::Tunnel
             | NotTcp::Udp(_)
             | NotTcp::Icmp(_)

@@ -90,6 +90,7 @@ impl PushDecoder {
             Found::Segment(segment) => shard.packet(segment, time, frame.number, output),
             Found::Datagram(datagram) => shard.datagram(&datagram, time, frame.number, output),
             Found::Unreachable(report) => shard.unreachable(&report, time, frame.number, output),
+            Found::NetBeui(llc) => shard.netbeui(&llc, time, frame.number, output),
         });
     }
 
@@ -183,6 +184,7 @@ impl PushDecoder {
         coverage.frames_repeated += counts.frames_repeated;
         coverage.fragments_reassembled += counts.fragments_reassembled;
         coverage.datagrams_not_sessions += counts.datagrams_not_sessions;
+        coverage.frames_ipx += counts.frames_ipx;
         coverage.unwrapped = counts.unwrapped.take();
         fill(coverage);
         self.resolver.end_input(true)?;

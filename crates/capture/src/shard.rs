@@ -1,19 +1,22 @@
-//! Packets to connections: the flow table of one shard, bounded. That of RoCE is `queue_pairs`.
+//! Packets to connections: the flow table of one shard, bounded. That of RoCE is `queue_pairs`, that of
+//! NetBEUI `netbeui`.
 
+mod netbeui;
 mod queue_pairs;
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::frame::{Direction, FlowKey, TcpFlags, TcpSegment, UdpDatagram, Unreachable};
+use crate::frame::{Direction, FlowKey, LlcFrame, TcpFlags, TcpSegment, UdpDatagram, Unreachable};
 use crate::kdc::{self, Kdc};
 use crate::outcome::Output;
 use crate::quic::Quic;
 use crate::rdma::infiniband;
 use crate::tcp::{Connection, Context, EndReason, is_usual};
 use crate::waits::Waits;
-use queue_pairs::{Env, QueuePairs};
+use netbeui::NetBeui;
+use queue_pairs::QueuePairs;
 
 /// In the flow table: a flow that carries something else.
 const OTHER: u32 = u32::MAX;
@@ -24,6 +27,14 @@ const OTHERS: usize = 1 << 18;
 
 /// Directions that are found without the flow table, as a power of two: connections take turns.
 const RECENT_BITS: u32 = 8;
+
+/// What connections without TCP need of the shard.
+struct Env<'a> {
+    context: &'a Context,
+    /// The index of the next connection.
+    next_index: &'a mut u32,
+    out: &'a mut Output,
+}
 
 /// The connection of a direction.
 #[derive(Clone, Copy)]
@@ -50,6 +61,7 @@ pub struct Shard {
     next_index: u32,
     quic: Quic,
     queue_pairs: QueuePairs,
+    netbeui: NetBeui,
     waits: Waits,
 }
 
@@ -69,6 +81,7 @@ impl Shard {
             next_index: 0,
             quic: Quic::default(),
             queue_pairs: QueuePairs::default(),
+            netbeui: NetBeui::default(),
             waits: Waits::default(),
         }
     }
@@ -118,6 +131,12 @@ impl Shard {
         } else {
             self.waits.datagram(datagram, time, frame, out);
         }
+    }
+
+    /// Takes a frame of NetBEUI.
+    pub fn netbeui(&mut self, llc: &LlcFrame<'_>, time: i64, frame: u64, out: &mut Output) {
+        let Shard { context, next_index, .. } = self;
+        self.netbeui.frame(llc, time, frame, &mut Env { context, next_index, out });
     }
 
     /// Takes a report that a packet was not delivered.
@@ -318,18 +337,24 @@ impl Shard {
         let mut places: Vec<(u64, u32)> = (self.slab.iter().zip(0..))
             .filter_map(|(slot, place)| Some((slot.as_ref()?.1.began, place)))
             .collect();
-        // Neither table has that many places.
+        // No table has that many places.
         const ROCE: u32 = 1 << 31;
+        const NETBEUI: u32 = 1 << 30;
         places.extend(self.queue_pairs.places().map(|(began, place)| (began, place | ROCE)));
+        places.extend(self.netbeui.places().map(|(began, place)| (began, place | NETBEUI)));
         places.sort_unstable();
         for (began, place) in places {
             out.order = began;
-            if place & ROCE == 0 {
+            if place & (ROCE | NETBEUI) == 0 {
                 self.remove(place, EndReason::Capture, out);
-            } else {
-                let Shard { context, next_index, .. } = self;
-                let env = &mut Env { context, next_index, out };
+                continue;
+            }
+            let Shard { context, next_index, .. } = self;
+            let env = &mut Env { context, next_index, out };
+            if place & ROCE != 0 {
                 self.queue_pairs.remove(place & !ROCE, EndReason::Capture, env);
+            } else {
+                self.netbeui.end(place & !NETBEUI, env);
             }
         }
         self.quic.end(out);

@@ -1,13 +1,13 @@
 //! TCP connections: both directions' streams, round trips and windows, and the SMB in them. Also
-//! the same without TCP: what RoCE brought in order (`over_rdma`).
+//! the same without TCP: what RoCE or NetBEUI brought in order (`carrier`).
 
+mod carrier;
 mod connection;
 mod half;
 mod interval;
 mod lost_bytes;
 mod measure;
 mod mirrored;
-mod over_rdma;
 mod reorder;
 mod row;
 mod sink;
@@ -20,8 +20,8 @@ use hashbrown::HashSet;
 use crate::limits::Limits;
 use crate::options::Options;
 use crate::smb::secrets::Keys;
-pub use connection::Connection;
-pub use over_rdma::{RdmaSummary, RoceBegin, RoceHalf, count};
+pub use carrier::{Carrier, CarrierBegin, CarrierHalf, count};
+pub use connection::{Connection, is_reply};
 
 /// The same segment within this time was recorded twice, ns.
 const TWICE_NS: u64 = 1_000_000;

@@ -128,6 +128,21 @@ impl Seeds {
         self.add("rdma", &[0], &seed);
     }
 
+    /// The message in NetBEUI, whole and in two parts.
+    fn netbeui(&mut self, message: &[u8]) {
+        let message = &message[..message.len().min(1_300)];
+        let from = message.get(9).map_or(0, |flags| flags >> 7);
+        let (first, last) = message.split_at(message.len() / 2);
+        let whole = message.get(10..).unwrap_or_default();
+        let command = message.get(4).copied().unwrap_or(0);
+        let mut seed = Vec::new();
+        for (what, shift, body) in [(from | 2, command, whole), (from, 0, first), (from, 1, last)] {
+            seed.extend_from_slice(&[what, shift, body.len() as u8, (body.len() >> 8) as u8]);
+            seed.extend_from_slice(body);
+        }
+        self.add("netbeui", &[2], &seed);
+    }
+
     fn message(&mut self, payload: &[u8]) {
         if nbss::Header::parse(payload).is_none() {
             return;
@@ -136,6 +151,7 @@ impl Seeds {
         match message.first() {
             Some(0xff) => {
                 self.add("smb1", &[0], message);
+                self.netbeui(message);
                 if let Some(at) = message.windows(7).position(|bytes| bytes == b"NTLMSSP") {
                     self.add("auth", &[], &message[at..]);
                 }

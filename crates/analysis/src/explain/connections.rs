@@ -82,6 +82,8 @@ pub(super) struct Connections {
     /// Connections with any bytes, the bytes of all, and those of the largest.
     carried: (u64, u64, u64),
     unread: u64,
+    /// Messages that were captured in part, and members of compounds that were not captured.
+    cut: (u64, u64),
 }
 
 impl Connections {
@@ -146,6 +148,13 @@ impl Connections {
     pub(super) fn add_coverage(&mut self, row: &Coverage) {
         let unread = row.messages_encrypted.saturating_sub(row.messages_decrypted);
         self.unread = self.unread.saturating_add(unread);
+        // Without cut packets it is the capture that ends, or has gaps.
+        if row.frames_cut == 0 {
+            return;
+        }
+        let (messages, members) = &mut self.cut;
+        *messages = messages.saturating_add(row.messages_cut);
+        *members = members.saturating_add(row.members_not_captured);
     }
 
     pub(super) fn get(&self, connection: (u32, u64)) -> Option<&ConnectionFacts> {
@@ -227,6 +236,16 @@ impl Connections {
             format!(
                 "{} parts of the TCP streams are missing from the recording: some operations are not in it",
                 self.gaps
+            ),
+        );
+        let (messages, members) = self.cut;
+        note(
+            messages > 0 || members > 0,
+            About::Unseen,
+            format!(
+                "the packets were cut too short for {messages} messages and {members} members of compounds: names, sizes \
+                 and statuses in them are not known, so that findings may be missing; record at least 512 bytes of each \
+                 packet"
             ),
         );
         note(

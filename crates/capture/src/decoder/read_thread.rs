@@ -269,7 +269,7 @@ impl ReadThread {
                             Found::Segment(segment) => {
                                 deal(FlowKey::from_segment(&segment).0.shard(shards.len()), index);
                             }
-                            Found::Datagram(_) => deal(0, index),
+                            Found::Datagram(_) | Found::NetBeui(_) => deal(0, index),
                             Found::Unreachable(report) => {
                                 deal(report.flow_shard(shards.len()), index);
                             }
@@ -333,10 +333,11 @@ fn other(
         Found::Unreachable(report) => {
             shard.unreachable(&report, frame.time_ns, frame.number, output);
         }
+        Found::NetBeui(llc) => shard.netbeui(&llc, frame.time_ns, frame.number, output),
     });
 }
 
-/// Looks at a frame's UDP datagram, RoCE packet or ICMP report, if it has one.
+/// Looks at a frame's UDP datagram, RoCE packet, ICMP report or NetBEUI frame, if it has one.
 fn datagram(
     chunk: &Chunk,
     frame: &FrameRef,
@@ -351,6 +352,11 @@ fn datagram(
             if let Some(report) = icmp.unreachable(chunk.frame(frame)) {
                 shard.unreachable(&report, frame.time_ns, frame.number, output);
             }
+            None
+        }
+        NotTcp::NetBeui(llc) => {
+            let llc = llc.frame(chunk.frame(frame));
+            shard.netbeui(&llc, frame.time_ns, frame.number, output);
             None
         }
         _ => None,

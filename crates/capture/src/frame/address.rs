@@ -24,6 +24,13 @@ impl Address {
         Address([(bits >> 64) as u64, bits as u64])
     }
 
+    /// The link-local IPv6 address that contains a MAC address (RFC 4291 appendix A), for stations
+    /// without an IP address.
+    pub fn of_station(mac: [u8; 6]) -> Address {
+        let [a, b, c, d, e, f] = mac;
+        Address::v6([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+    }
+
     /// In the standard library's form.
     pub fn ip(self) -> IpAddr {
         match self.0 {

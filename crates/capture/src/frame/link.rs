@@ -33,8 +33,16 @@ const ETHERTYPE_MIN: u16 = 0x0600;
 const SLL_RAW_802_3: u16 = 1;
 const SLL_LLC: u16 = 4;
 const LABELS_MAX: usize = 16;
-/// IPX sockets of NetBIOS and of SMB without it.
-const IPX_SOCKETS: [u16; 6] = [0x0455, 0x0550, 0x0551, 0x0552, 0x0553, 0x0554];
+/// IPX sockets of SMB without NetBIOS: server and client.
+const IPX_SMB: [u16; 2] = [0x0550, 0x0552];
+/// IPX sockets of names and mailslots.
+const IPX_NAMES: [u16; 3] = [0x0551, 0x0553, 0x0554];
+/// The type of IPX packets that routers propagate: queries for names.
+const IPX_PROPAGATED: u8 = 0x14;
+/// The IPX socket of NetBIOS, and those kinds of its packets, in the second byte, that belong to a
+/// session: data, its end, and the acknowledgement of that.
+const IPX_NETBIOS: u16 = 0x0455;
+const IPX_SESSION: std::ops::RangeInclusive<u8> = 6..=8;
 
 /// The first header of a frame.
 pub(super) fn link(link: LinkType, bytes: &[u8], layers: &mut Layers) -> Step {
@@ -88,6 +96,15 @@ pub(super) fn link(link: LinkType, bytes: &[u8], layers: &mut Layers) -> Step {
         LinkType::NET_ANALYZER => (Next::Ethernet, 4),
         _ => return Err(NotTcp::UnknownLink),
     })
+}
+
+/// Where receiver and sender are in front of LLC, if the link type has them.
+pub(super) fn stations(link: LinkType) -> Option<usize> {
+    match link {
+        LinkType::TOKEN_RING => Some(2),
+        LinkType::FDDI => Some(1),
+        _ => None,
+    }
 }
 
 /// Addresses, then an EtherType or a length.
@@ -189,8 +206,6 @@ pub(super) fn llc(bytes: &[u8], at: usize, layers: &mut Layers) -> Step {
         [0xe0, 0xe0, _] => Err(ipx(bytes, at + 3)),
         // Novell's raw 802.3: an IPX header without check sum.
         [0xff, 0xff, _] => Err(ipx(bytes, at)),
-        // NetBEUI, commands and responses.
-        [0xf0, 0xf0 | 0xf1, _] => Err(NotTcp::NetBios),
         _ => Err(NotTcp::OtherProtocol),
     }
 }
@@ -350,13 +365,21 @@ fn network_layer(identifier: u8, at: usize) -> Step {
     }
 }
 
-/// An IPX packet, with NetBIOS or another protocol in it.
+/// An IPX packet, with SMB, NetBIOS or another protocol in it.
 fn ipx(bytes: &[u8], at: usize) -> NotTcp {
-    match (be16(bytes, at + 16), be16(bytes, at + 28)) {
-        (Ok(destination), Ok(source)) => {
-            let is_netbios = [destination, source].iter().any(|s| IPX_SOCKETS.contains(s));
-            if is_netbios { NotTcp::NetBios } else { NotTcp::OtherProtocol }
-        }
-        _ => NotTcp::Truncated,
+    let (Ok(destination), Ok(source)) = (be16(bytes, at + 16), be16(bytes, at + 28)) else {
+        return NotTcp::Truncated;
+    };
+    let has = |socket: u16| [destination, source].contains(&socket);
+    if IPX_SMB.into_iter().any(has) {
+        NotTcp::Ipx
+    } else if has(IPX_NETBIOS) {
+        let is_session = byte(bytes, at + 5) != Ok(IPX_PROPAGATED)
+            && byte(bytes, at + 31).is_ok_and(|kind| IPX_SESSION.contains(&kind));
+        if is_session { NotTcp::Ipx } else { NotTcp::NetBios }
+    } else if IPX_NAMES.into_iter().any(has) {
+        NotTcp::NetBios
+    } else {
+        NotTcp::OtherProtocol
     }
 }

@@ -315,7 +315,7 @@ pub fn add_counters(sum: &mut Coverage, more: &Coverage) {
     }
     add!(frames_not_tcp frames_tunnelled frames_link_unknown frames_fragment frames_malformed
         frames_not_smb frames_time_backwards clock_steps frames_repeated fragments_reassembled
-        datagrams_not_sessions quic_connections quic_maybe_smb
+        datagrams_not_sessions frames_netbeui frames_ipx quic_connections quic_maybe_smb
         connections connections_mid_stream connections_one_direction connections_evicted
         retransmissions out_of_order gaps gap_bytes segments_discarded resynchronised
         skipped_bytes messages messages_cut members_not_captured messages_malformed messages_unknown

@@ -14,10 +14,11 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 
 use crate::frame::{Address, UdpDatagram};
-use crate::outcome::Output;
+
+use super::Env;
 use crate::rdma::cm::Message;
 use crate::rdma::infiniband::{Answer, MANAGEMENT_QUEUE_PAIR, Operation, PORT, Packet};
-use crate::tcp::{Context, EndReason};
+use crate::tcp::EndReason;
 use pair::Pair;
 use waiting::Arrival;
 
@@ -31,14 +32,6 @@ const REQUESTS_MAX: usize = 1_024;
 const UNPAIRED_MAX: usize = 256;
 /// Bytes that wait for lost packets in all pairs together.
 const EARLY_BYTES_MAX: usize = 16 << 20;
-
-/// What a pair needs of the shard.
-pub struct Env<'a> {
-    pub context: &'a Context,
-    /// The index of the next connection.
-    pub next_index: &'a mut u32,
-    pub out: &'a mut Output,
-}
 
 /// One direction: packets to a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -89,8 +89,8 @@ pub struct Pairing {
     /// Times in which TCP recovered from losses.
     pub recoveries: Recoveries,
     pub client_guid: Option<[u8; 16]>,
-    /// Messages come by SMB Direct: TCP sequence numbers do not identify them.
-    pub is_over_rdma: bool,
+    /// Messages come without TCP: sequence numbers do not identify them.
+    pub has_no_sequence: bool,
 }
 
 impl Pairing {
@@ -149,7 +149,7 @@ impl Pairing {
         let row = &mut pending.row;
         row.set_source(Source::Capture as u64);
         row.set_request_frame(frame);
-        if !self.is_over_rdma {
+        if !self.has_no_sequence {
             row.set_tcp_sequence(sequence);
         }
         row.set_outstanding(self.in_flight);

@@ -7,11 +7,11 @@ use smbscope_tables::busy::NOT_ON_CLOCK;
 use smbscope_wire::nbss::{self, Kind};
 use smbscope_wire::read::u8_at;
 
+use super::carrier::Carrier;
 use super::half::Half;
 use super::interval::Interval;
 use super::measure::Handshake;
 use super::mirrored::MirrorFilter;
-use super::over_rdma::RdmaSummary;
 use super::reorder::HeldPacket;
 use super::sink::Sink;
 use super::waits::LateAck;
@@ -78,8 +78,8 @@ pub struct Connection {
     pub(super) is_plain: bool,
     /// What is between TCP and SMB, if it is iWARP.
     pub(super) iwarp: Option<Box<Iwarp>>,
-    /// What its row has in addition if RDMA carries it.
-    pub(super) rdma: Option<Box<RdmaSummary>>,
+    /// What its row has in addition if not TCP alone carries it.
+    pub(super) carrier: Option<Box<Carrier>>,
     pub(super) late_ack: Option<LateAck>,
 }
 
@@ -120,7 +120,7 @@ impl Connection {
             copies: None,
             is_plain: false,
             iwarp: None,
-            rdma: None,
+            carrier: None,
             late_ack: None,
         }
     }
@@ -404,13 +404,8 @@ impl Connection {
             return false;
         }
         if self.client.is_none() {
-            let message = piece.bytes.get(4..).unwrap_or_default();
-            let is_reply = match u8_at(message, 0) {
-                Some(0xfe) => u8_at(message, 16).map(|flags| flags & 1 != 0),
-                Some(0xff) => u8_at(message, 9).map(|flags| flags & 0x80 != 0),
-                _ => None,
-            };
-            self.client = Some(match is_reply {
+            let message = piece.bytes.get(nbss::HEADER_BYTES..).unwrap_or_default();
+            self.client = Some(match is_reply(message) {
                 Some(true) => 1 - from,
                 Some(false) => from,
                 // The lower port is usually the server's.
@@ -430,7 +425,7 @@ impl Connection {
             self.judge_vantage();
         }
         let client = self.client.unwrap_or(0);
-        let begins = self.rdma.as_ref().is_some_and(|rdma| rdma.connect_seen);
+        let begins = self.carrier.as_ref().is_some_and(|carrier| carrier.connect_seen);
         let opened = begins.then_some(self.first);
         out.started.push(ConnectionStart {
             connection: self.pairing.index,
@@ -439,7 +434,7 @@ impl Connection {
             server: self.ends[1 - client],
             time: self.last,
             opened: self.handshake.syn.map(|(time, _)| time).or(opened),
-            transport: self.rdma.as_ref().map_or("tcp", |rdma| rdma.transport),
+            transport: self.carrier.as_ref().map_or("tcp", |carrier| carrier.transport),
         });
     }
 
@@ -521,5 +516,14 @@ impl Connection {
             coverage.skipped_bytes += half.framer.counters.skipped_bytes;
         }
         out.ended.push((self.pairing.index, out.order, Box::new(row)));
+    }
+}
+
+/// Whether a server sends the message that begins here, if that shows.
+pub fn is_reply(message: &[u8]) -> Option<bool> {
+    match u8_at(message, 0)? {
+        0xfe => u8_at(message, 16).map(|flags| flags & 1 != 0),
+        0xff => u8_at(message, 9).map(|flags| flags & 0x80 != 0),
+        _ => None,
     }
 }

@@ -21,13 +21,13 @@ impl Connection {
             EndReason::Idle => "idle",
             EndReason::Capture => "end of the capture",
         };
-        let rdma = self.rdma.take();
-        let moved = rdma.as_ref().map(|rdma| rdma.moved);
+        let carrier = self.carrier.take();
+        let moved = carrier.as_ref().and_then(|carrier| carrier.moved);
         let queue_pair = |end: usize| {
-            let pairs = rdma.as_ref().map(|rdma| rdma.queue_pairs)?;
+            let pairs = carrier.as_ref().map(|carrier| carrier.queue_pairs)?;
             pairs.get(end).copied().flatten().map(u64::from)
         };
-        let begins = rdma.as_ref().is_some_and(|rdma| rdma.connect_seen);
+        let begins = carrier.as_ref().is_some_and(|carrier| carrier.connect_seen);
         Row {
             client: self.ends[client].ip().to_string(),
             client_port: u64::from(self.ends[client].port()),
@@ -77,7 +77,7 @@ impl Connection {
             zero_windows_to_client: to_client.zero_windows,
             resets: self.resets,
             reset_by_client: self.reset_by.map(|end| end == client),
-            transport: Some(rdma.as_ref().map_or("tcp", |rdma| rdma.transport).to_owned()),
+            transport: Some(carrier.as_ref().map_or("tcp", |carrier| carrier.transport).to_owned()),
             queue_pair_client: queue_pair(client),
             queue_pair_server: queue_pair(1 - client),
             rdma_reads: moved.map(|moved| moved.reads),

@@ -236,6 +236,8 @@ fn title_of(name: &str) -> &'static str {
             "naks" => "NAKs",
             "rdma" => "RDMA",
             "roce" => "RoCE",
+            "netbeui" => "NetBEUI",
+            "ipx" => "IPX",
             "smb" => "SMB",
             "tcp" => "TCP",
             "guid" => "GUID",

@@ -41,7 +41,7 @@ const FLOORS: &[Floors] = &[
             // Settings; segments, and streams of messages.
             &["frame", "options", "stream"],
             // Messages to operations; RDMA's packets to streams of messages.
-            &["closer_look", "kdc", "quic", "rdma", "smb"],
+            &["closer_look", "kdc", "netbeui", "quic", "rdma", "smb"],
             // One connection, which drives `smb`; and modules that span connections.
             &["resolve", "tcp"],
             // Packets of other services, and of connections before SMB.

@@ -80,7 +80,7 @@ table! {
         client_signing_required: Option<bool>, None, Public, "Whether the client requires signing: in its Negotiate request, or in a SessionSetup request to a server that does not.";
         server_interfaces: Option<String>, None, Machine, "Interfaces that the server offers for additional channels (FSCTL_QUERY_NETWORK_INTERFACE_INFO), if the client queried them on this connection: address, interface index, speed, RSS, RDMA.";
         guid: Option<String>, None, Public, "GUID by which events of Windows name the connection.";
-        transport: Option<String>, None, Public, "What carried SMB: tcp, quic (encrypted, without operations), roce (RDMA over Converged Ethernet) or iwarp (RDMA over TCP).";
+        transport: Option<String>, None, Public, "What carried SMB: tcp, quic (encrypted, without operations), roce (RDMA over Converged Ethernet), iwarp (RDMA over TCP), or netbeui (NetBIOS frames; the ports are the numbers of the session).";
         queue_pair_client: Option<u64>, None, Public, "Number of the client's queue pair; null for TCP and iWARP, whose packets do not carry it.";
         queue_pair_server: Option<u64>, None, Public, "Number of the server's queue pair; null for TCP and iWARP.";
         rdma_reads: Option<u64>, Count, Public, "RDMA Read requests, without retransmissions: the server fetches what a client writes. Null for TCP.";

@@ -69,7 +69,7 @@ table! {
         notes: Option<String>, None, Public, "What the source says about itself: how the server's times are known, which events were not used.";
         unwrapped: Option<String>, None, Public, "Tags, tunnels and other wrappings that were removed, with the packets of each, for example `VXLAN 3320, QinQ 12`.";
         fragments_reassembled: u64, Count, Public, "IP fragments that were reassembled into packets.";
-        datagrams_not_sessions: u64, Count, Public, "Datagrams of NetBIOS (UDP ports 137 and 138, IPX, NetBEUI): names and announcements, not SMB sessions over TCP.";
+        datagrams_not_sessions: u64, Count, Public, "Datagrams of NetBIOS (UDP ports 137 and 138, IPX, NetBEUI): names and announcements, not SMB sessions.";
         quic_connections: u64, Count, Public, "Connections of SMB over QUIC; they are encrypted, so their operations are not visible.";
         quic_maybe_smb: u64, Count, Public, "QUIC connections to UDP port 443 whose protocol could not be read: they may be SMB.";
         frames_roce: u64, Count, Public, "RoCE packets; their invariant CRC is not checked.";
@@ -83,5 +83,7 @@ table! {
         sessions_without_logon: u64, Count, Public, "Encrypted sessions whose logon was not captured in full, so that a secret does not help.";
         sessions_forgotten: u64, Count, Public, "Sessions forgotten before their end, because their number or the size of their names reached the limit: later operations have no user.";
         trees_forgotten: u64, Count, Public, "Trees forgotten before their end, likewise: later operations have no share.";
+        frames_netbeui: u64, Count, Public, "Frames of NetBEUI between two stations (LLC type 2): SMB sessions without TCP, whose stations are shown as link-local IPv6 addresses that contain their MAC addresses.";
+        frames_ipx: u64, Count, Public, "Packets of SMB, or of NetBIOS sessions, in IPX, which are not read.";
     }
 }

@@ -13,7 +13,7 @@ use crate::frame::Address;
 use crate::rdma::infiniband::{Answer, Operation, PORT};
 use crate::rdma::{Moved, Order, Verdict, ahead, smb_direct};
 use crate::stream::Piece;
-use crate::tcp::{Connection, EndReason, RdmaSummary, RoceBegin, RoceHalf, count};
+use crate::tcp::{Carrier, CarrierBegin, CarrierHalf, Connection, EndReason, count};
 
 /// Packets that wait until the other direction is known, and their bytes.
 const WAITING_MAX: usize = 32;
@@ -53,7 +53,7 @@ struct Direction {
     last: Option<(u32, i64)>,
     /// The number of the next Read response.
     next_response: Option<u32>,
-    measured: RoceHalf,
+    measured: CarrierHalf,
 }
 
 /// Two queue pairs, or the one that is known.
@@ -226,14 +226,14 @@ impl Pair {
                 connection.disconnect(from);
             }
         }
-        let summary = RdmaSummary {
+        let summary = Carrier {
             transport: "roce",
             queue_pairs: self.queue_pairs,
             connect_seen: self.ports.is_some(),
-            moved: self.moved,
+            moved: Some(self.moved),
         };
         let halves = self.directions.each_ref().map(|direction| direction.measured);
-        connection.end_roce(summary, halves, self.last, reason, env.context, env.out);
+        connection.end_without_tcp(summary, halves, self.last, reason, env.context, env.out);
     }
 
     fn take(&mut self, arrival: &Arrival<'_>, from: usize, env: &mut Env<'_>) {
@@ -444,7 +444,11 @@ impl Pair {
             [0, 1].map(|end| if end == client { self.source_ports[end] } else { PORT })
         });
         let ends = [0, 1].map(|end| SocketAddr::new(self.addresses[end].ip(), ports[end]));
-        let begin = RoceBegin { first: self.first, connect_seen: self.ports.is_some() };
+        let begin = CarrierBegin {
+            first: self.first,
+            transport: "roce",
+            connect_seen: self.ports.is_some(),
+        };
         let Pair { connection, directions, .. } = self;
         let Env { context, next_index, out } = env;
         let sends = &mut directions[from].sends;
@@ -456,7 +460,7 @@ impl Pair {
             let connection = connection.get_or_insert_with(|| {
                 let index = **next_index;
                 **next_index = index.wrapping_add(1);
-                Box::new(Connection::over_roce(index, ends, client, begin, context, out))
+                Box::new(Connection::without_tcp(index, ends, client, begin, context, out))
             });
             connection.deliver(inner, from, context, out);
         });

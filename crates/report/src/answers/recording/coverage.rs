@@ -61,6 +61,17 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
             parts.join(", ")
         ));
     }
+    let cut = row.messages_cut.saturating_add(row.members_not_captured);
+    if cut > 0 && row.frames_cut > 0 {
+        let messages =
+            report.coverage.iter().fold(0, |sum: u64, row| sum.saturating_add(row.messages));
+        said.push(format!(
+            "The packets were cut too short for {} of {} messages (snap length): names, sizes and statuses in them are not \
+             known, and findings may be missing. Record at least 512 bytes of each packet.",
+            crate::value::format::count(cut),
+            crate::value::format::count(messages.saturating_add(row.members_not_captured))
+        ));
+    }
     said.extend(counted_twice(&report.coverage));
     let encrypted = row.messages_encrypted.saturating_sub(row.messages_decrypted);
     if encrypted > 0 {
@@ -245,7 +256,7 @@ fn drops(row: &Coverage) -> Fact {
 type Counter = (&'static str, fn(&mut Coverage) -> &mut u64);
 
 /// The counters of what was lost or not understood.
-const LOST: [Counter; 48] = [
+const LOST: [Counter; 49] = [
     ("records_damaged", |row| &mut row.records_damaged),
     ("frames_cut", |row| &mut row.frames_cut),
     ("frames_link_unknown", |row| &mut row.frames_link_unknown),
@@ -255,6 +266,7 @@ const LOST: [Counter; 48] = [
     ("frames_not_tcp", |row| &mut row.frames_not_tcp),
     ("frames_not_smb", |row| &mut row.frames_not_smb),
     ("datagrams_not_sessions", |row| &mut row.datagrams_not_sessions),
+    ("frames_ipx", |row| &mut row.frames_ipx),
     ("quic_connections", |row| &mut row.quic_connections),
     ("quic_maybe_smb", |row| &mut row.quic_maybe_smb),
     ("frames_time_backwards", |row| &mut row.frames_time_backwards),
@@ -434,6 +446,21 @@ mod tests {
         ] {
             assert_eq!(counted_twice(&[other, inside.clone()]), None);
         }
+    }
+
+    #[test]
+    fn packets_that_were_cut_too_short_may_hide_findings() {
+        let said = |row: Coverage| {
+            let report = Report { coverage: vec![row], ..Report::default() };
+            format!("{:?}", notices(&report))
+        };
+        let row = Coverage { messages: 30, messages_cut: 2, ..Coverage::default() };
+        assert_eq!(said(row.clone()), "[]", "the capture ends inside of a message");
+        let cut = Coverage { frames_cut: 9, ..row };
+        assert!(said(cut.clone()).contains("for 2 of 30 messages (snap length)"));
+        let member = Coverage { messages_cut: 0, members_not_captured: 3, ..cut.clone() };
+        assert!(said(member).contains("for 3 of 33 messages"));
+        assert_eq!(said(Coverage { messages_cut: 0, ..cut }), "[]", "headers are enough");
     }
 
     #[test]

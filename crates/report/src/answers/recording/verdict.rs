@@ -24,6 +24,8 @@ use crate::value::format;
 /// What a capture of name queries and announcements holds.
 const NOT_SESSIONS: &str =
     "datagrams of NetBIOS (names, announcements, mailslots): these are not SMB sessions";
+const IN_IPX: &str = "packets of SMB or NetBIOS sessions in IPX, which smbscope does not read: it reads SMB over TCP, \
+                      NetBEUI, RDMA";
 /// This share of failed scenarios is bad news.
 const BAD_FAILURES: f64 = 0.01;
 
@@ -101,6 +103,8 @@ fn without_operations(report: &Report) -> String {
         (sum(|row| row.messages), "messages of SMB without an operation"),
         (sum(|row| row.frames_tunnelled), "in tunnels that stay closed"),
         (sum(|row| row.datagrams_not_sessions), NOT_SESSIONS),
+        (sum(|row| row.frames_netbeui), "frames of NetBEUI connections without SMB1 in them"),
+        (sum(|row| row.frames_ipx), IN_IPX),
         (sum(|row| row.quic_connections), "connections of SMB over QUIC, which is encrypted"),
         (sum(|row| row.quic_maybe_smb), "QUIC connections that may be SMB"),
     ];
@@ -318,6 +322,11 @@ mod tests {
         assert_eq!(sentence, "There are no SMB operations here");
         assert!(reasons[0].contains("7 datagrams of NetBIOS"), "{reasons:?}");
         assert!(reasons[0].contains("these are not SMB sessions"), "{reasons:?}");
+        let coverage = Coverage { frames: 9, frames_ipx: 13, ..Coverage::default() };
+        let report = Report { coverage: vec![coverage], ..Report::default() };
+        let reasons = recording_verdict(&report, None).reasons;
+        assert!(reasons[0].contains("13 packets of SMB or NetBIOS sessions in IPX"), "{reasons:?}");
+        assert!(!reasons[0].contains("these are not SMB sessions"), "{reasons:?}");
         let coverage = Coverage { frames: 9, quic_connections: 2, ..Coverage::default() };
         let report = Report { coverage: vec![coverage], ..Report::default() };
         let reasons = recording_verdict(&report, None).reasons;

@@ -1,7 +1,8 @@
-//! Connections whose messages RDMA carries: iWARP on this TCP connection, or RoCE without TCP.
+//! Connections whose messages not TCP alone carries: iWARP on this TCP connection, RoCE or NetBEUI
+//! without TCP.
 //!
-//! Owns how the streams of `rdma` reach the framers, and what a connection's row has in addition.
-//! Does not own the order of RoCE's packets (`shard`), nor layouts (`rdma`). MS-SMBD section 2.1.
+//! Owns how the streams of `rdma` and `netbeui` reach the framers, and what a connection's row has in
+//! addition. Does not own the order of packets without TCP (`shard`), nor layouts. MS-SMBD section 2.1.
 
 use std::net::SocketAddr;
 
@@ -14,20 +15,21 @@ use crate::rdma::iwarp::Iwarp;
 use crate::rdma::{IWARP_PORT, Moved, smb_direct};
 use crate::stream::Piece;
 
-/// What a connection over RDMA adds to its row.
+/// What a connection adds to its row that not TCP alone carries.
 #[derive(Clone, Copy, Debug)]
-pub struct RdmaSummary {
+pub struct Carrier {
     pub transport: &'static str,
     /// The queue pair of each end.
     pub queue_pairs: [Option<u32>; 2],
-    /// Whether RoCE's connection manager was seen to make the connection.
+    /// Whether the exchange was captured that makes a connection without TCP.
     pub connect_seen: bool,
-    pub moved: Moved,
+    /// By RDMA.
+    pub moved: Option<Moved>,
 }
 
-/// What was measured of the packets that one end sent by RoCE.
+/// What was measured of the packets that one end sent without TCP.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RoceHalf {
+pub struct CarrierHalf {
     pub packets: u64,
     pub bytes: u64,
     pub retransmissions: u64,
@@ -36,12 +38,14 @@ pub struct RoceHalf {
     pub recovery_ns: u64,
 }
 
-/// How a connection over RoCE began.
+/// How a connection without TCP began.
 #[derive(Clone, Copy, Debug)]
-pub struct RoceBegin {
+pub struct CarrierBegin {
     /// Time of its first packet.
     pub first: i64,
-    /// Whether its ConnectRequest was captured.
+    /// The carrier, as the table of connections names it.
+    pub transport: &'static str,
+    /// Whether the exchange that makes it was captured.
     pub connect_seen: bool,
 }
 
@@ -69,40 +73,40 @@ impl Connection {
         let by_port = usize::from(self.ends[0].port() == IWARP_PORT);
         self.client = self.client.or(Some(by_port));
         self.iwarp = Some(Box::new(iwarp));
-        self.carry_by_rdma(RdmaSummary {
+        self.carry_by(Carrier {
             transport: "iwarp",
             queue_pairs: [None; 2],
             connect_seen: false,
-            moved: Moved::default(),
+            moved: Some(Moved::default()),
         });
         true
     }
 
-    fn carry_by_rdma(&mut self, summary: RdmaSummary) {
-        self.pairing.is_over_rdma = true;
+    fn carry_by(&mut self, summary: Carrier) {
+        self.pairing.has_no_sequence = true;
         for half in &mut self.halves {
             half.framer.without_headers();
         }
-        self.rdma = Some(Box::new(summary));
+        self.carrier = Some(Box::new(summary));
     }
 
     /// Completes what the row says of iWARP.
     pub(super) fn end_iwarp(&mut self, out: &mut Output) {
-        let (Some(iwarp), Some(rdma)) = (&self.iwarp, &mut self.rdma) else { return };
-        rdma.moved = iwarp.moved();
+        let (Some(iwarp), Some(carrier)) = (&self.iwarp, &mut self.carrier) else { return };
+        carrier.moved = Some(iwarp.moved());
         out.coverage.resynchronised += iwarp.searches();
         for counters in iwarp.counters() {
             count(counters, &mut out.coverage);
         }
     }
 
-    /// A connection over RoCE, of which the first SMB message is about to come. `client` is the
+    /// A connection without TCP, of which the first SMB message is about to come. `client` is the
     /// index of the client's end.
-    pub fn over_roce(
+    pub fn without_tcp(
         index: u32,
         ends: [SocketAddr; 2],
         client: usize,
-        begin: RoceBegin,
+        begin: CarrierBegin,
         context: &Context,
         out: &mut Output,
     ) -> Connection {
@@ -111,11 +115,11 @@ impl Connection {
         if begin.connect_seen {
             connection.smb2.begin_credits();
         }
-        connection.carry_by_rdma(RdmaSummary {
-            transport: "roce",
+        connection.carry_by(Carrier {
+            transport: begin.transport,
             queue_pairs: [None; 2],
             connect_seen: begin.connect_seen,
-            moved: Moved::default(),
+            moved: None,
         });
         connection.begin_smb(out);
         connection
@@ -147,18 +151,18 @@ impl Connection {
         self.fins[from] = true;
     }
 
-    /// Ends a connection over RoCE, with what was measured of it up to `last`.
-    pub fn end_roce(
+    /// Ends a connection without TCP, with what was measured of it up to `last`.
+    pub fn end_without_tcp(
         &mut self,
-        summary: RdmaSummary,
-        halves: [RoceHalf; 2],
+        summary: Carrier,
+        halves: [CarrierHalf; 2],
         last: i64,
         reason: EndReason,
         context: &Context,
         out: &mut Output,
     ) {
         self.last = self.last.max(last);
-        self.rdma = Some(Box::new(summary));
+        self.carrier = Some(Box::new(summary));
         for (half, measured) in self.halves.iter_mut().zip(halves) {
             half.packets = measured.packets;
             half.bytes = measured.bytes;
