@@ -23,6 +23,7 @@ mod channels;
 mod connections;
 mod counters;
 mod data;
+mod dependence;
 mod detector;
 mod durability;
 mod durations;

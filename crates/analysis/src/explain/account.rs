@@ -143,7 +143,7 @@ pub(super) struct Accounts {
     /// By connection: when its last reply ended.
     last: HashMap<(u32, u64), (i64, u32, bool), foldhash::fast::RandomState>,
     /// Commands of the last operations, so that each is one text.
-    commands: Vec<String>,
+    commands: Vec<(Option<TextId>, String)>,
 }
 
 impl Accounts {
@@ -188,12 +188,12 @@ impl Accounts {
         if self.last.len() >= CLIENTS_MAX && !self.last.contains_key(&key) {
             return;
         }
-        let name = op.columns.command.get(op.row).unwrap_or_default();
-        let known = self.commands.iter().position(|known| known == name);
+        let known = self.commands.iter().position(|(known, _)| *known == op.command);
         // A dataset from another program may name any number of commands.
         let command = known.unwrap_or_else(|| {
             if self.commands.len() < COMMANDS_MAX {
-                self.commands.push(name.to_owned());
+                let name = op.columns.command.get(op.row).unwrap_or_default();
+                self.commands.push((op.command, name.to_owned()));
             }
             self.commands.len() - 1
         });
@@ -209,7 +209,7 @@ impl Accounts {
             || columns.response_frame.get(op.row).is_some()
             || columns.command.get(op.row).is_some_and(|name| WITHOUT_REPLY.contains(&name))
             // What is behind a pipe answers when it has something to say.
-            || op.share_name().is_some_and(|share| share.ends_with("IPC$"))
+            || op.is_pipe
         {
             return;
         }
@@ -229,7 +229,7 @@ impl Accounts {
     /// The last operation with a reply on a connection.
     pub(super) fn last(&self, connection: (u32, u64)) -> Option<LastOperation> {
         let &(end, command, is_signed) = self.last.get(&connection)?;
-        let command = self.commands.get(command as usize)?.clone();
+        let (_, command) = self.commands.get(command as usize)?.clone();
         Some(LastOperation { end, command, is_signed })
     }
 

@@ -23,8 +23,10 @@ const NAMES_LISTED: usize = 5;
 /// Operations that a finding lists.
 const EXAMPLES: usize = 5;
 /// The operations of a connection that belong to a finding.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct OnConnection {
+    /// Its client and its server.
+    ends: [Option<(TextId, Box<str>)>; 2],
     operations: u64,
     saved_ns: i64,
     /// They, and what would be saved in the burst that the last of them belongs to, ns.
@@ -182,7 +184,7 @@ impl Attribution {
         self.clients.merge(other.clients);
         self.servers.merge(other.servers);
         for (key, on) in other.connections {
-            self.add_connection(key, on.operations, on.saved_ns, None);
+            self.add_connection(key, on.operations, on.saved_ns, None, || on.ends);
         }
         self.burst_ns = self.burst_ns.max(other.burst_ns);
         self.shares.merge(other.shares);
@@ -279,7 +281,7 @@ impl Attribution {
         self.clients.add(text_id(row.client.as_str()), 1, ns, || row.client.as_str().into());
         self.servers.add(text_id(row.server.as_str()), 1, ns, || row.server.as_str().into());
         if let Some(connection) = row.connection {
-            self.add_connection((recording, connection), 1, ns, None);
+            self.add_connection((recording, connection), 1, ns, None, Default::default);
         }
         let example = Example {
             recording: Some(row.recording.clone()),
@@ -341,13 +343,13 @@ impl Attribution {
         if let Some((first, last)) = time {
             self.widen(first, last);
         }
-        if let Some(client) = op.client {
-            self.clients.add(client, operations, saved_ns, || name(op.client_name()));
-        }
-        if let Some(server) = TextId::new(u64::from(op.server)) {
-            self.servers.add(server, operations, saved_ns, || name(op.server_name()));
-        }
-        self.add_connection((op.recording, op.connection), operations, saved_ns, time);
+        let ends = || {
+            let server = TextId::new(u64::from(op.server));
+            let (client, names) = (op.client, [op.client_name(), op.server_name()]);
+            let mut ends = [client, server].into_iter().zip(names);
+            std::array::from_fn(|_| ends.next().and_then(|(id, text)| Some((id?, name(text)))))
+        };
+        self.add_connection((op.recording, op.connection), operations, saved_ns, time, ends);
         let is_full = self.examples.len() >= EXAMPLES;
         if saved_ns > 0 && !(is_full && self.examples.peek().is_some_and(|one| one.0 >= saved_ns)) {
             if is_full {
@@ -365,18 +367,22 @@ impl Attribution {
         names.chain(self.connections.values_mut().map(|on| (&mut on.operations, &mut on.saved_ns)))
     }
 
-    /// `time` is when the operation began and ended.
+    /// `time` is when the operation began and ended; `ends` are the connection's client and server.
     fn add_connection(
         &mut self,
         key: (u32, u64),
         operations: u64,
         saved_ns: i64,
         time: Option<(i64, i64)>,
+        ends: impl FnOnce() -> [Option<(TextId, Box<str>)>; 2],
     ) {
         let has_room = self.connections.len() < self.clients.names_max;
         let on = match self.connections.get_mut(&key) {
             Some(on) => on,
-            None if has_room => self.connections.entry(key).or_default(),
+            None if has_room => {
+                let on = OnConnection { ends: ends(), ..OnConnection::default() };
+                self.connections.entry(key).or_insert(on)
+            }
             None => return,
         };
         on.operations += operations;
@@ -400,7 +406,17 @@ impl Attribution {
         Some((crate::predict::Z_95 * (n * variance).sqrt()) as i64)
     }
 
-    pub(super) fn finish(self) -> Ranking {
+    pub(super) fn finish(mut self) -> Ranking {
+        let mut on: Vec<_> = self.connections.iter_mut().collect();
+        on.sort_unstable_by_key(|(key, _)| **key);
+        for (_, on) in on {
+            for (sums, end) in [&mut self.clients, &mut self.servers].into_iter().zip(&mut on.ends)
+            {
+                if let Some((id, name)) = end.take() {
+                    sums.add(id, on.operations, on.saved_ns, || name);
+                }
+            }
+        }
         let mut examples = self.examples.into_vec();
         examples.sort_unstable();
         let connections = self.connections.into_iter();

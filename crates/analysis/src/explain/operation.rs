@@ -75,6 +75,26 @@ crate::rows::columns::columns! {
     response_frame: u64,
 }
 
+impl Columns {
+    /// Whether any operation of the batch has a slice that is read here.
+    fn has_slices(&self) -> bool {
+        [
+            &self.queue_ns,
+            &self.filesystem_ns,
+            &self.io_wait_ns,
+            &self.io_ns,
+            &self.flush_ns,
+            &self.lock_wait_ns,
+            &self.crypto_in_ns,
+            &self.crypto_out_ns,
+            &self.filesystem_slow_ns,
+            &self.security_ns,
+        ]
+        .iter()
+        .any(|column| !column.is_empty())
+    }
+}
+
 /// Values beyond these limits come from damaged files.
 const DURATION_MAX_NS: i64 = 1_000_000_000_000_000;
 const TIME_MAX_NS: i64 = 4_000_000_000_000_000_000;
@@ -201,6 +221,10 @@ pub(super) struct Rows {
     opens: Resolved,
     /// By detail: the number in [`Act::ALL`] of a transaction's subcommand.
     transactions: Resolved,
+    /// By share: whether it is that of pipes.
+    pipes: Resolved,
+    commands: TextIds,
+    has_slices: bool,
 }
 
 impl Rows {
@@ -208,10 +232,26 @@ impl Rows {
         let columns = Columns::from_batch(batch)?;
         let acts = vec![None; columns.command.keys()];
         let [opens, transactions] = [(); 2].map(|()| Resolved::new(columns.detail.keys()));
+        let pipes = Resolved::new(columns.share.keys());
+        let commands = TextIds::new(&columns.command);
         let [clients, servers, shares, paths, folders] =
             [&columns.client, &columns.server, &columns.share, &columns.path, &columns.path]
                 .map(TextIds::new);
-        Ok(Rows { columns, clients, servers, shares, paths, folders, acts, opens, transactions })
+        let has_slices = columns.has_slices();
+        Ok(Rows {
+            columns,
+            clients,
+            servers,
+            shares,
+            paths,
+            folders,
+            acts,
+            opens,
+            transactions,
+            pipes,
+            commands,
+            has_slices,
+        })
     }
 
     fn act(&mut self, row: usize) -> Act {
@@ -246,16 +286,25 @@ impl Rows {
     pub(super) fn operation(&mut self, row: usize, recording: u32) -> Operation<'_> {
         let act = self.act(row);
         let opens_existing = act == Act::Open && self.opens_existing(row);
-        let Rows { columns, clients, servers, shares, paths, folders, .. } = self;
+        let Rows { columns, clients, servers, shares, paths, folders, pipes, commands, .. } = self;
         let columns = &*columns;
+        let is_pipe = columns.share.key(row).is_some_and(|key| {
+            let is_pipe = || columns.share.text(key).is_some_and(|share| share.ends_with("IPC$"));
+            pipes.get(key, || u32::from(is_pipe())) == 1
+        });
         let has_time = !columns.waits.is_set(row) && columns.elapsed_ns.get(row).is_some();
         let or_none = |ns: Option<i64>| duration(ns.unwrap_or(0));
         let elapsed_ns = or_none(columns.elapsed_ns.get(row));
         let busy_ns = or_none(columns.busy_ns.get(row)).min(elapsed_ns);
+        let times = Times::from_row(columns, row, elapsed_ns);
         Operation {
             columns,
             row,
             recording,
+            times,
+            is_pipe,
+            has_slices: self.has_slices,
+            command: commands.get(&columns.command, row),
             client: clients.get(&columns.client, row),
             server_text: servers.get(&columns.server, row),
             share: shares.get(&columns.share, row),
@@ -284,11 +333,46 @@ impl Rows {
     }
 }
 
+/// Parts of an operation's time, which most detectors read.
+#[derive(Clone, Copy)]
+struct Times {
+    turnaround_ns: Option<i64>,
+    transfer_ns: i64,
+    reply_ns: i64,
+    recovery_ns: i64,
+    split: Option<(i64, i64)>,
+}
+
+impl Times {
+    fn from_row(columns: &Columns, row: usize, elapsed_ns: i64) -> Times {
+        let within = |ns: Option<i64>| ns.map(|ns| duration(ns).min(elapsed_ns));
+        let turnaround_ns = within(columns.turnaround_ns.get(row));
+        let reply_ns = within(columns.response_transfer_ns.get(row)).unwrap_or(0);
+        let request_ns = duration(columns.request_transfer_ns.get(row).unwrap_or(0));
+        let transfer_ns = (request_ns + reply_ns).min(elapsed_ns);
+        let recovery_ns = within(columns.recovery_ns.get(row)).unwrap_or(0);
+        let split = turnaround_ns.zip(columns.server_ns.get(row)).map(|(turnaround, server)| {
+            let server = duration(server).min(turnaround);
+            let network = turnaround - server;
+            // The recovery is part of the transfer times, as far as those are long enough.
+            let recovery = (recovery_ns - transfer_ns).max(0);
+            ((server - recovery).max(0), network - (recovery - server).clamp(0, network))
+        });
+        Times { turnaround_ns, transfer_ns, reply_ns, recovery_ns, split }
+    }
+}
+
 /// One operation.
 pub(super) struct Operation<'a> {
     pub(super) columns: &'a Columns,
     pub(super) row: usize,
     pub(super) recording: u32,
+    times: Times,
+    /// Whether its share is that of pipes.
+    pub(super) is_pipe: bool,
+    /// Whether any operation of its batch has a slice of the server's time.
+    pub(super) has_slices: bool,
+    pub(super) command: Option<TextId>,
     /// The texts of these columns as numbers.
     pub(super) client: Option<TextId>,
     pub(super) server_text: Option<TextId>,
@@ -413,42 +497,37 @@ impl Operation<'_> {
         self.message_begin(0, self.reply_ns()).saturating_sub(ns)
     }
 
+    /// Time in which the request and the reply were under way.
     pub(super) fn transfer_ns(&self) -> i64 {
-        let request_ns = self.columns.request_transfer_ns.get(self.row);
-        (duration(request_ns.unwrap_or(0)) + self.reply_ns()).min(self.elapsed_ns)
+        self.times.transfer_ns
     }
 
     /// From the first to the last byte of the reply.
     pub(super) fn reply_ns(&self) -> i64 {
-        duration(self.columns.response_transfer_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
+        self.times.reply_ns
     }
 
     /// From the last byte of the request to the first of the reply, within the time it took.
     pub(super) fn turnaround_ns(&self) -> Option<i64> {
-        Some(duration(self.columns.turnaround_ns.get(self.row)?).min(self.elapsed_ns))
+        self.times.turnaround_ns
     }
 
     /// The server's and the network's part of the turnaround, without the recovery from losses.
     pub(super) fn split(&self) -> Option<(i64, i64)> {
-        let turnaround = self.turnaround_ns()?;
-        let server = duration(self.columns.server_ns.get(self.row)?).min(turnaround);
-        let recovery = match self.recovery_ns() {
-            0 => return Some((server, turnaround - server)),
-            // The recovery is part of the transfer times, as far as those are long enough.
-            recovery => (recovery - self.transfer_ns()).max(0),
-        };
-        let network = turnaround - server;
-        Some(((server - recovery).max(0), network - (recovery - server).clamp(0, network)))
+        self.times.split
     }
 
     /// Time in which TCP recovered from losses.
     pub(super) fn recovery_ns(&self) -> i64 {
-        duration(self.columns.recovery_ns.get(self.row).unwrap_or(0)).min(self.elapsed_ns)
+        self.times.recovery_ns
     }
 
     /// A slice of the server's time. Windows' events count the file system in two slices, and signing and
     /// encryption in one for both directions.
     pub(super) fn slice(&self, kind: Kind) -> Option<i64> {
+        if !self.has_slices {
+            return None;
+        }
         let more = match kind {
             Kind::Filesystem => self.columns.filesystem_slow_ns.get(self.row),
             Kind::CryptoIn => self.columns.security_ns.get(self.row),

@@ -11,6 +11,7 @@ use smbscope_tables::slice::Kind;
 
 use super::attribution::Attribution;
 use super::candidate::Candidate;
+use super::dependence::Dependence;
 use super::detector::{Context, Detector};
 use super::findings::{
     lock_contention, protection, server_queueing, slow_filesystem, slow_flush, slow_logon,
@@ -36,7 +37,7 @@ const BYTE_NS: i64 = 1;
 /// Levels of requests in flight: 0, 1, 2 to 3, 4 to 7 ...
 const LEVELS: usize = 8;
 /// Most operations for which the requests in flight are counted.
-const SERVED_MAX: usize = 200_000;
+const SERVED_MAX: usize = 50_000;
 /// Fewest operations of a level to judge it by.
 const OPERATIONS_MIN: u64 = 20;
 
@@ -60,6 +61,7 @@ pub(super) struct ServerTime {
     /// Operations without slices.
     flushes_from_outside: Attribution,
     slow_from_outside: Attribution,
+    dependence: Dependence,
     /// The first operations, which show whether time grows with the requests in flight.
     served: Vec<Served>,
 }
@@ -109,25 +111,28 @@ struct Growth {
 
 impl Detector for ServerTime {
     fn see(&mut self, op: &Operation) {
-        let has_slices = [
-            (&mut self.queue, [Kind::Queue].as_slice(), 0),
-            (
-                &mut self.filesystem,
-                &[Kind::Filesystem, Kind::IoWait, Kind::Io],
-                QUICK_CALLS_NS + BYTE_NS * op.bytes as i64,
-            ),
-            (&mut self.flush, &[Kind::Flush], QUICK_FLUSH_NS),
-            (&mut self.crypto, &[Kind::CryptoIn, Kind::CryptoOut], 0),
-            (&mut self.locks, &[Kind::LockWait], 0),
-        ]
-        .into_iter()
-        .fold(false, |any, (sums, kinds, quick_ns)| add_slices(sums, op, kinds, quick_ns) || any);
+        let has_slices = op.has_slices
+            && [
+                (&mut self.queue, [Kind::Queue].as_slice(), 0),
+                (
+                    &mut self.filesystem,
+                    &[Kind::Filesystem, Kind::IoWait, Kind::Io],
+                    QUICK_CALLS_NS + BYTE_NS * op.bytes as i64,
+                ),
+                (&mut self.flush, &[Kind::Flush], QUICK_FLUSH_NS),
+                (&mut self.crypto, &[Kind::CryptoIn, Kind::CryptoOut], 0),
+                (&mut self.locks, &[Kind::LockWait], 0),
+            ]
+            .into_iter()
+            .fold(false, |any, (sums, kinds, quick_ns)| {
+                add_slices(sums, op, kinds, quick_ns) || any
+            });
         if !op.is_timed {
             return;
         }
         let Some((server_ns, network_ns)) = op.split() else { return };
         // A pipe leads to a program, not to a file system.
-        let is_pipe = op.share_name().is_some_and(|share| share.ends_with("IPC$"));
+        let is_pipe = op.is_pipe;
         let is_through = op.columns.write_through.is_set(op.row);
         let is_flush = op.act == Act::Flush || op.act == Act::Write && is_through;
         let waits = op.waits_for_others();
@@ -166,6 +171,7 @@ impl Detector for ServerTime {
         let quick_ns = quick_ns(op);
         // While other replies arrive on the connection, the client does not wait for the server.
         let alone_ns = server_ns.min(op.silent_ns);
+        self.dependence.add(op, alone_ns, alone_ns - quick_ns);
         if alone_ns > quick_ns {
             let time = (alone_ns, alone_ns - quick_ns);
             self.slow_from_outside.add_stall(op, 0, op.silent_from(alone_ns), time);
@@ -174,12 +180,12 @@ impl Detector for ServerTime {
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
         let slow = match (self.growth(), self.slow_from_outside) {
-            (None, slow) => slow_filesystem::undecided(slow),
+            (None, slow) => self.dependence.judge(slow_filesystem::undecided(slow)),
             (Some(growth), slow) => {
                 let candidate = if growth.share > 0.5 {
                     server_queueing::from_outside(slow)
                 } else {
-                    slow_filesystem::from_outside(slow)
+                    self.dependence.judge(slow_filesystem::from_outside(slow))
                 };
                 candidate.with_figures([
                     (

@@ -128,9 +128,8 @@ impl Detector for Signing {
 impl Signing {
     fn see_size(&mut self, op: &Operation, direction: usize, is_signed: bool) {
         let columns = op.columns;
-        let is_pipe = op.share_name().is_some_and(|share| share.ends_with("IPC$"));
         let (Some(turnaround_ns), 1.., false, Some(0), true) =
-            (op.turnaround_ns(), op.bytes, is_pipe, op.status, op.is_timed)
+            (op.turnaround_ns(), op.bytes, op.is_pipe, op.status, op.is_timed)
         else {
             return;
         };

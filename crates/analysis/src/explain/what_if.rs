@@ -17,8 +17,8 @@ use crate::predict::plan::Plan;
 use crate::predict::replay::{self, Baseline, Prediction, Replay, Saving};
 use crate::predict::requirements::{unanswered, unlearnt_sizes};
 
-/// Most operations in the sample: about 40 MB.
-const OPERATIONS_MAX: usize = 100_000;
+/// Most operations in the sample: about 10 MB.
+const OPERATIONS_MAX: usize = 25_000;
 /// Most connections in the sample.
 const CONNECTIONS_MAX: usize = 20_000;
 /// Most replays with remedies in one diagnosis.

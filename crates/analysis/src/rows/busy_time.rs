@@ -42,9 +42,16 @@ impl BusyTime {
             }
             begin = until;
         }
-        // Most intervals come after all others.
+        // Most intervals come after all others, or extend the last one only.
+        let last = self.open.len();
+        let before = last.checked_sub(2).and_then(|place| self.open.get(place)).copied();
         if self.open.back().is_none_or(|(_, last)| *last < begin) {
             self.open.push_back((begin, end));
+        } else if let Some((first, until)) = self.open.back_mut()
+            && end >= *first
+            && before.is_none_or(|(_, before)| before < begin)
+        {
+            (*first, *until) = (begin.min(*first), end.max(*until));
         } else {
             let mut later = VecDeque::new();
             self.join(&mut begin, &mut end, &mut later);

@@ -9,6 +9,7 @@ mod channels;
 mod client;
 mod context;
 mod credits;
+mod dependence;
 mod events;
 mod lookups;
 mod network;

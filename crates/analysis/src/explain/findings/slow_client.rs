@@ -4,6 +4,7 @@
 //! connection of a session does not count while another connection of it is busy.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use smbscope_findings::{Actor, Confidence, KindInfo};
 
 use super::super::attribution::Attribution;
@@ -70,8 +71,10 @@ impl Detector for SlowClient {
             self.sessions.clear();
         }
         let end = start.saturating_add(op.elapsed_ns);
-        let first = !self.sessions.contains_key(&key);
-        let session = self.sessions.entry(key).or_default();
+        let (session, first) = match self.sessions.entry(key) {
+            Entry::Occupied(entry) => (entry.into_mut(), false),
+            Entry::Vacant(entry) => (entry.insert(Session::default()), true),
+        };
         let before = std::mem::replace(&mut session.last, end);
         let has_moved = session.has_moved;
         session.has_moved |= moves;

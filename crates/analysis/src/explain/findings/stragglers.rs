@@ -9,7 +9,7 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
-use super::super::operation::{Act, Operation, TextId, text_id};
+use super::super::operation::{Act, Operation, TextId};
 use crate::stats::mean::Mean;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("stragglers", "stragglers")
@@ -46,16 +46,63 @@ const OPERATIONS_MAX: f64 = 0.2;
 /// ... and at least this many stragglers; fewer may be chance.
 const STRAGGLERS_MIN: u64 = 3;
 
-/// One file, folder, client or second: its operations, its stragglers, and their excess time.
+/// Counts of operations by place; places share one if their keys have the same remainder.
+const COUNTS: usize = 4_096;
+
+/// One file, folder, client or second with stragglers, and their excess time.
 #[derive(Default)]
 struct Place {
-    operations: u64,
     stragglers: u64,
     excess_ns: i64,
     attribution: Option<Box<Attribution>>,
 }
 
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+/// Files, folders, clients or seconds.
+struct Places {
+    /// Operations of each, at least: all of a few thousand places are below the share that is tested.
+    counts: Box<[u32; COUNTS]>,
+    slow: HashMap<u64, Place, foldhash::fast::RandomState>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places { counts: Box::new([0; COUNTS]), slow: HashMap::default() }
+    }
+}
+
+impl Places {
+    /// Counts an operation. For a straggler, also adds how long the connection waited for it, and how much of
+    /// that exceeds the usual time.
+    fn count(&mut self, key: u64, op: &Operation, straggler: Option<(i64, i64)>) {
+        let count = &mut self.counts[key as usize % COUNTS];
+        *count = count.saturating_add(1);
+        let Some((alone_ns, excess_ns)) = straggler else { return };
+        if self.slow.len() >= PLACES_MAX && !self.slow.contains_key(&key) {
+            return;
+        }
+        let place = self.slow.entry(key).or_default();
+        place.stragglers += 1;
+        place.excess_ns = place.excess_ns.saturating_add(excess_ns);
+        let attribution =
+            place.attribution.get_or_insert_with(|| Box::new(Attribution::with_few_names()));
+        attribution.add_stall(op, 0, op.silent_from(alone_ns), (alone_ns, excess_ns));
+    }
+
+    /// The place that has most of the excess time, with its operations, if there are `least` places or more.
+    fn standing_out(self, least: usize, all: f64, excess: f64) -> Option<(Place, u64)> {
+        if self.counts.iter().filter(|count| **count > 0).count() < least {
+            return None;
+        }
+        let places = self.slow.into_iter();
+        let mut places =
+            places.map(|(key, place)| (place, u64::from(self.counts[key as usize % COUNTS])));
+        places.find(|(place, operations)| {
+            place.stragglers >= STRAGGLERS_MIN
+                && place.excess_ns as f64 >= EXCESS_MIN * excess
+                && *operations as f64 <= OPERATIONS_MAX * all
+        })
+    }
+}
 
 /// Usual times, and operations by place.
 #[derive(Default)]
@@ -64,10 +111,10 @@ pub(crate) struct Stragglers {
     usual: [[Mean; SIZES]; Act::ALL.len()],
     operations: u64,
     excess_ns: i64,
-    files: Map<TextId, Place>,
-    folders: Map<TextId, Place>,
-    clients: Map<Option<TextId>, Place>,
-    seconds: Map<i64, Place>,
+    files: Places,
+    folders: Places,
+    clients: Places,
+    seconds: Places,
 }
 
 impl Detector for Stragglers {
@@ -94,14 +141,15 @@ impl Detector for Stragglers {
             usual.add(logarithm);
         }
         let straggler = is_straggler.then_some((alone_ns, excess_ns));
+        let place = |name: TextId| name.get() ^ op.share.map_or(0, TextId::get).rotate_left(1);
         if let Some(path) = op.path {
-            count(&mut self.files, text_id((op.share, path)), op, straggler);
+            self.files.count(place(path), op, straggler);
         }
         if let Some(folder) = op.folder {
-            count(&mut self.folders, text_id((op.share, folder)), op, straggler);
+            self.folders.count(place(folder), op, straggler);
         }
-        count(&mut self.clients, op.client, op, straggler);
-        count(&mut self.seconds, start.div_euclid(SLOT_NS), op, straggler);
+        self.clients.count(op.client.map_or(0, TextId::get), op, straggler);
+        self.seconds.count(start.div_euclid(SLOT_NS) as u64, op, straggler);
     }
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
@@ -113,31 +161,24 @@ impl Stragglers {
     fn candidate(self) -> Option<Candidate> {
         let all = self.operations as f64;
         let excess = self.excess_ns as f64;
-        let (clients, seconds) = (self.clients.len(), self.seconds.len());
-        let stands_out = |place: &Place| {
-            place.stragglers >= STRAGGLERS_MIN
-                && place.excess_ns as f64 >= EXCESS_MIN * excess
-                && place.operations as f64 <= OPERATIONS_MAX * all
-        };
-        let file = self.files.into_values().find(stands_out);
+        let file = self.files.standing_out(1, all, excess);
         let file = file.map(|place| ("One file is far slower than the rest", place));
         let folder = || {
-            let folder = self.folders.into_values().find(stands_out)?;
+            let folder = self.folders.standing_out(1, all, excess)?;
             Some(("One folder is far slower than the rest", folder))
         };
         // Of few clients or seconds, one always has most of the time.
         let client = || {
-            let mut places = self.clients.into_values().filter(|_| clients >= 3);
-            Some(("One client is far slower than the rest", places.find(stands_out)?))
+            let client = self.clients.standing_out(3, all, excess)?;
+            Some(("One client is far slower than the rest", client))
         };
         let second = || {
-            let mut places = self.seconds.into_values().filter(|_| seconds >= 5);
             Some((
                 "Within one second operations took far longer than at any other time",
-                places.find(stands_out)?,
+                self.seconds.standing_out(5, all, excess)?,
             ))
         };
-        let (what, place) = file.or_else(folder).or_else(client).or_else(second)?;
+        let (what, (place, operations)) = file.or_else(folder).or_else(client).or_else(second)?;
         let attribution = place.attribution.map(|attribution| *attribution).unwrap_or_default();
         let candidate = Candidate::new(
             FindingKind::Stragglers,
@@ -156,32 +197,10 @@ impl Stragglers {
             ),
             (
                 "share_of_operations",
-                place.operations as f64 / all.max(1.0),
+                operations as f64 / all.max(1.0),
                 "share",
                 "{} of the operations",
             ),
         ]))
-    }
-}
-
-/// Counts an operation in a place. For a straggler, also adds how long the connection waited for it,
-/// and how much of that exceeds the usual time.
-fn count<K: Eq + std::hash::Hash>(
-    places: &mut Map<K, Place>,
-    key: K,
-    op: &Operation,
-    straggler: Option<(i64, i64)>,
-) {
-    if places.len() >= PLACES_MAX && !places.contains_key(&key) {
-        return;
-    }
-    let place = places.entry(key).or_default();
-    place.operations += 1;
-    if let Some((alone_ns, excess_ns)) = straggler {
-        place.stragglers += 1;
-        place.excess_ns = place.excess_ns.saturating_add(excess_ns);
-        let attribution =
-            place.attribution.get_or_insert_with(|| Box::new(Attribution::with_few_names()));
-        attribution.add_stall(op, 0, op.silent_from(alone_ns), (alone_ns, excess_ns));
     }
 }
