@@ -3,7 +3,7 @@
 //!
 //! For the kind of operation that costs most, the logarithms of the server's time are grouped by each of these. A factor is
 //! clear if it explains half of their variance (R. A. Fisher 1925: the correlation ratio) and its slowest group takes
-//! several times as long as its quickest. Of several clear ones, that with the largest share is named.
+//! several times as long as its quickest. If more than one is clear, the one with the largest share is named.
 
 use hashbrown::{HashMap, HashSet};
 use smbscope_findings::Figure;
@@ -82,7 +82,7 @@ impl Factor {
             Factor::Order => named(&[
                 "one block after the other",
                 "at offsets elsewhere",
-                "at offsets that are no multiple of 4 KiB",
+                "at offsets that 4 KiB does not divide",
             ]),
             Factor::Size => format!("for {} or more", size_words(group)),
             Factor::Depth => format!("with {group} folders in the path"),
