@@ -23,11 +23,17 @@ use display::Display;
 
 /// Records, or prints how to.
 pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
+    let Some(out) = &args.out else {
+        return Err(Failure::usage(
+            r"--print-windows-script needs --to: the folder of the Windows machine that the script writes to, for example --to S:\temp",
+        ));
+    };
     if !args.print_windows_script {
-        return record_to(&args.out, args, verbosity);
+        return record_to(out, args, verbosity);
     }
-    let to = args.out.to_string_lossy();
-    let script = windows::script(args.what, args.node, args.duration, &to)?;
+    let (what, node, duration, wait_dpc) = (args.what, args.node, args.duration, args.wait_dpc);
+    let script = windows::Script { what, node, duration, wait_dpc };
+    let script = windows::script(script, &out.to_string_lossy())?;
     let mut output = Output::stdout();
     output.text(&script)?;
     output.finish()

@@ -169,6 +169,18 @@ fn a_script_for_windows_is_printed() {
     {
         assert!(text.contains(part), "{part}");
     }
+    let smb =
+        answer([&script[..], &["--what", "smb", "--wait-dpc", "80", "--to", r"S:\temp"]].concat());
+    for part in [
+        r#"set "NODE=1""#,
+        "PercentDPCTime -ge %LIMIT%",
+        "pktmon start --capture",
+        "%RUN% typeperf",
+    ] {
+        assert!(smb.contains(part), "{part}");
+    }
+    let said = complaint(2, ["record", "--print-windows-script"]);
+    assert!(said.contains("--to") && !said.contains("--out"), "{said}");
     let said = complaint(2, [&script[..], &["--to", r"S:\a & del"]].concat());
     assert!(said.contains(r"for example S:\temp"), "{said}");
     complaint(2, ["record", "--node", "1", "--out", "x"]);

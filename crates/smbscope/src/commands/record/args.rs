@@ -56,8 +56,8 @@ pub struct Record {
     #[command(flatten)]
     pub listen: Listen,
     /// Folder to write to; it must be empty or not exist.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "print_windows_script")]
+    pub out: Option<PathBuf>,
     /// Stop after this time (30s, 10m) instead of at Ctrl-C.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Duration>,
@@ -98,9 +98,12 @@ pub struct Record {
         requires = "print_windows_script"
     )]
     pub what: What,
-    /// NUMA node on which the script for CPUs runs: one that network adapters do not interrupt.
+    /// NUMA node on which the script runs: one that network adapters do not interrupt.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub node: u32,
+    /// Let the script wait until a CPU spends this percentage of its time in DPCs (`% DPC Time`), then record.
+    #[arg(long, value_name = "PERCENT", requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub wait_dpc: Option<u32>,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }

@@ -35,6 +35,51 @@ rem They have names of files, no contents. When the file is full, the oldest eve
 rem 64 to 256 buffers of 256 KB.
 logman start smbscope -p Microsoft-Windows-SMBClient (Smb_Perf,Smb_Perf_IO,Smb_Perf_IO_Optional,Smb_Perf_Summary) 5 -o "%TO%\client.etl" -f bincirc -max %FILE_MB% -bs 256 -nb 64 256 -ct perf -ets"#;
 
+/// How each script begins: on its node, and by an administrator. The name of the script is in quotes and in no parentheses,
+/// which a name can have, too.
+const START: &str = r#"rem Start this script again so that it runs although processors are locked. /NODE alone only prefers the node; with
+rem /AFFINITY, whose mask counts from the first processor of the node, it runs there only. /HIGH is the priority class; programs
+rem do not inherit it, so each one that matters is started with it. Choose a node that the network adapters do not interrupt
+rem (Get-NetAdapterHardwareInfo shows their node).
+if /i "%~1"=="run" goto run
+start "smbscope" /NODE %NODE% /AFFINITY 0xFFFFFFFF /HIGH /B /WAIT cmd /c call "%~f0" run
+exit /b
+
+:run
+set RUN=start "smbscope" /NODE %NODE% /AFFINITY 0xFFFFFFFF /HIGH /B /WAIT
+rem fltmc works for administrators only.
+fltmc >nul 2>&1
+if not "%errorlevel%"=="0" (
+    echo Run this in a console of an administrator.
+    exit /b 1
+)"#;
+
+/// The folder, and room in it.
+const FOLDER: &str = r#"if not exist "%TO%" mkdir "%TO%"
+powershell -NoProfile -Command "exit [int]((New-Object IO.DriveInfo '%TO%').AvailableFreeSpace -lt %FREE_MB%MB)"
+if not "%errorlevel%"=="0" (
+    echo %TO% needs %FREE_MB% MB of free space.
+    exit /b 1
+)"#;
+
+/// Waits for the moment to record. The names of this class are the same in each language of Windows.
+const WAIT: &str = r#"rem Wait until a processor spends this part of its time in DPCs (% DPC Time); Ctrl+C ends it.
+set "LIMIT={LIMIT}"
+echo Waiting until a processor spends %LIMIT% %% of its time in DPCs ...
+%RUN% powershell -NoProfile -Command "while (-not (Get-WmiObject Win32_PerfFormattedData_Counters_ProcessorInformation | Where-Object { $_.Name -notlike '*_Total' -and $_.PercentDPCTime -ge %LIMIT% })) { Start-Sleep -Seconds 1 }"
+if not "%errorlevel%"=="0" exit /b 1
+"#;
+
+/// What a script records, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Script {
+    pub what: What,
+    pub node: u32,
+    pub duration: Option<Duration>,
+    /// Wait until a CPU spends this percentage of its time in DPCs.
+    pub wait_dpc: Option<u32>,
+}
+
 impl What {
     fn template(self) -> &'static str {
         match self {
@@ -83,12 +128,8 @@ pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// The script, with the ends of lines that Windows expects.
-pub fn script(
-    what: What,
-    node: u32,
-    duration: Option<Duration>,
-    to: &str,
-) -> anyhow::Result<String> {
+pub fn script(script: Script, to: &str) -> anyhow::Result<String> {
+    let Script { what, node, duration, wait_dpc } = script;
     check(to)?;
     let seconds = duration.unwrap_or(DURATION).as_secs_f64().ceil() as u64;
     if !(1..=SECONDS_MAX).contains(&seconds) {
@@ -103,7 +144,9 @@ pub fn script(
         ("{FILE_MB}", file_mb.to_string()),
         ("{FREE_MB}", (2 * file_mb).to_string()),
     ];
-    let text = what.template().to_owned();
+    let wait = wait_dpc.map(|limit| WAIT.replace("{LIMIT}", &limit.to_string()));
+    let text = what.template().replace("{START}", START).replace("{FOLDER}", FOLDER);
+    let text = text.replace("{WAIT}\n", &wait.unwrap_or_default());
     let text = what.values().iter().fold(text, |text, (name, value)| text.replace(name, value));
     let script = values.iter().fold(text, |text, (name, value)| text.replace(name, value));
     Ok(script.replace('\n', "\r\n"))
@@ -130,8 +173,11 @@ mod tests {
 
     #[test]
     fn the_script_has_the_values_and_no_placeholder() {
+        let of = |what, node, duration, to| {
+            super::script(Script { what, node, duration, wait_dpc: None }, to)
+        };
         let script =
-            script(What::Processors, 1, Some(Duration::from_millis(19_500)), r"S:\temp\").unwrap();
+            of(What::Processors, 1, Some(Duration::from_millis(19_500)), r"S:\temp\").unwrap();
         assert!(script.contains("set \"TO=S:\\temp\"\r\n"), "{script}");
         for line in
             ["set \"NODE=1\"", "set \"SECONDS=20\"", "set \"FILE_MB=2000\"", "set \"FREE_MB=4000\""]
@@ -140,12 +186,11 @@ mod tests {
         }
         assert!(!script.contains('{') && !script.contains("\r\r"), "{script}");
         assert!(script.lines().all(|line| !line.ends_with(' ')));
-        let longer =
-            super::script(What::Processors, 0, Some(Duration::from_secs(3600)), r"C:\").unwrap();
+        let longer = of(What::Processors, 0, Some(Duration::from_secs(3600)), r"C:\").unwrap();
         assert!(longer.contains("set \"FILE_MB=8192\""));
-        let smb = super::script(What::Smb, 0, None, r"C:\x").unwrap();
+        let smb = of(What::Smb, 2, None, r"C:\x").unwrap();
         assert!(smb.contains("set \"SECONDS=20\""), "{smb}");
-        let client = super::script(What::SmbClient, 0, None, r"C:\x").unwrap();
+        let client = of(What::SmbClient, 2, None, r"C:\x").unwrap();
         for (smb, side) in [(&smb, "Server"), (&client, "Client")] {
             let start = format!("logman start smbscope -p Microsoft-Windows-SMB{side} ");
             let commands = [start.as_str(), "netsh trace start", "wevtutil epl", "Start-Sleep"];
@@ -153,12 +198,46 @@ mod tests {
                 assert!(smb.contains(command), "{side}: {command}");
             }
             let file = format!("{}.etl", side.to_lowercase());
-            assert!(smb.contains(&format!("%TO%\\{file}")) && !smb.contains('{'), "{smb}");
+            assert!(smb.contains(&format!("%TO%\\{file}")) && !smb.contains("{EV"), "{smb}");
         }
         // `timeout /t` takes up to 99,999 s only.
         for seconds in [0, SECONDS_MAX + 1] {
             let duration = Some(Duration::from_secs(seconds));
-            assert!(super::script(What::Smb, 0, duration, r"C:\x").is_err(), "{seconds}");
+            assert!(of(What::Smb, 0, duration, r"C:\x").is_err(), "{seconds}");
+        }
+    }
+
+    /// Children do not inherit the priority class HIGH, and names of files have spaces, parentheses and `&`.
+    #[test]
+    fn every_script_runs_on_its_node_with_priority_whatever_its_name() {
+        for what in [What::Processors, What::Smb, What::SmbClient] {
+            let wait_dpc = Some(80);
+            let text = script(Script { what, node: 3, duration: None, wait_dpc }, r"C:\x").unwrap();
+            let start = "start \"smbscope\" /NODE %NODE% /AFFINITY 0xFFFFFFFF /HIGH /B /WAIT";
+            assert!(text.contains(&format!("\r\n{start} cmd /c call \"%~f0\" run\r\n")), "{text}");
+            assert!(
+                text.contains(&format!("\r\nset RUN={start}\r\n"))
+                    && text.contains("set \"NODE=3\"")
+            );
+            let recorders = [
+                "xperf -on",
+                "xperf -stop",
+                "wpr -start",
+                "wpr -stop",
+                "typeperf ",
+                "powershell -NoProfile -Command \"Start-Sleep",
+            ];
+            for line in text.lines().filter(|line| !line.starts_with("rem ")) {
+                let is_recorder = recorders.iter().any(|name| line.contains(name));
+                assert!(!is_recorder || line.contains("%RUN% "), "{line}");
+                // Codes of errors can be negative.
+                assert!(
+                    !line.contains("if errorlevel") && !line.contains("if not errorlevel"),
+                    "{line}"
+                );
+            }
+            assert!(text.contains("set \"LIMIT=80\"") && text.contains("-ge %LIMIT%"), "{text}");
+            assert!(!text.contains('{') || text.contains("Where-Object {"), "{text}");
         }
     }
 

@@ -7,49 +7,50 @@ rem needs nothing that Windows ({SINCE}) does not have. It changes no setting. I
 rem interrupted, the recordings continue until: logman stop smbscope -ets   and: netsh trace stop
 setlocal
 set "TO={TO}"
+set "NODE={NODE}"
 set "SECONDS={SECONDS}"
 rem Megabytes of each file at most, and what must be free: two files, and what netsh adds to its own.
 set "FILE_MB={FILE_MB}"
 set "FREE_MB={FREE_MB}"
 
-rem fltmc works for administrators only.
-fltmc >nul 2>&1
-if errorlevel 1 (
-    echo Run this in a console of an administrator.
-    exit /b 1
-)
+{START}
 logman query smbscope -ets >nul 2>&1
-if not errorlevel 1 (
+if "%errorlevel%"=="0" (
     echo A recording of smbscope runs already. If nobody needs it, end it with: logman stop smbscope -ets
     exit /b 1
 )
 netsh trace show status 2>nul | findstr /i /c:".etl" >nul
-if not errorlevel 1 (
+if "%errorlevel%"=="0" (
     echo Another netsh trace runs already. If nobody needs it, end it with: netsh trace stop
     exit /b 1
 )
-if not exist "%TO%\" mkdir "%TO%"
-powershell -NoProfile -Command "exit [int]((New-Object IO.DriveInfo '%TO%').AvailableFreeSpace -lt %FREE_MB%MB)"
-if errorlevel 1 (
-    echo %TO% needs %FREE_MB% MB of free space.
-    exit /b 1
-)
-
+{FOLDER}
+{WAIT}
 {EVENTS}
-if errorlevel 1 exit /b 1
+if not "%errorlevel%"=="0" exit /b 1
 
-rem Packets, the first 256 bytes of each: headers and names, not what files contain.
+rem Packets, the first 256 bytes of each: headers and names, not what files contain. The driver of netsh is bound to the
+rem adapters when it starts and ends, which pauses each of them for a moment. Where it does not start, the packet monitor
+rem records (Windows 10 2004, Server 2022 and later).
+set "PACKETS=netsh trace stop"
 netsh trace start capture=yes protocol=6 packettruncatebytes=256 report=disabled maxsize=%FILE_MB% filemode=circular overwrite=yes tracefile="%TO%\packets.etl"
-if errorlevel 1 echo Packets are not recorded; the events of the {SIDE} are.
+if "%errorlevel%"=="0" goto recording
+set "PACKETS=pktmon stop"
+pktmon start --capture --pkt-size 256 --file-size %FILE_MB% --file-name "%TO%\packets.etl"
+if "%errorlevel%"=="0" goto recording
+set "PACKETS=rem"
+echo Packets are not recorded; the events of the {SIDE} are.
 
+:recording
 rem Counters, once a second: bytes that RDMA moves past the packets, processors, disks, adapters, shares.
-rem Those that this machine does not have are left out.
-start "" /b typeperf "\RDMA Activity(*)\*" "\SMB Direct Connection(*)\*" "\Processor Information(*)\*" "\Network Interface(*)\*" "\PhysicalDisk(*)\*" "\SMB Server Shares(*)\*" -si 1 -sc %SECONDS% -f CSV -y -o "%TO%\counters.csv" >nul 2>&1
+rem Those that this machine does not have are left out. If it ends early, the rest of the time is waited for.
 echo Recording for %SECONDS% seconds ...
-powershell -NoProfile -Command "Start-Sleep -Seconds %SECONDS%"
+for /f %%t in ('powershell -NoProfile -Command "[DateTime]::UtcNow.AddSeconds(%SECONDS%).Ticks"') do set "END=%%t"
+%RUN% typeperf "\RDMA Activity(*)\*" "\SMB Direct Connection(*)\*" "\Processor Information(*)\*" "\Network Interface(*)\*" "\PhysicalDisk(*)\*" "\SMB Server Shares(*)\*" -si 1 -sc %SECONDS% -f CSV -y -o "%TO%\counters.csv" >nul 2>&1
+%RUN% powershell -NoProfile -Command "$left = ([long]'%END%' - [DateTime]::UtcNow.Ticks) / 10000; if ($left -gt 0) { Start-Sleep -Milliseconds $left }"
 
 logman stop smbscope -ets
-netsh trace stop
+%PACKETS%
 rem What the server and the client of this machine wrote to their event logs on their own: slow operations, refused
 rem and lost connections, clients that cannot sign or encrypt. Older versions do not have all of these logs.
 for %%L in (Operational Connectivity Security Audit) do (
