@@ -73,17 +73,18 @@ impl Destination<TextFormat> {
 }
 
 impl Destination<RowFormat> {
-    /// Shows an answer that programs read as rows.
+    /// Shows an answer that programs read as rows; `all` of its text, or what fits.
     pub fn show_rows(
         mut self,
         answer: &dyn Answer,
         nulls: JsonNulls,
+        all: bool,
         rows: impl FnOnce() -> anyhow::Result<RecordBatch>,
     ) -> anyhow::Result<()> {
         self.write_page(answer)?;
         let Some(format) = self.format else { return Ok(()) };
         if format == RowFormat::Text {
-            return show(answer, TextFormat::Text, self.out.as_ref(), false);
+            return show(answer, TextFormat::Text, self.out.as_ref(), all);
         }
         let batch = rows()?;
         let output = Output::open(self.out.as_ref())?;

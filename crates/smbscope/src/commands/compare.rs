@@ -78,7 +78,7 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let clock = local_time::clock(args.utc, found.a.start_ns);
     let answer =
         ComparisonAnswer { found: &found, names: &names, version: VERSION.to_owned(), clock };
-    destination.show_rows(&answer, JsonNulls::Explicit, || {
+    destination.show_rows(&answer, JsonNulls::Explicit, args.all, || {
         for line in comparison_warnings(&found, &names) {
             verbosity.say(&line);
         }

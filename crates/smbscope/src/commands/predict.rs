@@ -87,5 +87,5 @@ fn answer(
     answer: &dyn Answer,
     rows: impl FnOnce() -> anyhow::Result<RecordBatch>,
 ) -> anyhow::Result<()> {
-    args.answer.open()?.show_rows(answer, JsonNulls::LeftOut, rows)
+    args.answer.open()?.show_rows(answer, JsonNulls::LeftOut, false, rows)
 }

@@ -56,6 +56,9 @@ pub struct Compare {
     /// Operations of load runs to include [default: measured].
     #[arg(long, value_enum, value_name = "PHASE")]
     pub phase: Option<PhaseCounted>,
+    /// Write all sections, tables and charts as text, not only the most important ones.
+    #[arg(long)]
+    pub all: bool,
     /// Where the comparison goes.
     #[command(flatten)]
     pub answer: AnswerOptions<RowFormat>,

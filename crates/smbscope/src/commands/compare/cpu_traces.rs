@@ -37,5 +37,5 @@ pub(super) fn run(
         meta.inputs.push(input_name(input, source.options().tokenizer.as_ref()));
     }
     let found = compare(&reports);
-    destination.show(&CpuComparison { found: &found, reports: &reports, meta: &meta }, false)
+    destination.show(&CpuComparison { found: &found, reports: &reports, meta: &meta }, args.all)
 }
