@@ -1,5 +1,7 @@
 //! What can go wrong between client and server.
 
+use std::io::ErrorKind;
+
 use smbscope_wire::smb2::Command;
 use smbscope_wire::status::Status;
 
@@ -7,7 +9,7 @@ use smbscope_wire::status::Status;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No TCP connection.
-    #[error("{server}: cannot connect: {error}")]
+    #[error("{server}: cannot connect: {error}{}", connect_hint(.error.kind()))]
     Connect {
         /// The address.
         server: String,
@@ -103,6 +105,19 @@ impl ClientError {
     }
 }
 
+/// Where to look if no connection is made.
+fn connect_hint(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ConnectionRefused => {
+            "; nothing listens there: is the server running, and is the port right?"
+        }
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "; is the address right, and does a firewall let the port through?"
+        }
+        _ => "",
+    }
+}
+
 /// Why a connection cannot be bound to a session, and what to do.
 fn bind_problem(status: Status, encrypted: bool) -> String {
     let answer = status_text(status);
@@ -142,6 +157,15 @@ pub fn status_text(status: Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_connection_says_where_to_look() {
+        let error = ClientError::Connect {
+            server: "10.0.0.1:446".into(),
+            error: std::io::Error::from(ErrorKind::ConnectionRefused),
+        };
+        assert!(error.to_string().ends_with("is the port right?"), "{error}");
+    }
 
     #[test]
     fn a_missing_share_is_named() {

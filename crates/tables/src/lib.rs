@@ -116,6 +116,7 @@ pub mod registry;
 pub mod row;
 pub mod run;
 pub mod slice;
+pub mod status_meaning;
 pub mod tables;
 pub mod version;
 

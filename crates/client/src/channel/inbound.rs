@@ -439,8 +439,27 @@ fn frame_length(bytes: &[u8]) -> Result<Option<usize>, ClientError> {
     if keep_alive || header.kind == nbss::Kind::SESSION_MESSAGE && length <= MESSAGE_BYTES_MAX {
         return Ok(Some(nbss::HEADER_BYTES + length));
     }
-    let kind = header.kind.0;
-    Err(ClientError::Protocol(format!(
-        "the server sent a NetBIOS header of type 0x{kind:02x} and length {length}"
-    )))
+    Err(ClientError::Protocol(other_protocol(bytes)))
+}
+
+/// What a server speaks whose bytes are not frames of SMB, and what to do.
+fn other_protocol(bytes: &[u8]) -> String {
+    let known: [(&[u8], &str); 9] = [
+        (b"HTTP", "HTTP"),
+        (b"<!DO", "HTTP"),
+        (b"<htm", "HTTP"),
+        (b"SSH-", "SSH"),
+        (b"RFB ", "VNC"),
+        (b"220", "FTP or SMTP"),
+        (b"\x15\x03", "TLS"),
+        (b"\x16\x03", "TLS"),
+        (b"\x83", "NetBIOS, which wants a name first"),
+    ];
+    let found = known.iter().find(|(start, _)| bytes.starts_with(start));
+    let shown: Vec<_> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let speaks = found.map_or_else(
+        || format!("the server sent bytes that are not SMB ({})", shown.join(" ")),
+        |(_, name)| format!("the server speaks {name} here, not SMB"),
+    );
+    format!("{speaks}: check the port; SMB is at 445 unless the server was set up otherwise")
 }

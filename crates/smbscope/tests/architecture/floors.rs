@@ -122,6 +122,7 @@ const FLOORS: &[Floors] = &[
                 "pool",
                 "protection",
                 "quantity",
+                "status_meaning",
                 "readable",
             ],
             // The macros for rows; the row of the largest table has its own.

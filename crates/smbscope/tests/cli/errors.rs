@@ -1,5 +1,7 @@
 //! Errors of inputs and outputs: one line, and the documented exit code.
 
+use std::io::{Read as _, Write as _};
+
 use super::{answer, capture, complaint, folder, smbscope, stdout};
 
 fn assert_one_line(text: &str) {
@@ -113,4 +115,39 @@ fn standard_input_is_accepted() {
         .success();
     assert_eq!(stdout(&assert), from_file);
     complaint(2, ["ops", "-", "-"]);
+}
+
+/// What another server, a closed port, or a missing password means is said in words, with what to do.
+#[test]
+fn errors_of_load_say_what_is_wrong_at_the_other_end() {
+    let load = |port: u16| {
+        let target = format!("//127.0.0.1:{port}/home");
+        let run =
+            smbscope(["load", &target, "--users", "1"]).env("SMBSCOPE_PASSWORD", "x").assert();
+        String::from_utf8(run.failure().get_output().stderr.clone()).unwrap()
+    };
+    let serving = |answer: &'static [u8]| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(answer));
+            }
+        });
+        port
+    };
+    for (answer, words) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "speaks HTTP here, not SMB: check the port"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "speaks SSH here, not SMB"),
+        (b"\x99\x98\x97\x96\x95\x94\x93\x92", "bytes that are not SMB (99 98 97"),
+        (b"", "ended the connection before user"),
+    ] {
+        let text = load(serving(answer));
+        assert!(text.contains(words) && text.contains("445"), "{words}: {text}");
+        assert_one_line(&text);
+    }
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = load(closed);
+    assert!(text.contains("nothing listens there"), "{text}");
+    assert_eq!(text.matches(&format!("127.0.0.1:{closed}")).count(), 1, "{text}");
 }

@@ -2,6 +2,7 @@
 
 use smbscope_analysis::explain::{Account, Diagnosis, Effect, Finding, State};
 use smbscope_findings::{Confidence, Kind as _};
+use smbscope_tables::status_meaning::explained;
 
 use super::{headline, owner, saved};
 use crate::document::{Tone, Verdict};
@@ -143,7 +144,7 @@ fn healthy(diagnosis: &Diagnosis, speed: &str) -> Verdict {
             found.kind.title(),
             headline(found)
         ),
-        None => "No cause costs time.".to_owned(),
+        None => "No cause of waiting was found.".to_owned(),
     });
     Verdict { tone, sentence, reasons }
 }
@@ -151,8 +152,9 @@ fn healthy(diagnosis: &Diagnosis, speed: &str) -> Verdict {
 /// How many requests fail, and with which status.
 fn failing(account: &Account) -> String {
     let most = account.failed_most.as_ref();
-    let most = most
-        .map_or(String::new(), |most| format!(", most of them with {}", format::sanitized(most)));
+    let most = most.map_or(String::new(), |most| {
+        format!(", most of them with {}", explained(&format::sanitized(most)))
+    });
     format!(
         "{} of {} opens, reads, writes, changes and logons fail{most}",
         format::count(account.failed),

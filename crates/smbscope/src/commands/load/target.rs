@@ -316,11 +316,12 @@ impl Logon {
             None => match std::env::var("SMBSCOPE_PASSWORD") {
                 Ok(password) => password,
                 Err(_) => rpassword::prompt_password(format!("Password of {}: ", self.user))
-                    .with_context(|| {
-                        Failure::new(
-                            Code::Usage,
-                            "no password: use --password-file, --users-file or $SMBSCOPE_PASSWORD",
-                        )
+                    .map_err(|_| {
+                        Failure::usage(format!(
+                            "no password of {} is given, and there is no terminal to ask for it: use --password-file FILE, \
+                             --users-file FILE or the variable SMBSCOPE_PASSWORD",
+                            self.user
+                        ))
                     })?,
             },
         });

@@ -8,6 +8,7 @@ use smbscope_client::{ClientError, Compounds, Host, Session};
 use smbscope_load::run::users::{Credentials, Shard, home};
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::description::RunDescription;
+use smbscope_tables::status_meaning::meaning;
 
 use crate::exit::{Code, Failure};
 
@@ -27,10 +28,21 @@ impl Preflight<'_> {
             Session::connect(self.timeout, self.host.clone(), &credential, 0, None).await;
         connected.map_err(|failed| {
             let (name, place) = (credential.name(), self.host.target.address());
-            let context = match failed.error {
+            let context = match &failed.error {
+                // It names the address, and no user has a part in it.
+                ClientError::Connect { .. } => return failed.error.into(),
                 // A session that gets this far is logged on.
                 ClientError::Share { .. } => format!("user {name} at {place}"),
-                _ => format!("user {name} cannot log on at {place}"),
+                ClientError::Protocol(_) => place,
+                ClientError::Lost(_) => format!(
+                    "{place}: the server ended the connection before user {name} was logged on; is this the port of SMB (445)?"
+                ),
+                error => {
+                    let status = error.status().map(status_text);
+                    let meaning = status.and_then(|status| meaning(&status));
+                    let why = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
+                    format!("user {name} cannot log on at {place}{why}")
+                }
             };
             anyhow::Error::from(failed.error).context(context)
         })
@@ -103,7 +115,7 @@ impl Preflight<'_> {
         }
         let home = home(&self.host.target.folder, number);
         let message = format!(
-            "{}\\{home}: the files of user {number} do not exist; create them with `smbscope load prepare --users {number}` and the same workload, --seed and --scale, or use fewer users",
+            "{}\\{home}: the files of user {number} do not exist; create them with `smbscope load prepare //SERVER/SHARE --users {number}` and the same workload, --seed and --scale, or use fewer users",
             self.host.target.unc()
         );
         Err(Failure::new(Code::Input, message).into())
