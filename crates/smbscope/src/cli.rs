@@ -119,9 +119,9 @@ pub struct Ops {
 /// How `ops` shows times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeForm {
-    /// ISO 8601 in UTC with microseconds.
+    /// ISO 8601 with microseconds: local time, or UTC with --utc.
     #[default]
-    Utc,
+    Clock,
     /// Seconds since the first operation shown.
     Relative,
     /// Seconds since 1970-01-01 00:00 UTC.
@@ -252,9 +252,6 @@ pub struct Report {
     /// From which time on users notice that they wait: what decides between healthy and slow.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub noticed: crate::fail_on::Noticed,
-    /// Show times of day in UTC instead of local time.
-    #[arg(long)]
-    pub utc: bool,
     /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t, conflicts_with = "changes")]
     pub phase: PhaseCounted,

@@ -2,11 +2,13 @@
 //! what the answer says about them.
 
 use clap::Args;
-use smbscope_report::{Selection, format};
+use smbscope_report::{Clock, Selection, format};
 use smbscope_store::source::{RecordedFilter, Source};
 use smbscope_tables::filter::{CommandChoice, Endpoint, Filter, PathPattern, ShareName, UserName};
 
 use crate::exit::{Code, Failure};
+use crate::fail_on::Noticed;
+use crate::local_time;
 use crate::options::Verbosity;
 use crate::pipeline::period::{Extent, Moment, Period, select};
 
@@ -47,6 +49,12 @@ pub struct FilterOptions {
     /// (open, close, read, write, list, query, set, lock, ...).
     #[arg(long = "command", value_name = "NAME,...", value_delimiter = ',')]
     pub commands: Vec<CommandChoice>,
+    /// Include operations that took this long or longer: 100ms, 2s. Operations without a known time are left out.
+    #[arg(long, value_name = "DURATION")]
+    pub slower: Option<Noticed>,
+    /// Read and show times of day as UTC instead of local time.
+    #[arg(long)]
+    pub utc: bool,
 }
 
 impl FilterOptions {
@@ -113,54 +121,70 @@ impl FilterOptions {
             users: self.users.clone(),
             paths: self.paths.clone(),
             commands: self.commands.clone(),
+            slower_ns: self.slower.map(|slower| slower.0),
         };
-        (filter, Period { from: self.from, to: self.to })
+        let zoned = |moment: Option<Moment>| {
+            moment.map(|moment| if self.utc { moment.in_utc() } else { moment })
+        };
+        (filter, Period { from: zoned(self.from), to: zoned(self.to) })
     }
-}
 
-/// What the filter of a source left of its operations, after a pass; `None` without a filter.
-pub fn selection(source: &Source) -> Option<Selection> {
-    let (filter, filtered) = (source.filter()?, source.filtered()?);
-    Some(Selection {
-        filter: filter.words(source.options().tokenizer.is_some()),
-        operations: filtered.kept(),
-        operations_all: Some(filtered.all()),
-    })
+    /// The filter of a source in words, with times in the zone of the options; `None` without a filter.
+    pub fn words(&self, source: &Source) -> Option<String> {
+        let filter = source.filter()?;
+        let clock = self.clock(filter.from.or(filter.to));
+        Some(filter.words(source.options().tokenizer.is_some(), clock.offset_s()))
+    }
+
+    /// The zone in which times of day are shown: that of this machine at a time (ns since 1970), or UTC.
+    pub fn clock(&self, at_ns: Option<i64>) -> Clock {
+        local_time::clock(self.utc, at_ns)
+    }
+
+    /// What the filter of a source left of its operations, after a pass; `None` without a filter.
+    pub fn selection(&self, source: &Source) -> Option<Selection> {
+        let filtered = source.filtered()?;
+        Some(Selection {
+            filter: self.words(source)?,
+            operations: filtered.kept(),
+            operations_all: Some(filtered.all()),
+        })
+    }
+
+    /// Both, as texts.
+    pub fn selections(&self, source: &Source) -> Vec<String> {
+        let given = self.selection(source).map(|selection| selection.text());
+        given.into_iter().chain(recorded(source).map(|recorded| recorded.recorded_text())).collect()
+    }
+
+    /// An error where a filter left nothing.
+    pub fn refuse_nothing(&self, source: &Source) -> anyhow::Result<()> {
+        match self.selection(source) {
+            Some(Selection { filter, operations: 0, operations_all }) => {
+                let all = format::count(operations_all.unwrap_or(0));
+                let message = match operations_all {
+                    None | Some(0) => {
+                        format!("no operation matches the filter ({filter}): the input has none")
+                    }
+                    Some(_) => format!("none of {all} operations matches the filter ({filter})"),
+                };
+                Err(Failure::new(Code::NoMatch, message).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A source's name with its filter, for the heading of an answer.
+    pub fn with_selection(&self, name: &str, source: &Source) -> String {
+        match self.selections(source).as_slice() {
+            [] => name.to_owned(),
+            all => format!("{name} ({})", all.join("; ")),
+        }
+    }
 }
 
 /// What the filters with which the inputs were recorded left; `None` if they were recorded whole.
 pub fn recorded(source: &Source) -> Option<Selection> {
     let RecordedFilter { words, kept, all } = source.recorded_filter()?;
     Some(Selection { filter: words, operations: kept, operations_all: all })
-}
-
-/// Both, as texts.
-pub fn selections(source: &Source) -> Vec<String> {
-    let given = selection(source).map(|selection| selection.text());
-    given.into_iter().chain(recorded(source).map(|recorded| recorded.recorded_text())).collect()
-}
-
-/// An error where a filter left nothing.
-pub fn refuse_nothing(source: &Source) -> anyhow::Result<()> {
-    match selection(source) {
-        Some(Selection { filter, operations: 0, operations_all }) => {
-            let all = format::count(operations_all.unwrap_or(0));
-            let message = match operations_all {
-                None | Some(0) => {
-                    format!("no operation matches the filter ({filter}): the input has none")
-                }
-                Some(_) => format!("none of {all} operations matches the filter ({filter})"),
-            };
-            Err(Failure::new(Code::NoMatch, message).into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A source's name with its filter, for the heading of an answer.
-pub fn with_selection(name: &str, source: &Source) -> String {
-    match selections(source).as_slice() {
-        [] => name.to_owned(),
-        all => format!("{name} ({})", all.join("; ")),
-    }
 }

@@ -21,7 +21,6 @@ mod filter_options;
 mod format;
 mod interrupt;
 mod local_time;
-mod log_time;
 mod options;
 mod output;
 mod pipeline;
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
     };
     cli.verbosity.color.apply();
     output::set_force(cli.verbosity.force);
-    secret_files::set_quiet(cli.verbosity.quiet);
+    output::set_quiet(cli.verbosity.quiet);
     interrupt::install();
     match commands::run(&cli) {
         Ok(()) => Code::Ok.into(),

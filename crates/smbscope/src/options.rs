@@ -17,6 +17,7 @@ use smbscope_tables::quantity::{parse_duration, parse_size};
 use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 
 use crate::exit::{Code, Failure};
+use crate::output;
 use crate::secret_files::SecretFiles;
 use crate::terminal::Color;
 
@@ -91,9 +92,7 @@ pub struct Verbosity {
 impl Verbosity {
     /// Writes a line to standard error unless `--quiet` is given.
     pub fn say(&self, line: &str) {
-        if !self.quiet {
-            anstream::eprintln!("{line}");
-        }
+        output::say(line);
     }
 }
 

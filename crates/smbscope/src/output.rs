@@ -24,6 +24,21 @@ pub fn set_force(is_allowed: bool) {
     FORCE.store(is_allowed, Ordering::Relaxed);
 }
 
+/// Whether only errors are written to standard error: `--quiet`.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Allows or forbids [`say`] in the whole program.
+pub fn set_quiet(is_quiet: bool) {
+    QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// Writes a line to standard error unless `--quiet` is given.
+pub fn say(line: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        anstream::eprintln!("{line}");
+    }
+}
+
 /// The output of a command.
 pub struct Output {
     inner: BufWriter<Box<dyn Write + Send>>,

@@ -6,7 +6,6 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -14,17 +13,10 @@ use smbscope_wire::secrets::Secrets;
 use zeroize::Zeroizing;
 
 use crate::exit::{Code, Failure};
+use crate::output;
 
 /// Largest file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// Whether `--quiet` forbids warnings.
-static QUIET: AtomicBool = AtomicBool::new(false);
-
-/// Allows or forbids warnings about files of secrets in the whole program.
-pub fn set_quiet(is_quiet: bool) {
-    QUIET.store(is_quiet, Ordering::Relaxed);
-}
 
 /// Secrets from which keys are computed.
 #[derive(Debug, Args)]
@@ -84,10 +76,10 @@ fn contents(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     crate::capabilities::keep_memory_private();
     let file = std::fs::File::open(path).with_context(unreadable)?;
     let metadata = file.metadata().with_context(unreadable)?;
-    if is_open_to_others(&metadata) && !QUIET.load(Ordering::Relaxed) {
-        anstream::eprintln!(
+    if is_open_to_others(&metadata) {
+        output::say(&format!(
             "warning: {shown}: other users of this machine can read the secrets in this file; use `chmod 600`"
-        );
+        ));
     }
     // All at once, so that no copies of parts remain in memory.
     let room = usize::try_from(metadata.len().min(FILE_BYTES_MAX)).unwrap_or(0) + 1;

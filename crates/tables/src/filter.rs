@@ -1,4 +1,4 @@
-//! Which operations are asked about: by time, client, server, share, user, path and command.
+//! Which operations are asked about: by time, client, server, share, user, path, command and duration.
 //!
 //! Owns the conditions ([`Filter`]), their words, and how they apply to the rows of all tables
 //! ([`RowFilter`]). Where a condition comes from (a command line, a clock time of some zone) is the
@@ -16,7 +16,7 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use pattern::{PathPattern, ShareName, UserName};
 pub use rows::RowFilter;
 
-use crate::date::civil;
+use crate::{date::civil, readable};
 
 /// Which operations are asked about. The default is all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Filter {
     pub paths: Vec<PathPattern>,
     /// The command is one of these.
     pub commands: Vec<CommandChoice>,
+    /// The operation took this long or longer, ns.
+    pub slower_ns: Option<i64>,
 }
 
 impl Filter {
@@ -62,8 +64,8 @@ impl Filter {
 
     /// The filter for people, for example `share docs; command Read or Write; from
     /// 2026-11-26T14:05:00Z`. With `hides_names`, values that can name a person, a machine or a path
-    /// are only counted.
-    pub fn words(&self, hides_names: bool) -> String {
+    /// are only counted. Times are those of a zone `ahead_s` seconds ahead of UTC.
+    pub fn words(&self, hides_names: bool, ahead_s: i32) -> String {
         let mut words = Vec::new();
         let mut push = |what: &str, values: Vec<String>, is_name: bool| match values.len() {
             0 => {}
@@ -77,9 +79,12 @@ impl Filter {
         push("user", texts(&self.users), true);
         push("path", texts(&self.paths), true);
         push("command", texts(&self.commands), false);
+        let slower = self.slower_ns.map(|ns| readable::duration(ns));
+        push("taking at least", slower.into_iter().collect(), false);
         let period = [("from", self.from), ("to", self.to)];
-        let period =
-            period.iter().filter_map(|(word, time)| Some(format!("{word} {}", utc((*time)?))));
+        let period = period
+            .iter()
+            .filter_map(|(word, time)| Some(format!("{word} {}", zoned((*time)?, ahead_s))));
         let period: Vec<_> = period.collect();
         if !period.is_empty() {
             words.push(period.join(" "));
@@ -92,9 +97,18 @@ fn texts<T: ToString>(values: &[T]) -> Vec<String> {
     values.iter().map(T::to_string).collect()
 }
 
-/// A time as `2026-11-20T18:22:27Z`, with a fraction of a second if there is one.
-fn utc(ns: i64) -> String {
+/// A time as `2026-11-20T18:22:27Z` or `2026-11-20T20:22:27+02:00`, with a fraction of a second if there is one.
+fn zoned(ns: i64, ahead_s: i32) -> String {
     let (seconds, below) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+    let seconds = seconds + i64::from(ahead_s);
+    let minutes = ahead_s.unsigned_abs() / 60;
+    let zone = match ahead_s {
+        0 => "Z".to_owned(),
+        _ => {
+            let sign = if ahead_s < 0 { '-' } else { '+' };
+            format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        }
+    };
     let (year, month, day) = civil(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
     let fraction = match below {
@@ -102,7 +116,7 @@ fn utc(ns: i64) -> String {
         below => format!(".{below:09}").trim_end_matches('0').to_owned(),
     };
     format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}Z",
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}{zone}",
         second / 3600,
         second / 60 % 60,
         second % 60
@@ -121,16 +135,24 @@ mod tests {
             shares: vec!["docs".parse().unwrap(), "home".parse().unwrap()],
             users: vec!["alice".parse().unwrap()],
             commands: vec!["create".parse().unwrap()],
+            slower_ns: Some(100_000_000),
             ..Filter::default()
         };
         let period = "from 2024-02-29T12:34:56Z to 2024-02-29T12:34:56.5Z";
         assert_eq!(
-            filter.words(false),
-            format!("share docs or home; user alice; command Create; {period}")
+            filter.words(false, 0),
+            format!(
+                "share docs or home; user alice; command Create; taking at least 100 ms; {period}"
+            )
         );
-        assert_eq!(filter.words(true), format!("2 shares; one user; command Create; {period}"));
+        assert_eq!(
+            filter.words(true, 0),
+            format!("2 shares; one user; command Create; taking at least 100 ms; {period}")
+        );
         assert!(Filter::default().is_empty() && !filter.is_empty());
-        assert_eq!(Filter::default().words(false), "");
+        assert_eq!(Filter::default().words(false, 0), "");
+        let later = Filter { from: filter.from, ..Filter::default() }.words(false, -19_800);
+        assert_eq!(later, "from 2024-02-29T07:04:56-05:30");
     }
 
     #[test]

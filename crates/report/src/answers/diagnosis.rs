@@ -23,7 +23,7 @@ use crate::render::{
     Answer,
     text::{FINDINGS_SHOWN, folded},
 };
-use crate::value::format;
+use crate::value::{Clock, format};
 
 /// Lines of a diagnosis that does not go to a terminal.
 const HEIGHT: usize = 40;
@@ -53,6 +53,8 @@ pub struct DiagnosisAnswer<'a> {
     /// Which part of the inputs it covers, and which part was kept when they were recorded.
     pub selection: Option<Selection>,
     pub recorded: Option<Selection>,
+    /// How times of day are shown.
+    pub clock: Clock,
 }
 
 impl Answer for DiagnosisAnswer<'_> {
@@ -67,7 +69,7 @@ impl Answer for DiagnosisAnswer<'_> {
     }
 
     fn text(&self, options: &TextOptions) -> String {
-        let mut text = explain_text(self.diagnosis, &self.inputs, options);
+        let mut text = explain_text(self, options);
         if let Some((report, waiting)) = self.cpu {
             text.push_str(&cpu_appendix(report, waiting, options.columns()));
         }
@@ -75,7 +77,8 @@ impl Answer for DiagnosisAnswer<'_> {
     }
 }
 
-fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> String {
+fn explain_text(answer: &DiagnosisAnswer<'_>, options: &TextOptions) -> String {
+    let DiagnosisAnswer { diagnosis, inputs, clock, .. } = answer;
     let Diagnosis { findings, notes, whole, .. } = diagnosis;
     let mut text = String::new();
     let mut line = |indent: usize, words: &str| folded(&mut text, indent, words, options.columns());
@@ -92,8 +95,8 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     };
     let is_silent = whole.timed == 0 && has_logged;
     if !is_silent {
-        let (bold, end) = options.bold;
         let verdict = state_verdict(diagnosis, &speed(diagnosis.p95_ns));
+        let (bold, end) = options.toned(verdict.tone);
         line(0, &format!("{bold}{}{end}", verdict.sentence));
         verdict.reasons.last().into_iter().for_each(|account| line(0, account));
         line(0, "");
@@ -102,8 +105,8 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
         line(
             0,
             &format!(
-                "{inputs}: {} operations in {}; {} of waiting ({} transfer, {parts}); {} per operation",
-                format::count(whole.operations),
+                "{inputs}: {} in {}; {} of waiting ({} transfer, {parts}); {} per operation",
+                format::counted(whole.operations, "operation"),
                 format::duration(whole.lasted_ns),
                 format::duration(whole.busy_ns),
                 format::duration(whole.transfer_ns),
@@ -119,7 +122,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     let most = if options.all { reported.len() } else { FINDINGS_SHOWN };
     let shown = reported.get(..most).unwrap_or(&reported);
     let mut after = String::new();
-    for words in context(diagnosis) {
+    for words in context(diagnosis, clock) {
         after.push('\n');
         folded(&mut after, 0, &words, options.columns());
     }
@@ -161,7 +164,7 @@ fn explain_text(diagnosis: &Diagnosis, inputs: &str, options: &TextOptions) -> S
     }
     let height = if options.all { usize::MAX } else { options.height.unwrap_or(HEIGHT) };
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
-    let (findings, is_short) = fitting(shown, whole, options, room);
+    let (findings, is_short) = fitting(shown, |found| when(found, whole, clock), options, room);
     text.push_str(&findings);
     match (reported.len() - shown.len(), is_short) {
         (0, false) => {}
@@ -184,7 +187,7 @@ pub(crate) fn speed(p95_ns: Option<i64>) -> String {
 /// lose details first.
 fn fitting(
     shown: &[&Finding],
-    whole: &Whole,
+    when: impl Fn(&Finding) -> Option<String>,
     options: &TextOptions,
     room: usize,
 ) -> (String, bool) {
@@ -199,7 +202,7 @@ fn fitting(
         let mut text = String::new();
         for (place, (found, without)) in shown.iter().zip(&without).enumerate() {
             text.push('\n');
-            let when = when(found, whole).map_or(String::new(), |when| format!(", {when}"));
+            let when = when(found).map_or(String::new(), |when| format!(", {when}"));
             one(&mut text, place + 1, (found, &when), options, *without);
         }
         // Two more lines are needed for the hint at --all.
@@ -238,16 +241,16 @@ pub(crate) fn reported(diagnosis: &Diagnosis) -> Vec<&Finding> {
 }
 
 /// Context of the findings: waiting without an explanation, and the clients' pauses.
-pub(crate) fn context(diagnosis: &Diagnosis) -> Vec<String> {
+pub(crate) fn context(diagnosis: &Diagnosis, clock: &Clock) -> Vec<String> {
     let has_findings = findings_are_reported(diagnosis);
     let unexplained = diagnosis.unexplained.as_ref().map(|rest| unexplained(rest, has_findings));
-    let change = diagnosis.change.as_ref().map(change);
+    let change = diagnosis.change.as_ref().map(|found| change(found, clock));
     let pauses = diagnosis.pauses.as_ref().and_then(pauses);
     change.into_iter().chain(unexplained).chain(pauses).collect()
 }
 
-fn change(change: &ChangeInTime) -> String {
-    let at = format::clock(change.at_ns);
+fn change(change: &ChangeInTime, clock: &Clock) -> String {
+    let at = clock.of_day_and_zone(change.at_ns);
     let (times, which) = match change.times {
         times if times >= 1.0 => (times, "longer"),
         times => (1.0 / times, "shorter"),
@@ -333,9 +336,9 @@ fn findings_are_reported(diagnosis: &Diagnosis) -> bool {
 }
 
 /// When a finding occurred, for a recording that is long enough for the question.
-pub(crate) fn when(found: &Finding, whole: &Whole) -> Option<String> {
+pub(crate) fn when(found: &Finding, whole: &Whole, clock: &Clock) -> Option<String> {
     let (first, last) = (found.first_ns?, found.last_ns?);
-    (whole.lasted_ns >= WHEN_MIN_NS).then(|| format::period(first, last))
+    (whole.lasted_ns >= WHEN_MIN_NS).then(|| clock.period(first, last))
 }
 
 /// The cost of a finding, and its certainty.
@@ -445,8 +448,7 @@ fn sentences(found: &Finding, when: &str, is_all: bool, without: Without) -> Vec
 }
 
 /// A finding of a report.
-pub(crate) fn card(found: &Finding, whole: &Whole, is_open: bool) -> FindingCard {
-    let when = when(found, whole);
+pub(crate) fn card(found: &Finding, when: Option<String>, is_open: bool) -> FindingCard {
     let after = when.as_ref().map_or(String::new(), |when| format!(", {when}"));
     let details = &found.details;
     let before = vec![("When", when.into_iter().collect()), ("Responsible", vec![owner(found)])];

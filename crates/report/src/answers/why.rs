@@ -17,7 +17,10 @@ use crate::render::{
     table::{self, Column},
     text::folded,
 };
-use crate::value::format::{self, count, duration};
+use crate::value::{
+    Clock,
+    format::{self, count, duration},
+};
 use sentences::{blocking, likes, short_name, status, verdict};
 
 /// Longest paths in tables, characters.
@@ -32,6 +35,8 @@ pub struct WhyAnswer<'a> {
     /// Which part of the inputs it covers, and which part was kept when they were recorded.
     pub selection: Option<Selection>,
     pub recorded: Option<Selection>,
+    /// How times of day are shown.
+    pub clock: Clock,
 }
 
 impl Answer for WhyAnswer<'_> {
@@ -45,14 +50,15 @@ impl Answer for WhyAnswer<'_> {
     }
 
     fn text(&self, options: &TextOptions) -> String {
-        text(self.explanation, &self.inputs, options)
+        text(self, options)
     }
 }
 
-fn text(why: &Explanation, inputs: &str, options: &TextOptions) -> String {
+fn text(answer: &WhyAnswer<'_>, options: &TextOptions) -> String {
+    let why = answer.explanation;
     let mut text = String::new();
     let (bold, end) = options.bold;
-    folded(&mut text, 0, &heading(why, inputs), options.columns());
+    folded(&mut text, 0, &heading(answer), options.columns());
     text.push('\n');
     let verdict = format!("{bold}{}{end}", verdict(why));
     folded(&mut text, 0, &verdict, options.columns() + bold.len() + end.len());
@@ -192,8 +198,8 @@ fn place(brief: &Brief) -> String {
     format!("{front}{}{path}", short_name(brief))
 }
 
-fn heading(why: &Explanation, inputs: &str) -> String {
-    let subject = &why.operation;
+fn heading(answer: &WhyAnswer<'_>) -> String {
+    let (inputs, subject) = (&answer.inputs, &answer.explanation.operation);
     let brief = &subject.brief;
     let mut words = Vec::new();
     words.extend(match (brief.request_frame, brief.response_frame) {
@@ -205,7 +211,7 @@ fn heading(why: &Explanation, inputs: &str) -> String {
         (None, None) => None,
     });
     words.extend(brief.operation.map(|number| format!("operation {number}")));
-    words.extend(subject.start_ns.map(format::time));
+    words.extend(subject.start_ns.map(|time| answer.clock.time(time)));
     let end = |address: &Option<String>, port: Option<u16>| {
         let port = port.map_or(String::new(), |port| format!(":{port}"));
         address.as_ref().map(|address| format!("{}{port}", format::sanitized(address)))

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::Tone;
+
 /// How text is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextOptions {
@@ -27,6 +29,20 @@ impl TextOptions {
     /// Columns that text is folded to.
     pub(crate) fn columns(&self) -> usize {
         self.width.unwrap_or(WIDTH)
+    }
+
+    /// What starts and ends text in the colour of a tone; empty where words are not bold either.
+    pub(crate) fn toned(&self, tone: Tone) -> (&'static str, &'static str) {
+        if self.bold.0.is_empty() {
+            return ("", "");
+        }
+        let start = match tone {
+            Tone::Good => "\x1b[1;32m",
+            Tone::Watch => "\x1b[1;33m",
+            Tone::Bad => "\x1b[1;31m",
+            Tone::Unknown => "\x1b[1m",
+        };
+        (start, "\x1b[0m")
     }
 
     /// A heading on a line of its own.

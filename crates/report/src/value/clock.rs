@@ -52,6 +52,30 @@ impl Clock {
         format!("{} {} {}", self.date(ns), self.of_day(ns, 0), self.zone)
     }
 
+    /// A point in time without its date: `14:05:12 (+02:00)`.
+    pub fn of_day_and_zone(&self, ns: i64) -> String {
+        format!("{} ({})", self.of_day(ns, 0), self.zone)
+    }
+
+    /// From one point in time to another: `14:05:12 to 14:07:41 (UTC)`, with dates if they are on different
+    /// days. The end is rounded up, so that the period contains the last point.
+    pub fn period(&self, first: i64, last: i64) -> String {
+        let last = last.saturating_add(SECOND_NS - 1);
+        let is_one_day = self.date(first) == self.date(last);
+        let shown = |ns| {
+            let time = self.of_day(ns, 0);
+            if is_one_day { time } else { format!("{} {time}", self.date(ns)) }
+        };
+        format!("{} to {} ({})", shown(first), shown(last), self.zone)
+    }
+
+    /// A point in time to the microsecond, as logs have it: `2026-11-20T18:01:08.123456+02:00`, or with `Z`.
+    pub fn exact(&self, ns: i64) -> String {
+        let us = self.local_ns(ns).rem_euclid(SECOND_NS) / 1000;
+        let zone = if self.offset_s == 0 { "Z" } else { &self.zone };
+        format!("{}T{}.{us:06}{zone}", self.date(ns), self.of_day(ns, 0))
+    }
+
     /// `2026-11-20`.
     pub fn date(&self, ns: i64) -> String {
         let (year, month, day) = civil(self.local_ns(ns).div_euclid(86_400 * SECOND_NS));
@@ -96,6 +120,19 @@ mod tests {
         assert_eq!(Clock::ahead(7_200).second(ns), "2024-02-29 02:00:00 +02:00");
         assert_eq!(Clock::ahead(0), Clock::default());
         assert_eq!(Clock::default().time(i64::MAX), "2262-04-11 23:47:16.854 UTC");
+        assert_eq!(Clock::ahead(7_200).of_day_and_zone(ns), "02:00:00 (+02:00)");
+        assert_eq!(Clock::ahead(7_200).exact(ns), "2024-02-29T02:00:00.123456+02:00");
+        assert_eq!(Clock::default().exact(-1), "1969-12-31T23:59:59.999999Z");
+        assert!(Clock::default().exact(i64::MIN).starts_with("1677-09-21T"));
+    }
+
+    #[test]
+    fn a_period_contains_its_last_point() {
+        let (utc, ns) = (Clock::default(), 1_709_164_800_123_456_789);
+        assert_eq!(utc.period(ns, ns), "00:00:00 to 00:00:01 (UTC)");
+        let before = utc.period(ns - SECOND_NS, ns);
+        assert_eq!(before, "2024-02-28 23:59:59 to 2024-02-29 00:00:01 (UTC)");
+        assert_eq!(Clock::ahead(-60).period(ns - SECOND_NS, ns), "23:58:59 to 23:59:01 (-00:01)");
     }
 
     #[test]

@@ -28,18 +28,18 @@ pub fn signed_percent(percent: f64) -> String {
 }
 
 /// A change in per cent with its unit; one of ten times and more as a number of times, which is easier
-/// to read: `-80.7 %`, `+142 times`.
+/// to read: `-80.7 %`, `143 times` (as much).
 pub fn change(percent: f64) -> String {
     match percent {
-        1000.0.. => format!("+{} times", fixed(percent / 100.0, 0)),
+        1000.0.. => format!("{} times", fixed(1.0 + percent / 100.0, 0)),
         _ => format!("{percent:+.1} %"),
     }
 }
 
-/// The same for a column whose title has the unit: `-80.7`, `142 times`.
+/// The same for a column whose title has the unit: `-80.7`, `143 times`.
 pub fn change_cell(percent: f64) -> String {
     match percent {
-        1000.0.. => format!("{} times", fixed(percent / 100.0, 0)),
+        1000.0.. => format!("{} times", fixed(1.0 + percent / 100.0, 0)),
         _ => format!("{percent:+.1}"),
     }
 }
@@ -107,22 +107,6 @@ pub fn time(ns: i64) -> String {
         in_day / 60 % 60,
         in_day % 60
     )
-}
-
-/// From one point in time to another: 14:05:12 to 14:07:40 (UTC), with dates if they are on different days.
-pub fn period(first: i64, last: i64) -> String {
-    let (first, last) = (time(first), time(last));
-    let part = |text: &str, from, to| text.get(from..to).unwrap_or_default().to_owned();
-    if part(&first, 0, 10) == part(&last, 0, 10) {
-        format!("{} to {} (UTC)", part(&first, 11, 19), part(&last, 11, 19))
-    } else {
-        format!("{} to {} (UTC)", part(&first, 0, 19), part(&last, 0, 19))
-    }
-}
-
-/// A point in time without its date: 14:05:12 (UTC).
-pub fn clock(ns: i64) -> String {
-    format!("{} (UTC)", time(ns).get(11..19).unwrap_or_default())
 }
 
 /// Whether a character moves the cursor of a terminal, ends a line, is invisible, or reorders what follows.
@@ -315,10 +299,10 @@ mod tests {
 
     #[test]
     fn a_large_change_is_a_number_of_times() {
-        assert_eq!(change(14_205.1), "+142 times");
+        assert_eq!(change(14_205.1), "143 times");
         assert_eq!((change(-80.7), change(999.9)), ("-80.7 %".into(), "+999.9 %".into()));
-        assert_eq!((change_cell(14_205.1), change_cell(2.5)), ("142 times".into(), "+2.5".into()));
-        assert_eq!(signed_percent(14_205.1), "+142 times");
+        assert_eq!((change_cell(14_205.1), change_cell(2.5)), ("143 times".into(), "+2.5".into()));
+        assert_eq!(signed_percent(14_205.1), "143 times");
     }
 
     #[test]

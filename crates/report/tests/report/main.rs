@@ -23,7 +23,7 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::recording::RecordingAnswer;
 use smbscope_report::why::WhyAnswer;
-use smbscope_report::{Meta, Report, TextOptions};
+use smbscope_report::{Clock, Meta, Report, TextOptions};
 
 /// Reports of a capture, of load runs, and from inside a server.
 fn reports() -> [Report; 5] {
@@ -59,13 +59,21 @@ fn json(report: &Report, meta: &Meta) -> serde_json::Result<Value> {
 
 fn explain_text(diagnosis: &Diagnosis, options: &TextOptions) -> String {
     let inputs = "x".to_owned();
-    let answer = DiagnosisAnswer { diagnosis, inputs, cpu: None, selection: None, recorded: None };
+    let answer = DiagnosisAnswer {
+        diagnosis,
+        inputs,
+        cpu: None,
+        selection: None,
+        recorded: None,
+        clock: Clock::default(),
+    };
     smbscope_report::text(&answer, options)
 }
 
 fn why_text(explanation: &Explanation, inputs: &str, options: &TextOptions) -> String {
     let inputs = inputs.to_owned();
-    let answer = WhyAnswer { explanation, inputs, selection: None, recorded: None };
+    let answer =
+        WhyAnswer { explanation, inputs, selection: None, recorded: None, clock: Clock::default() };
     smbscope_report::text(&answer, options)
 }
 

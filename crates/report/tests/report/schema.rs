@@ -7,7 +7,7 @@ use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::fields::{Fields, Format, Object, Presence};
 use smbscope_report::replication::ReplicationPlan;
 use smbscope_report::why::WhyAnswer;
-use smbscope_report::{ALL_FIELDS, Report, TextOptions, html, schema};
+use smbscope_report::{ALL_FIELDS, Clock, Report, TextOptions, html, schema};
 
 use super::sample::diagnosis::diagnosis;
 use super::sample::why::explanation;
@@ -23,6 +23,7 @@ fn a_diagnosis_is_of_its_published_schema() {
             cpu: None,
             selection: None,
             recorded: None,
+            clock: Clock::default(),
         };
         check_in(objects, &smbscope_report::json(&answer).unwrap(), "diagnosis", "$");
     }
@@ -36,7 +37,13 @@ fn an_explanation_is_of_its_published_schema() {
     empty.neighbours = Default::default();
     for explanation in [&explanation(), &empty] {
         let inputs = String::new();
-        let answer = WhyAnswer { explanation, inputs, selection: None, recorded: None };
+        let answer = WhyAnswer {
+            explanation,
+            inputs,
+            selection: None,
+            recorded: None,
+            clock: Clock::default(),
+        };
         let value = smbscope_report::json(&answer).unwrap();
         check_in(objects_of("why"), &value, "explanation", "$");
     }

@@ -23,11 +23,10 @@ use self::args::Compare;
 use crate::answer::{AnswerOptions, VERSION};
 use crate::cli::PhaseCounted;
 use crate::exit::{Code, Failure};
-use crate::filter_options::{refuse_nothing, with_selection};
 use crate::format::{JsonNulls, RowFormat, TextFormat};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
-use crate::{local_time, pipeline};
+use crate::pipeline;
 
 /// Compares two recordings.
 pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -68,14 +67,15 @@ pub fn run(args: &Compare, verbosity: Verbosity) -> anyhow::Result<()> {
     let destination = args.answer.open()?;
     let found = pipeline::compare::compare(&a, &b, &options, &verbosity)?;
     let names = [(&args.a, &a), (&args.b, &b)].map(|(input, source)| {
-        refuse_nothing(source)
+        args.filter
+            .refuse_nothing(source)
             .map_err(|error| error.context(input.clone()))
-            .map(|()| with_selection(&input_name(input, tokenizer.as_ref()), source))
+            .map(|()| args.filter.with_selection(&input_name(input, tokenizer.as_ref()), source))
     });
     let [name_a, name_b] = names;
     let names = [name_a?, name_b?];
     refuse(&found, by, &names)?;
-    let clock = local_time::clock(args.utc, found.a.start_ns);
+    let clock = args.filter.clock(found.a.start_ns);
     let answer =
         ComparisonAnswer { found: &found, names: &names, version: VERSION.to_owned(), clock };
     destination.show_rows(&answer, JsonNulls::Explicit, args.all, || {
@@ -102,7 +102,7 @@ fn refuse(found: &Comparison, by: By, names: &[String; 2]) -> anyhow::Result<()>
     let nothing = |message: String| Err(Failure::new(Code::Runtime, message).into());
     for (about, name) in [&found.a, &found.b].into_iter().zip(names) {
         if by == By::Scenario && about.users.is_none() {
-            let needs = "--by scenario needs load runs (`smbscope load --out`)";
+            let needs = "--by scenario needs load runs (folders of --out of `smbscope load`)";
             return nothing(format!("{name}: contains no scenarios of a load run; {needs}"));
         }
         if by != By::Scenario && about.timed == 0 {

@@ -7,6 +7,7 @@ mod cpu_trace;
 
 use std::path::PathBuf;
 
+use smbscope_analysis::explain::Diagnosis;
 use smbscope_analysis::explain::why::{Miss, Which};
 use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::why::WhyAnswer;
@@ -15,7 +16,7 @@ use smbscope_store::source::Source;
 use crate::answer::{self, show};
 use crate::exit::{Code, Failure};
 use crate::fail_on::{FailOn, Noticed};
-use crate::filter_options::{FilterOptions, recorded, refuse_nothing, selection, with_selection};
+use crate::filter_options::{FilterOptions, recorded};
 use crate::format::TextFormat;
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::pipeline::diagnose::diagnose;
@@ -98,7 +99,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         source.spool()?;
     }
     let diagnosis = diagnose(&source, args.noticed.0, &verbosity)?;
-    refuse_nothing(&source)?;
+    args.filter.refuse_nothing(&source)?;
     let cpu = if source.has_traces() {
         Some(cpu_report_for_operations(&mut source, args.trace.limits(), &verbosity)?)
     } else {
@@ -108,11 +109,18 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
         diagnosis: &diagnosis,
         inputs: names(args, &source),
         cpu: cpu.as_ref().map(|(report, waiting)| (report, waiting.as_ref())),
-        selection: selection(&source),
+        selection: args.filter.selection(&source),
         recorded: recorded(&source),
+        clock: args.filter.clock(first_time(&diagnosis)),
     };
     show(&answer, args.format, args.out.as_ref(), args.all)?;
     args.fail_on.map_or(Ok(()), |fail_on| fail_on.diagnosis(&diagnosis))
+}
+
+/// The first of the times that a diagnosis names, ns since 1970.
+fn first_time(diagnosis: &Diagnosis) -> Option<i64> {
+    let change = diagnosis.change.as_ref().map(|change| change.at_ns);
+    diagnosis.findings.iter().filter_map(|found| found.first_ns).chain(change).min()
 }
 
 /// Explains a single operation.
@@ -125,7 +133,7 @@ fn explain_one(
     let explanation = match why(source, which.clone(), &verbosity)? {
         Ok(explanation) => explanation,
         Err(miss) => {
-            refuse_nothing(source)?;
+            args.filter.refuse_nothing(source)?;
             let code = match miss {
                 Miss::Ambiguous { .. } => Code::Usage,
                 Miss::Missing { .. } => Code::NoMatch,
@@ -138,14 +146,15 @@ fn explain_one(
     let brief = &explanation.operation.brief;
     let file = brief.capture_file.as_ref().or(brief.recording.as_ref());
     let inputs = match (args.decode.inputs.len(), file) {
-        (2.., Some(file)) => with_selection(file, source),
+        (2.., Some(file)) => args.filter.with_selection(file, source),
         _ => names(args, source),
     };
     let answer = WhyAnswer {
         explanation: &explanation,
         inputs,
-        selection: selection(source),
+        selection: args.filter.selection(source),
         recorded: recorded(source),
+        clock: args.filter.clock(explanation.operation.start_ns),
     };
     show(&answer, args.format, args.out.as_ref(), args.all)
 }
@@ -153,5 +162,5 @@ fn explain_one(
 /// The inputs, and which part of them is explained.
 fn names(args: &Args, source: &Source) -> String {
     let names = answer::names(&args.decode.inputs, source.options().tokenizer.as_ref());
-    with_selection(&names.join(", "), source)
+    args.filter.with_selection(&names.join(", "), source)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use smbscope_report::export::perfetto::PerfettoTrace;
 
 use crate::exit::{Code, Failure};
-use crate::filter_options::{FilterOptions, refuse_nothing, selections};
+use crate::filter_options::FilterOptions;
 use crate::options::{Anonymize, Decode, Verbosity};
 use crate::output::Output;
 use crate::pipeline;
@@ -77,7 +77,7 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     let (output, counts) = trace.finish();
     output.finish()?;
     verbosity.say(&counts.text(orphans));
-    selections(&source).iter().for_each(|text| verbosity.say(text));
-    refuse_nothing(&source)?;
+    args.filter.selections(&source).iter().for_each(|text| verbosity.say(text));
+    args.filter.refuse_nothing(&source)?;
     Ok(())
 }

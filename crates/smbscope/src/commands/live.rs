@@ -84,7 +84,7 @@ impl Listen {
             opened.source = Box::new(AmendedSource::named(opened.source, names));
         }
         if let Some(filter) = &filter {
-            opened.what = format!("{} ({})", opened.what, filter.words(false));
+            opened.what = format!("{} ({})", opened.what, filter.words(false, 0));
             opened.source = Box::new(AmendedSource::filtered(opened.source, filter.clone()));
         }
         Ok(Opened { filter, ..opened })

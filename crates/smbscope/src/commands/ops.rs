@@ -15,7 +15,6 @@ use smbscope_tables::operation;
 
 use crate::cli::Ops;
 use crate::exit::Failure;
-use crate::filter_options::refuse_nothing;
 use crate::format::{JsonNulls, RowFormat, RowWriter, row_writer};
 use crate::interrupt;
 use crate::options::Verbosity;
@@ -38,7 +37,7 @@ pub fn run(args: &Ops, verbosity: Verbosity) -> anyhow::Result<()> {
         None => {
             let written = unconditional(args, verbosity, &source, columns, output)?;
             if written == 0 && args.limit != Some(0) {
-                refuse_nothing(&source)?;
+                args.filter.refuse_nothing(&source)?;
             }
             written
         }
@@ -106,7 +105,9 @@ fn write(
     output: Output,
 ) -> anyhow::Result<u64> {
     let mut writer: Box<dyn RowWriter> = match (args.format, &args.columns) {
-        (RowFormat::Text, None) => Box::new(line::LineWriter::new(args.time, output)),
+        (RowFormat::Text, None) => {
+            Box::new(line::LineWriter::new(args.time, args.filter.clone(), output))
+        }
         (format, None) => row_writer(format, JsonNulls::LeftOut, false, schema, output)?,
         (format, Some(_)) => row_writer(format, JsonNulls::Explicit, false, schema, output)?,
     };

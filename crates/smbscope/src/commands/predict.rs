@@ -19,7 +19,6 @@ use smbscope_report::prediction::{
 use self::args::{Action, Predict, ProfileName};
 use crate::answer::{VERSION, names};
 use crate::exit::Failure;
-use crate::filter_options::{refuse_nothing, selections};
 use crate::format::{JsonNulls, RowFormat};
 use crate::options::{Verbosity, input_name};
 use crate::output::Output;
@@ -65,9 +64,9 @@ fn from_recordings(args: &Predict, verbosity: Verbosity) -> anyhow::Result<()> {
     let request = args.prediction.request(args.detail || file.is_some())?;
     let forecast = forecast(&mut source, request, &verbosity);
     // That the filter leaves nothing explains most errors.
-    refuse_nothing(&source)?;
+    args.filter.refuse_nothing(&source)?;
     let mut forecast = forecast?;
-    let selections = selections(&source).into_iter();
+    let selections = args.filter.selections(&source).into_iter();
     forecast.notes.extend(selections.map(|selection| format!("Replayed: {selection}.")));
     if let Some(file) = file {
         let inputs = args.inputs.iter().map(|input| input_name(input, tokenizer.as_ref()));

@@ -54,7 +54,7 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
     let Opened { source, from, what, filter, mut memory } =
         open(args, created_at, kept, verbosity)?;
-    let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
+    let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     let inputs = record::inputs(&from, created_at);
     let about = About { inputs, created_at, filter: filter.clone() };
     RecordingFolder::create_folder(out, args.force)?;

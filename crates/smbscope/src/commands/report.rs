@@ -11,9 +11,8 @@ use smbscope_report::recording::RecordingAnswer;
 use crate::answer::meta;
 use crate::cli::{PhaseCounted, Report};
 use crate::exit::Failure;
-use crate::filter_options::{recorded, refuse_nothing, selection};
+use crate::filter_options::recorded;
 use crate::format::TextFormat;
-use crate::local_time;
 use crate::options::Verbosity;
 use crate::pipeline::forecast::forecast;
 use crate::pipeline::summarize::summarize;
@@ -33,7 +32,7 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     if !args.prediction.changes.is_empty() {
         let request = args.prediction.request(false)?;
         let recorded = forecast(&mut source, request, &verbosity);
-        refuse_nothing(&source)?;
+        args.filter.refuse_nothing(&source)?;
         let recorded = recorded?;
         meta.forecast = Some(smbscope_report::prediction::Forecast::new(&recorded));
     }
@@ -54,12 +53,12 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
     };
     let explain = explain.map(|explain| explain.noticing(args.noticed.0));
     let (report, diagnosis) = summarize(&source, options, explain, &verbosity)?;
-    refuse_nothing(&source)?;
-    meta.selection = selection(&source);
+    args.filter.refuse_nothing(&source)?;
+    meta.selection = args.filter.selection(&source);
     meta.recorded = recorded(&source);
     meta.has_processors = source.has_traces();
     meta.diagnosis = diagnosis;
-    meta.clock = local_time::clock(args.utc, report.start_ns);
+    meta.clock = args.filter.clock(report.start_ns);
     if let Some(step) = args.step {
         has_step(&report, step)?;
     }

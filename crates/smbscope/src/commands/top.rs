@@ -63,7 +63,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     args.listen.schedule(false, verbosity)?;
     let Opened { source, from, what, filter, memory } = args.listen.open(now(), None, verbosity)?;
-    let filter = filter.map(|filter| filter.words(tokenizer.is_some()));
+    let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     // Recordings are made later, after capabilities were dropped.
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));

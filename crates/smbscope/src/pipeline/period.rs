@@ -1,11 +1,15 @@
 //! A period of a recording: points in time as people write them, and the times that they mean.
 //!
 //! Owns the notation and its meaning in a recording that starts and ends at known times ([`Extent`]).
-//! A clock time without a zone is local time, in the zone of this machine (`TZ`).
+//! A clock time without a zone is local time, in the zone of this machine (`TZ`). Every form in which
+//! answers show a time is understood.
 
 use std::str::FromStr;
 
-use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use chrono::{
+    DateTime, FixedOffset, Local, NaiveDate, NaiveDateTime, NaiveTime, Offset as _, TimeDelta,
+    TimeZone, Utc,
+};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 use smbscope_tables::filter::Filter;
@@ -22,8 +26,8 @@ pub enum Moment {
     Absolute(i64),
     /// A local date and time.
     Local(NaiveDateTime),
-    /// A local time of the day.
-    Clock(NaiveTime),
+    /// A time of the day, in a zone or local.
+    Clock(NaiveTime, Option<FixedOffset>),
     /// Behind the start of the recording, ns.
     AfterStart(i64),
     /// Before the end of the recording, ns.
@@ -45,8 +49,8 @@ pub struct Extent {
     pub end: Option<i64>,
 }
 
-const FORMS: &str = "expected a clock time (14:05, 14:05:30), a date and time (2026-11-26T14:05:30, with Z or \
-                     +01:00 for a zone other than the local one), the time since the start of the recording \
+const FORMS: &str = "expected a clock time (14:05, 14:05:30), a date and time (2026-11-26T14:05:30), both \
+                     with Z, UTC or +01:00 for a zone other than the local one, the time since the start of the recording \
                      (90s, +5m), or `last 5m`";
 
 impl FromStr for Moment {
@@ -60,23 +64,27 @@ impl FromStr for Moment {
         if let Some(after) = duration(text.strip_prefix('+').unwrap_or(text)) {
             return Ok(Moment::AfterStart(after));
         }
-        let text = text.replacen(' ', "T", 1);
-        if let Ok(time) = DateTime::parse_from_rfc3339(&text) {
-            let ns = time.timestamp_nanos_opt();
-            return ns.map(Moment::Absolute).ok_or_else(|| FORMS.to_owned());
+        if let Some(ns) = since_1970(text) {
+            return Ok(Moment::Absolute(ns));
         }
+        let (text, zone) = zoned(text);
+        let of_date = |time: NaiveDateTime| match zone {
+            Some(zone) => to_utc(time, &zone).map(Moment::Absolute),
+            None => Ok(Moment::Local(time)),
+        };
+        let text = text.replacen(' ', "T", 1);
         let local = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"];
         if let Some(time) =
             local.iter().find_map(|form| NaiveDateTime::parse_from_str(&text, form).ok())
         {
-            return Ok(Moment::Local(time));
+            return of_date(time);
         }
         if let Ok(day) = NaiveDate::parse_from_str(&text, "%Y-%m-%d") {
-            return Ok(Moment::Local(day.and_time(NaiveTime::MIN)));
+            return of_date(day.and_time(NaiveTime::MIN));
         }
         let clock = ["%H:%M:%S%.f", "%H:%M"];
         let clock = clock.iter().find_map(|form| NaiveTime::parse_from_str(&text, form).ok());
-        clock.map(Moment::Clock).ok_or_else(|| FORMS.to_owned())
+        clock.map(|clock| Moment::Clock(clock, zone)).ok_or_else(|| FORMS.to_owned())
     }
 }
 
@@ -84,7 +92,42 @@ fn duration(text: &str) -> Option<i64> {
     i64::try_from(parse_duration(text).ok()?).ok()
 }
 
+/// Seconds since 1970 with a fraction, as `ops --time epoch` shows them, in ns.
+fn since_1970(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() < 9 || fraction.len() > 9 || !are_digits(whole) || !are_digits(fraction) {
+        return None;
+    }
+    format!("{whole}{fraction:0<9}").parse().ok()
+}
+
+/// A text without the zone at its end: `Z`, `UTC`, `+02:00`, also in parentheses.
+fn zoned(text: &str) -> (&str, Option<FixedOffset>) {
+    let bare = text.strip_suffix(')').unwrap_or(text);
+    let (time, zone) = match bare.strip_suffix("UTC").or(bare.strip_suffix(['Z', 'z'])) {
+        Some(time) => (time, Some(Utc.fix())),
+        None => match bare.rfind(['+', '-']).and_then(|at| bare.split_at_checked(at)) {
+            Some((time, zone)) if zone.contains(':') => (time, zone.parse().ok()),
+            _ => (text, None),
+        },
+    };
+    match zone {
+        Some(_) => (time.trim_end_matches(['(', ' ']), zone),
+        None => (text, None),
+    }
+}
+
 impl Moment {
+    /// The same moment, read as UTC where no zone is given.
+    pub fn in_utc(self) -> Moment {
+        match self {
+            Moment::Local(time) => to_utc(time, &Utc).map_or(self, Moment::Absolute),
+            Moment::Clock(clock, None) => Moment::Clock(clock, Some(Utc.fix())),
+            _ => self,
+        }
+    }
+
     /// Whether its meaning depends on the recording.
     fn is_relative(self) -> bool {
         !matches!(self, Moment::Absolute(_) | Moment::Local(_))
@@ -97,34 +140,37 @@ impl Moment {
     fn resolve(self, extent: Extent) -> Result<i64, String> {
         match self {
             Moment::Absolute(time) => Ok(time),
-            Moment::Local(time) => to_utc(time),
+            Moment::Local(time) => to_utc(time, &Local),
             Moment::AfterStart(ns) => Ok(extent.start.saturating_add(ns)),
             Moment::BeforeEnd(ns) => match extent.end {
                 Some(end) => Ok(end.saturating_sub(ns)),
                 None => Err("`last` needs a recording that has ended".to_owned()),
             },
-            Moment::Clock(clock) => {
-                let day = DateTime::from_timestamp_nanos(extent.start).with_timezone(&Local);
-                let first = to_utc(day.date_naive().and_time(clock))?;
-                if first >= extent.start {
-                    return Ok(first);
-                }
-                let next = day.date_naive().succ_opt().map(|day| to_utc(day.and_time(clock)));
-                match (next, extent.end) {
-                    (Some(Ok(next)), Some(end)) if next <= end => Ok(next),
-                    _ => Ok(first),
-                }
-            }
+            Moment::Clock(clock, Some(zone)) => time_of_day(clock, &zone, extent),
+            Moment::Clock(clock, None) => time_of_day(clock, &Local, extent),
         }
     }
 }
 
+fn time_of_day<Z: TimeZone>(clock: NaiveTime, zone: &Z, extent: Extent) -> Result<i64, String> {
+    let day = DateTime::from_timestamp_nanos(extent.start).with_timezone(zone).date_naive();
+    let first = to_utc(day.and_time(clock), zone)?;
+    if first >= extent.start {
+        return Ok(first);
+    }
+    let next = day.succ_opt().map(|day| to_utc(day.and_time(clock), zone));
+    match (next, extent.end) {
+        (Some(Ok(next)), Some(end)) if next <= end => Ok(next),
+        _ => Ok(first),
+    }
+}
+
 /// A time that occurs twice when clocks are set back is the first; one that does not occur is an hour later.
-fn to_utc(local: NaiveDateTime) -> Result<i64, String> {
-    let time = local
-        .and_local_timezone(Local)
-        .earliest()
-        .or_else(|| (local + TimeDelta::hours(1)).and_local_timezone(Local).earliest());
+fn to_utc<Z: TimeZone>(local: NaiveDateTime, zone: &Z) -> Result<i64, String> {
+    let time = zone.from_local_datetime(&local).earliest();
+    let time = time.or_else(|| {
+        zone.from_local_datetime(&local.checked_add_signed(TimeDelta::hours(1))?).earliest()
+    });
     time.and_then(|time| time.timestamp_nanos_opt()).ok_or_else(|| format!("{local}: out of range"))
 }
 
@@ -229,13 +275,15 @@ impl Analysis for Ends {
 
 #[cfg(test)]
 mod tests {
+    use smbscope_report::Clock;
+
     use super::*;
 
     const S: i64 = 1_000_000_000;
 
     fn local(text: &str) -> i64 {
         let time = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S").unwrap();
-        to_utc(time).unwrap()
+        to_utc(time, &Local).unwrap()
     }
 
     fn moment(text: &str) -> Moment {
@@ -250,14 +298,43 @@ mod tests {
         assert_eq!(moment("2024-02-29T13:34:56+01:00"), Moment::Absolute(1_709_210_096 * S));
         assert_eq!(moment("2024-02-29 12:34:56Z"), Moment::Absolute(1_709_210_096 * S));
         let clock = NaiveTime::from_hms_opt(14, 5, 0).unwrap();
-        assert_eq!(moment("14:05"), Moment::Clock(clock));
-        assert_eq!(moment("14:05:00"), Moment::Clock(clock));
+        assert_eq!(moment("14:05"), Moment::Clock(clock, None));
+        assert_eq!(moment("14:05:00"), Moment::Clock(clock, None));
         let day = NaiveDate::from_ymd_opt(2026, 11, 26).unwrap();
         assert_eq!(moment("2026-11-26T14:05"), Moment::Local(day.and_time(clock)));
         assert_eq!(moment("2026-11-26"), Moment::Local(day.and_time(NaiveTime::MIN)));
-        for text in ["", "noon", "25:00", "last", "5 apples", "2026-13-01"] {
+        for text in
+            ["", "noon", "25:00", "last", "5 apples", "2026-13-01", "14:05 +99:00", "UTC", "1.5"]
+        {
             assert!(text.parse::<Moment>().unwrap_err().contains("14:05:30"), "{text}");
         }
+    }
+
+    #[test]
+    fn every_time_that_answers_show_is_understood() {
+        let at = 1_709_210_096 * S + 123_456_000;
+        let whole = at.div_euclid(S) * S;
+        let extent = Extent { start: at - 600 * S, end: Some(at + 600 * S) };
+        let understood = |text: &str| moment(text).resolve(extent).unwrap();
+        for clock in [Clock::default(), Clock::ahead(7_200), Clock::ahead(-34_200)] {
+            assert_eq!(understood(&clock.exact(at)), at);
+            assert_eq!(understood(&clock.time(at)), at.div_euclid(1_000_000) * 1_000_000);
+            assert_eq!(understood(&clock.second(at)), whole);
+            assert_eq!(understood(&clock.of_day_and_zone(at)), whole);
+            // A period says its zone once; without it, its times are those of --utc or of this machine.
+            let period = clock.period(at, at);
+            let zone = period.rsplit_once(' ').unwrap().1;
+            let (from, to) = period.split_once(" to ").unwrap();
+            let (from, to) = (understood(&format!("{from} {zone}")), understood(to));
+            assert!(from <= at && at < to, "{period}");
+        }
+        assert_eq!(moment("1709210096.123456"), Moment::Absolute(at));
+        let words = Filter { from: Some(at), ..Filter::default() }.words(false, 7_200);
+        assert_eq!(understood(words.trim_start_matches("from ")), at);
+        let utc = |text: &str| moment(text).in_utc().resolve(extent).unwrap();
+        assert_eq!(utc("12:34:56"), whole);
+        assert_eq!(utc("2024-02-29 12:34:56"), whole);
+        assert_eq!(utc("14:34:56 +02:00"), whole, "a zone that is given holds");
     }
 
     #[test]

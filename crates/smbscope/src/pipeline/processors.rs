@@ -28,7 +28,7 @@ pub fn processors(
             ))
         }
         Some(filter) if report.length_ns == 0 => {
-            let period = filter.words(false);
+            let period = filter.words(false, 0);
             let message = format!("the trace has nothing in this period ({period})");
             Err(Failure::new(Code::NoMatch, message).into())
         }

@@ -21,9 +21,21 @@ fn each_option_leaves_the_operations_that_it_names() {
     let client = all[0].split_whitespace().nth(1).unwrap();
     assert_eq!(lines(&["--client", client]).len() as u64, OPERATIONS);
     assert_eq!(lines(&["--client", "0.0.0.0/0,::/0"]).len() as u64, OPERATIONS);
-    let text =
-        answer(["ops", &capture(), "--columns", "command,share,path,user", "--format", "json"]);
+    let text = answer([
+        "ops",
+        &capture(),
+        "--columns",
+        "command,share,path,user,elapsed_ns",
+        "--format",
+        "json",
+    ]);
     let rows = objects(&text);
+    let mut took: Vec<_> = rows.iter().filter_map(|row| row["elapsed_ns"].as_i64()).collect();
+    took.sort_unstable();
+    let least = took[took.len() / 2];
+    let slower = took.iter().filter(|ns| **ns >= least).count();
+    assert_eq!(lines(&["--slower", &format!("{least}ns")]).len(), slower);
+    assert!(slower > 0 && slower < took.len());
     let count = |column: &str, meets: &dyn Fn(&str) -> bool| {
         rows.iter().filter(|row| row[column].as_str().is_some_and(meets)).count()
     };
@@ -76,7 +88,7 @@ fn a_period_is_given_by_time_by_offset_and_from_the_end() {
 #[test]
 fn a_clock_time_is_local_and_a_zone_can_be_given() {
     // The capture begins at that second (UTC).
-    let first = lines(&["--time", "utc"]).remove(0);
+    let first = lines(&["--utc"]).remove(0);
     let (date, clock) = first.trim().split_once('T').unwrap();
     let hour: u32 = clock[..2].parse().unwrap();
     let rest = &clock[2..8];
@@ -89,6 +101,43 @@ fn a_clock_time_is_local_and_a_zone_can_be_given() {
     assert_eq!(count(&format!("{:02}{rest}", (hour + 2) % 24), "EET-2"), OPERATIONS);
     assert_eq!(count(&format!("{date}T{clock}", clock = &clock[..8]), "UTC"), OPERATIONS);
     assert_eq!(count(&format!("{date}T{}Z", &clock[..8]), "EST+5"), OPERATIONS);
+}
+
+/// What `report`, `explain` and `ops` show in one zone can be typed back there, with and without --utc.
+#[test]
+fn times_that_are_shown_can_be_given() {
+    let zone = "Europe/Berlin";
+    let output = |arguments: &[&str]| {
+        let output = smbscope(arguments).env("TZ", zone).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let capture = capture();
+    for (more, mark) in [(&[][..], "+0"), (&["--utc"][..], "UTC")] {
+        let shown = |command: &str| {
+            let words = [command, &capture].into_iter().chain(more.iter().copied());
+            output(&words.collect::<Vec<_>>())
+        };
+        let count = |from: &str| {
+            let words = ["ops", &capture, "--from", from].into_iter().chain(more.iter().copied());
+            output(&words.collect::<Vec<_>>()).lines().count() as u64
+        };
+        let first =
+            shown("ops").lines().next().unwrap().split_whitespace().next().unwrap().to_owned();
+        assert_eq!(first.ends_with('Z'), mark == "UTC", "{first}");
+        assert_eq!(count(&first), OPERATIONS);
+        // With its zone, without it, and without the date.
+        let whole = &first[..19];
+        assert_eq!((count(whole), count(&first[11..19])), (OPERATIONS, OPERATIONS));
+        let report = shown("report");
+        let header = report
+            .lines()
+            .find_map(|line| line.split(", for ").next().filter(|_| line.contains(", for ")));
+        let header = header.unwrap().trim();
+        assert!(header.contains(mark), "{header}");
+        assert_eq!(count(header), OPERATIONS);
+        assert_eq!(&header[..19].replace(' ', "T"), whole);
+    }
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl RowFilter {
             (!filter.paths.is_empty(), "path"),
             (!filter.commands.is_empty(), "command"),
             (!filter.commands.is_empty(), "detail"),
+            (filter.slower_ns.is_some(), "elapsed_ns"),
         ];
         columns.extend(conditions.iter().filter(|(is_used, _)| *is_used).map(|(_, name)| *name));
         let references: [(Table, &[&str]); 7] = [
@@ -226,6 +227,10 @@ impl RowFilter {
                     both.any(|(one, has)| *has && (one.port().is_none() || one.port() == port))
                 })
             });
+        }
+        if let Some(least) = filter.slower_ns {
+            let elapsed = Numbers::<Int64Type>::from_batch(batch, "elapsed_ns")?;
+            retain(&mut stays, |row| elapsed.get(row).is_some_and(|ns| ns >= least));
         }
         if !filter.shares.is_empty() {
             keep_names(batch, "share", &mut stays, |text| {

@@ -1,6 +1,6 @@
 //! What makes it slow: the findings that explain enough, with their evidence.
 
-use crate::answers::diagnosis::{card, context, reported};
+use crate::answers::diagnosis::{card, context, reported, when};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Section};
 use smbscope_analysis::summary::Report;
@@ -12,9 +12,12 @@ pub(crate) fn findings(report: &Report, meta: &Meta) -> Option<Section> {
     let diagnosis = meta.diagnosis.as_ref()?;
     let found = reported(diagnosis).into_iter().enumerate();
     let mut blocks: Vec<_> = found
-        .map(|(place, found)| Block::Finding(card(found, &diagnosis.whole, place < UNFOLDED)))
+        .map(|(place, found)| {
+            let when = when(found, &diagnosis.whole, &meta.clock);
+            Block::Finding(card(found, when, place < UNFOLDED))
+        })
         .collect();
-    blocks.extend(context(diagnosis).into_iter().map(Block::Note));
+    blocks.extend(context(diagnosis, &meta.clock).into_iter().map(Block::Note));
     blocks.extend(diagnosis.notes.iter().map(|note| Block::Note(note.what.clone())));
     Some(Section {
         id: "findings",

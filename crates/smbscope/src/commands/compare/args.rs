@@ -62,9 +62,6 @@ pub struct Compare {
     /// Where the comparison goes.
     #[command(flatten)]
     pub answer: AnswerOptions<RowFormat>,
-    /// Show times of day in the page in UTC instead of local time.
-    #[arg(long)]
-    pub utc: bool,
     /// Which operations of both recordings are compared.
     #[command(flatten)]
     pub filter: FilterOptions,

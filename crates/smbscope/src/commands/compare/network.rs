@@ -7,9 +7,8 @@ use smbscope_tables::anonymize::Tokenizer;
 use super::{Compare, text_only};
 use crate::answer::meta;
 use crate::exit::{Code, Failure};
-use crate::filter_options::{refuse_nothing, selection};
 use crate::options::Verbosity;
-use crate::{local_time, pipeline};
+use crate::pipeline;
 
 /// Reads all inputs as one set of tables: rates of SMB from some, of TCP alone from the others.
 pub fn run(
@@ -29,13 +28,13 @@ pub fn run(
     })?;
     // Without SMB, the tests are next to each other, and a filter has nothing to keep.
     if !net.ratios.is_empty() {
-        refuse_nothing(&source)?;
+        args.filter.refuse_nothing(&source)?;
     }
     let start = net.tests.first().map(|test| test.started_at);
     let report = pipeline::net::report(Some(net));
     let meta = Meta {
-        selection: selection(&source),
-        clock: local_time::clock(args.utc, start),
+        selection: args.filter.selection(&source),
+        clock: args.filter.clock(start),
         ..meta(&inputs, tokenizer.as_ref())
     };
     destination.show(&NetAnswer(RecordingAnswer { report: &report, meta: &meta }), true)

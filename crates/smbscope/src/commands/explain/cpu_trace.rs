@@ -20,7 +20,7 @@ pub(super) fn run(args: &Args, source: &mut Source, verbosity: Verbosity) -> any
     args.filter.apply_to_trace(source, &verbosity)?;
     let report = pipeline::processors::processors(source, args.trace.limits(), &verbosity)?;
     let meta = Meta {
-        period: source.filter().map(|filter| filter.words(false)),
+        period: args.filter.words(source),
         ..meta(&args.decode.inputs, source.options().tokenizer.as_ref())
     };
     let answer = CpuExplanation { report: &report, meta: &meta };

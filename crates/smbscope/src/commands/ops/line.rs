@@ -8,12 +8,13 @@ use anstyle::{AnsiColor, Effects, Style};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
+use smbscope_report::Clock;
 use smbscope_report::format::{duration, sanitized};
 use smbscope_tables::named_columns::{Flags, Numbers, Text};
 
 use crate::cli::TimeForm;
+use crate::filter_options::FilterOptions;
 use crate::format::RowWriter;
-use crate::log_time::{seconds, utc};
 use crate::output::Output;
 
 /// The columns that a line needs.
@@ -44,8 +45,10 @@ const COMMAND: usize = 14;
 /// Writes lines.
 pub struct LineWriter {
     time: TimeForm,
-    /// The origin of relative times.
-    first: Option<i64>,
+    /// Its zone is that of the first operation.
+    filter: FilterOptions,
+    /// The origin of relative times, and the zone that holds then.
+    first: Option<(i64, Clock)>,
     faint: (String, &'static str),
     bold: (String, &'static str),
     red: (String, &'static str),
@@ -54,9 +57,10 @@ pub struct LineWriter {
 
 impl LineWriter {
     /// Lines to `output`.
-    pub fn new(time: TimeForm, output: Output) -> LineWriter {
+    pub fn new(time: TimeForm, filter: FilterOptions, output: Output) -> LineWriter {
         LineWriter {
             time,
+            filter,
             first: None,
             faint: output.style(Style::new().effects(Effects::DIMMED)),
             bold: output.style(Style::new().effects(Effects::BOLD)),
@@ -67,17 +71,9 @@ impl LineWriter {
 
     fn push_line(&mut self, out: &mut String, rows: &Rows, row: usize) {
         let time = rows.request_start.get(row).or_else(|| rows.response_start.get(row));
-        self.first = self.first.or(time);
-        let time = match (time, self.time) {
-            (None, _) => "-".to_owned(),
-            (Some(time), TimeForm::Utc) => utc(time),
-            (Some(time), TimeForm::Epoch) => seconds(time),
-            (Some(time), TimeForm::Relative) => {
-                seconds(time.saturating_sub(self.first.unwrap_or(time)))
-            }
-        };
+        let time = time.map_or("-".to_owned(), |time| self.time_of(time));
         let width = match self.time {
-            TimeForm::Utc => 27,
+            TimeForm::Clock => 27,
             TimeForm::Epoch => 17,
             TimeForm::Relative => 10,
         };
@@ -115,6 +111,16 @@ impl LineWriter {
             out.push_str(&format!("{}#{}/{}{}", self.faint.0, frames.0, frames.1, self.faint.1));
         });
         out.push('\n');
+    }
+
+    fn time_of(&mut self, time: i64) -> String {
+        let begin = || (time, self.filter.clock(Some(time)));
+        let (first, clock) = self.first.get_or_insert_with(begin);
+        match self.time {
+            TimeForm::Clock => clock.exact(time),
+            TimeForm::Epoch => seconds(time),
+            TimeForm::Relative => seconds(time.saturating_sub(*first)),
+        }
     }
 
     fn push_status(&self, out: &mut String, rows: &Rows, row: usize) {
@@ -174,6 +180,13 @@ fn push_path(out: &mut String, rows: &Rows, row: usize) {
 fn push_field(out: &mut String, push: impl FnOnce(&mut String)) {
     out.push_str("  ");
     push(out);
+}
+
+/// A point in time, or a distance between two, as seconds with microseconds.
+fn seconds(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let us = ns.unsigned_abs() / 1000;
+    format!("{sign}{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
 fn pad(out: &mut String, blanks: usize) {

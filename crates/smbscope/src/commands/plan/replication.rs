@@ -15,7 +15,7 @@ use smbscope_tables::quantity::{parse_distance, parse_rate};
 
 use crate::answer::{AnswerOptions, VERSION, names};
 use crate::exit::Failure;
-use crate::filter_options::{FilterOptions, refuse_nothing};
+use crate::filter_options::FilterOptions;
 use crate::options::{Anonymize, Reading, Verbosity, duration, size};
 use crate::pipeline::replication::{Request, plan};
 
@@ -117,12 +117,12 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
     let destination = args.answer.open()?;
     let forecast = plan(&mut source, &request, &verbosity);
     // That the filter leaves nothing explains most errors.
-    refuse_nothing(&source)?;
+    args.filter.refuse_nothing(&source)?;
     let forecast = forecast?;
     let plan = ReplicationPlan {
         inputs: names(&args.inputs, tokenizer.as_ref()),
         version: VERSION.to_owned(),
-        clock: crate::local_time::clock(false, forecast.start_ns),
+        clock: args.filter.clock(forecast.start_ns),
         checks: forecast
             .lines
             .iter()

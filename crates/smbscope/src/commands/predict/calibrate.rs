@@ -70,7 +70,7 @@ fn measured(
     use smbscope_load::calibrate::{Calibrated, Sample, measure};
     use smbscope_load::run::users::Credentials;
 
-    use crate::{interrupt, log_time, terminal};
+    use crate::{interrupt, terminal};
 
     let folder = tempfile::tempdir()
         .context("no temporary folder for the private Samba could be created")?;
@@ -129,7 +129,7 @@ fn measured(
         machine: processor(),
         server: format!("Samba {}", lab.samba),
         client: format!("smbscope {}{unoptimised}", env!("CARGO_PKG_VERSION")),
-        measured_at: log_time::utc(Clock::start().now()),
+        measured_at: smbscope_report::Clock::default().exact(Clock::start().now()),
         plain: Some(fit_plain(&plain.samples)),
         costs: costs.collect(),
     };

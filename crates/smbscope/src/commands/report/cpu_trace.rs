@@ -22,7 +22,7 @@ pub(super) fn run(
         ));
     }
     args.filter.apply_to_trace(source, &verbosity)?;
-    meta.period = source.filter().map(|filter| filter.words(false));
+    meta.period = args.filter.words(source);
     let destination = args.answer.open()?;
     let report = pipeline::processors::processors(source, args.trace.limits(), &verbosity)?;
     destination.show(&CpuAnswer { report: &report, meta: &meta }, args.all)
