@@ -61,14 +61,19 @@ impl Default for Document {
 const INPUTS_NAMED: usize = 4;
 
 impl Document {
-    /// The command that lists all rows of a table.
+    /// The command that lists all rows of a table, or, in a program without SQL, that writes them as Parquet.
     pub(crate) fn query(&self, sql: &str) -> String {
         let names = self.inputs.iter().take(INPUTS_NAMED).map(|name| quoted(name));
         let mut names: Vec<_> = names.collect();
         if self.inputs.len() > INPUTS_NAMED {
             names.push("...".to_owned());
         }
-        format!("smbscope query {} \"{sql}\"", names.join(" "))
+        let names = names.join(" ");
+        if cfg!(feature = "sql") {
+            format!("smbscope query {names} \"{sql}\"")
+        } else {
+            format!("smbscope import {names} --out dataset")
+        }
     }
 }
 

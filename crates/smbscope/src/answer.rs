@@ -10,7 +10,7 @@ use smbscope_tables::anonymize::Tokenizer;
 
 use crate::format::{JsonNulls, RowFormat, TextFormat, row_writer};
 use crate::options::input_name;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal;
 
 /// The version that answers name.
@@ -44,23 +44,26 @@ impl<F: ValueEnum + Copy + Default + Send + Sync> AnswerOptions<F> {
 
     /// Opens the page, if there is one: a file that cannot be written should fail before the work.
     pub fn open(&self) -> anyhow::Result<Destination<F>> {
-        let page = self.html.as_deref().map(Output::file).transpose()?;
-        Ok(Destination { page, format: self.format(), out: self.out.clone() })
+        let page =
+            self.html.as_deref().map(|path| anyhow::Ok((Output::file(path)?, path.to_owned())));
+        Ok(Destination { page: page.transpose()?, format: self.format(), out: self.out.clone() })
     }
 }
 
 /// An answer's page and output, before the work.
 pub struct Destination<F> {
-    page: Option<Output>,
+    page: Option<(Output, PathBuf)>,
     format: Option<F>,
     out: Option<PathBuf>,
 }
 
 impl<F> Destination<F> {
     fn write_page(&mut self, answer: &dyn Answer) -> anyhow::Result<()> {
-        let Some(mut page) = self.page.take() else { return Ok(()) };
+        let Some((mut page, path)) = self.page.take() else { return Ok(()) };
         page.text(&smbscope_report::html(answer))?;
-        page.finish()
+        page.finish()?;
+        output::say(&format!("The page is in {}", path.display()));
+        Ok(())
     }
 }
 

@@ -10,10 +10,11 @@ use crate::document::{Document, TextOptions};
 use crate::render::{
     Answer,
     table::{Column, lines},
+    text::write_verdict,
 };
 use crate::value::{
     Clock,
-    format::{bytes, count, duration, number, sanitized, share, shortened, time},
+    format::{bytes, count, duration, number, sanitized, share, shortened},
 };
 
 /// Most rows that are listed; the other formats have all.
@@ -38,16 +39,20 @@ impl Answer for ComparisonAnswer<'_> {
     }
 
     fn text(&self, options: &TextOptions) -> String {
-        comparison_text(self.found, self.names, options)
+        comparison_text(self, options)
     }
 }
 
-fn comparison_text(found: &Comparison, names: &[String; 2], options: &TextOptions) -> String {
+fn comparison_text(answer: &ComparisonAnswer<'_>, options: &TextOptions) -> String {
+    let (found, names, clock) = (answer.found, answer.names, &answer.clock);
     let (bold, width) = (options.bold, options.width);
     let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_verdict(&mut text, &page::verdict(found), options.columns(), options);
+    text.push('\n');
     for ((side, about), name) in [("A", &found.a), ("B", &found.b)].into_iter().zip(names) {
         text.push_str(&format!("{}{side}{}  {}\n", bold.0, bold.1, sanitized(name)));
-        for line in about_lines(about) {
+        for line in about_lines(about, clock) {
             text.push_str(&format!("   {}\n", sanitized(&line)));
         }
     }
@@ -55,6 +60,10 @@ fn comparison_text(found: &Comparison, names: &[String; 2], options: &TextOption
     if !warnings.is_empty() {
         text.push('\n');
         warnings.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    }
+    if !found.rows.iter().any(page::is_sure) {
+        text.push_str("\nNo group changed by more than chance does: --html FILE has a page with all numbers.\n");
+        return text;
     }
     let rows: Vec<&Row> = found.rows.iter().take(LISTED).collect();
     text.push_str(&format!("\n{}Mean elapsed time, ms{}\n", bold.0, bold.1));
@@ -116,7 +125,7 @@ fn sentence(warning: &Warning) -> String {
     format!("warning: {what} (A: {}; B: {})", warning.a, warning.b)
 }
 
-pub(crate) fn about_lines(about: &About) -> Vec<String> {
+pub(crate) fn about_lines(about: &About, clock: &Clock) -> Vec<String> {
     let mut first = vec![format!("{} operations", count(about.operations))];
     if about.timed != about.operations {
         first.push(format!("{} of them timed", count(about.timed)));
@@ -125,7 +134,7 @@ pub(crate) fn about_lines(about: &About) -> Vec<String> {
         first.push(format!("{} outside the measured window left out", count(about.left_out)));
     }
     if let Some(start) = about.start_ns {
-        first.push(format!("from {}", time(start)));
+        first.push(format!("from {}", clock.time(start)));
     }
     if let (Some(start), Some(end)) = (about.start_ns, about.end_ns) {
         first.push(format!("{} long", duration(end.saturating_sub(start))));
@@ -341,7 +350,7 @@ mod tests {
     fn numbers_are_short_and_zero_has_no_sign() {
         assert_eq!(
             [0.01, -0.01, 12.34, -99.9, 5_000.0].map(percent).join(" "),
-            "0.0 % 0.0 % +12.3 % -99.9 % +50 times"
+            "0.0 % 0.0 % +12.3 % -99.9 % 51 times"
         );
         assert_eq!([0.0, 0.0009, 0.049, 1.0].map(p_value), ["<0.001", "<0.001", "0.049", "1.000"]);
         assert_eq!([0.000_012_34, 0.0123, 1.5].map(|s| ms(Some(s))), ["0.012", "12.30", "1500"]);

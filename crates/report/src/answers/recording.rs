@@ -84,7 +84,7 @@ pub(crate) fn document(report: &Report, meta: &Meta) -> Document {
     notices.extend(meta.recorded.as_ref().map(coverage::recorded));
     if meta.has_processors {
         notices.push(Block::Note(
-            "The inputs also have a CPU trace: `smbscope report --cpu` shows it, and `smbscope explain` both."
+            "The inputs also have a CPU trace: `smbscope report INPUT --cpu` shows it, and `smbscope explain INPUT` both."
                 .to_owned(),
         ));
     }

@@ -1,5 +1,5 @@
 //! The report for a terminal: the verdict and what fits on a screen or two, or everything. Tables fit the
-//! width, charts are rows of blocks, there is no colour.
+//! width, charts are rows of blocks, only the verdict has a colour.
 
 mod cards;
 mod charts;
@@ -7,7 +7,7 @@ mod table;
 
 use std::fmt::{self, Write};
 
-use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions};
+use crate::document::{Block, Chart, Curve, Document, Facts, Section, TextOptions, Verdict};
 use crate::value::{
     Clock,
     format::{self, sanitized, shortened},
@@ -40,15 +40,20 @@ pub(crate) fn document_text(document: &Document, options: &TextOptions) -> Strin
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = if options.all {
-        write(&mut out, document, width)
+        write(&mut out, document, width, options)
     } else {
-        write_brief(&mut out, document, width)
+        write_brief(&mut out, document, width, options)
     };
     out
 }
 
-fn write(out: &mut String, document: &Document, width: usize) -> fmt::Result {
-    write_head(out, document, width, usize::MAX)?;
+fn write(
+    out: &mut String,
+    document: &Document,
+    width: usize,
+    options: &TextOptions,
+) -> fmt::Result {
+    write_head(out, document, width, options)?;
     writeln!(out)?;
     for section in &document.sections {
         write_title(out, section, width)?;
@@ -61,8 +66,13 @@ fn write(out: &mut String, document: &Document, width: usize) -> fmt::Result {
 }
 
 /// What fits: sections in their order, as long as they have room, and what was left out.
-fn write_brief(out: &mut String, document: &Document, width: usize) -> fmt::Result {
-    write_head(out, document, width, NOTICES)?;
+fn write_brief(
+    out: &mut String,
+    document: &Document,
+    width: usize,
+    options: &TextOptions,
+) -> fmt::Result {
+    write_head(out, document, width, options)?;
     let mut foot = String::new();
     write_foot(&mut foot, document, width)?;
     let head = out.lines().count() + foot.lines().count();
@@ -119,14 +129,15 @@ fn brief_section(
 }
 
 /// The verdict, why, and the numbers.
-fn write_head(out: &mut String, document: &Document, width: usize, notices: usize) -> fmt::Result {
+fn write_head(
+    out: &mut String,
+    document: &Document,
+    width: usize,
+    options: &TextOptions,
+) -> fmt::Result {
     let about = format!("{} · {}", sanitized(&document.title), document.span);
     writeln!(out, "{}\n", shortened(&about, width))?;
-    let verdict = &document.verdict;
-    wrapped(out, &format!("{}.", sanitized(&verdict.sentence)), width)?;
-    for reason in &verdict.reasons {
-        wrapped(out, &sanitized(reason), width)?;
-    }
+    write_verdict(out, &document.verdict, width, options)?;
     if !document.tiles.is_empty() {
         writeln!(out)?;
     }
@@ -139,10 +150,25 @@ fn write_head(out: &mut String, document: &Document, width: usize, notices: usiz
     if !tiles.is_empty() {
         wrapped(out, &tiles.join(" · "), width)?;
     }
+    let notices = if options.all { usize::MAX } else { NOTICES };
     for notice in document.notices.iter().take(notices) {
         write_block(out, notice, document, width)?;
     }
     Ok(())
+}
+
+/// The verdict, in the colour of its tone where there are colours, and why.
+pub(crate) fn write_verdict(
+    out: &mut String,
+    verdict: &Verdict,
+    width: usize,
+    options: &TextOptions,
+) -> fmt::Result {
+    let mut sentence = String::new();
+    wrapped(&mut sentence, &format!("{}.", sanitized(&verdict.sentence)), width)?;
+    let (start, end) = options.toned(verdict.tone);
+    writeln!(out, "{start}{}{end}", sentence.trim_end())?;
+    verdict.reasons.iter().try_for_each(|reason| wrapped(out, &sanitized(reason), width))
 }
 
 fn write_foot(out: &mut String, document: &Document, width: usize) -> fmt::Result {

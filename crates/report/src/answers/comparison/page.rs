@@ -39,7 +39,7 @@ pub(crate) fn document(
         verdict: verdict(found),
         tiles: tiles(found),
         notices: warnings.into_iter().map(|line| Block::Warn(upper(&line))).collect(),
-        sections: vec![changes(found), numbers(found), sides(found, names)],
+        sections: vec![changes(found), numbers(found), sides(found, names, &clock)],
         clock,
         inputs: names.to_vec(),
         version: version.to_owned(),
@@ -73,7 +73,7 @@ fn change_words(change: f64) -> String {
     }
 }
 
-fn verdict(found: &Comparison) -> Verdict {
+pub(crate) fn verdict(found: &Comparison) -> Verdict {
     let Some((row, change)) = whole(found).and_then(|row| Some((row, row.change.as_ref()?))) else {
         return Verdict {
             tone: Tone::Unknown,
@@ -143,7 +143,7 @@ fn is_group(row: &Row) -> bool {
     !matches!(row.kind, RowKind::Total | RowKind::TotalAtMixOfA | RowKind::Scenarios)
 }
 
-fn is_sure(row: &Row) -> bool {
+pub(crate) fn is_sure(row: &Row) -> bool {
     row.change.as_ref().is_some_and(|change| change.significant)
 }
 
@@ -293,9 +293,9 @@ fn numbers(found: &Comparison) -> Section {
     }
 }
 
-fn sides(found: &Comparison, names: &[String; 2]) -> Section {
+fn sides(found: &Comparison, names: &[String; 2], clock: &Clock) -> Section {
     let facts = |letter: &str, name: &str, about: &About| {
-        let lines = about_lines(about).into_iter().enumerate();
+        let lines = about_lines(about, clock).into_iter().enumerate();
         let titles = ["Recording", "Protocol", "Load run", "", "", ""];
         let rows = lines.map(|(place, line)| Fact {
             title: titles.get(place).copied().unwrap_or("").to_owned(),

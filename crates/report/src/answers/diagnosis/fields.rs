@@ -228,7 +228,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("action", "Action", Text, Always, "The action, with commands and settings."),
     ]),
     ("gain", "The recording, replayed with a remedy.", &[], &[
-        ("change", "Change", Code, Always, "The remedy, as smbscope predict --change takes it."),
+        ("change", "Change", Code, Always, "The remedy, as `--change` of `smbscope predict` takes it."),
         ("waiting_before_ns", "Waited today", Duration, Always, "Time in which operations were in flight."),
         ("waiting_after_ns", "Waited then", Duration, Always, "The same time, with the remedy."),
         ("error_ns", "±", Duration, Nullable, "Half of the 95 % interval of the difference, from the variation between operations."),

@@ -58,7 +58,7 @@ fn longer(before_ns: i64, after_ns: i64) -> (Tone, String) {
     }
 }
 
-fn verdict(all: &Forecast) -> Verdict {
+pub(crate) fn verdict(all: &Forecast) -> Verdict {
     let (row, what) = decisive(all);
     let (Some(before), Some(after)) = (row.before_ns, row.after_ns) else {
         return Verdict {

@@ -9,9 +9,11 @@ use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::forecast::RecordedForecast;
 use smbscope_analysis::predict::replay::{Part, Row, Times};
 
-use super::{BETWEEN, assumptions, title};
+use super::page::verdict;
+use super::{BETWEEN, Forecast, assumptions, title};
 use crate::document::TextOptions;
 use crate::render::table::{Column, lines};
+use crate::render::text::write_verdict;
 use crate::value::format;
 
 /// How many times the recorded users a capacity may be without a warning.
@@ -21,11 +23,16 @@ const FAR_USERS: f64 = 5.0;
 pub(crate) fn text(forecast: &RecordedForecast, options: &TextOptions) -> String {
     let RecordedForecast { changes, prediction, capacity, notes, warnings, .. } = forecast;
     let is_changed = !changes.is_empty();
-    let mut text = if is_changed {
-        options.heading("What the change would bring")
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let verdict = verdict(&Forecast::new(forecast));
+    let _ = write_verdict(&mut text, &verdict, options.columns(), options);
+    text.push('\n');
+    text.push_str(&options.heading(if is_changed {
+        "What the change would bring"
     } else {
-        options.heading("What times consist of")
-    };
+        "What times consist of"
+    }));
     text.push_str(&format!(
         "{} operations with a time, as seen by the clients\n",
         format::count(prediction.timed)

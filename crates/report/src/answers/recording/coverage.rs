@@ -30,7 +30,7 @@ pub(crate) fn coverage(report: &Report) -> Section {
     Section {
         id: "coverage",
         title: "Coverage",
-        help: "What was recorded, what was lost, and how far the numbers below can be trusted.",
+        help: "What was recorded, what was lost, and how far the numbers of this report can be trusted.",
         blocks,
     }
 }
