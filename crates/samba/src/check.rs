@@ -54,12 +54,12 @@ fn kernel() -> Fact {
     let types = match fs::read(TYPES) {
         Ok(types) => types,
         Err(error) => {
-            let remedy = "Use a kernel with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it), or record the wire: smbscope record --interface.";
+            let remedy = "Use a kernel with CONFIG_DEBUG_INFO_BTF (Debian, Ubuntu, RHEL and SUSE have it), or record the wire: smbscope record --interface any --no-probe --out run.";
             return bad("probe-kernel", format!("{release}, {TYPES}: {error}"), remedy);
         }
     };
     if !contains(&types, NEEDED.as_bytes()) {
-        let remedy = "Use Linux 6.1 or later, or record the wire: smbscope record --interface.";
+        let remedy = "Use Linux 6.1 or later, or record the wire: smbscope record --interface any --no-probe --out run.";
         return bad("probe-kernel", format!("{release} has no {NEEDED}"), remedy);
     }
     good("probe-kernel", format!("{release}, with BTF"))
@@ -128,7 +128,7 @@ fn rights() -> Fact {
     }
     let more = if links { "" } else { ",cap_sys_admin" };
     let remedy = format!(
-        "Run it as root (sudo smbscope record ...), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search{more}+ep smbscope. In a container: --privileged and --pid=host."
+        "Run the same command as root (with sudo), or give it the capabilities: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search{more}+ep smbscope. In a container: --privileged and --pid=host."
     );
     bad("probe-rights", "neither root nor CAP_BPF and CAP_PERFMON", remedy)
 }

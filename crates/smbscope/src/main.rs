@@ -25,6 +25,8 @@ mod options;
 mod output;
 mod pipeline;
 mod progress;
+#[cfg(test)]
+mod recommended;
 mod secret_files;
 mod subprocess;
 mod terminal;

@@ -68,15 +68,15 @@ fn cost_words(cost: Option<&Gain>) -> String {
                 String::new()
             };
             format!(
-                "With write-through for all writes, clients would wait {} instead of {}{part} (smbscope predict --change {change})",
+                "With write-through for all writes, clients would wait {} instead of {}{part} (`smbscope predict INPUT --change {change}`)",
                 readable::duration(after),
                 readable::duration(before),
             )
         }
         None => format!(
             "What write-through would cost is not known: of the operations that are replayed, fewer than ten are a Flush \
-             after writes, or a write-through write with the server's flush slice, which show it. smbscope predict \
-             --change {change} computes it from a recording with more of them"
+             after writes, or a write-through write with the server's flush slice, which show it. `smbscope predict \
+             INPUT --change {change}` computes it from a recording with more of them"
         ),
     }
 }

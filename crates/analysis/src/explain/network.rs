@@ -83,8 +83,8 @@ pub(super) fn sentence(row: &SmbRatio, is_signed: bool) -> String {
     );
     match &*row.limit {
         "smb" if is_signed => format!(
-            "SMB, not the network: {what}; most messages are signed or encrypted: see what that costs with smbscope \
-             predict --change signing=off or encryption=off, then look at the findings"
+            "SMB, not the network: {what}; most messages are signed or encrypted: see what that costs with \
+             `smbscope predict INPUT --change signing=off` or encryption=off, then look at the findings"
         ),
         "smb" => format!(
             "SMB, not the network: {what}; look at the findings: requests in flight, server, storage"

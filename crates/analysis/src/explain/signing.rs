@@ -39,7 +39,7 @@ const UNSIGNED_NS_PER_BYTE: f64 = 1.0;
 const MESSAGES_MIN: u64 = 10;
 
 const UNKNOWN_COST: &str = "what that costs the server is not visible from outside: record inside the server \
-    (smbscope record), or predict a run without it (smbscope predict --change encryption=off)";
+    (`smbscope record`), or predict it without (`smbscope predict INPUT --change encryption=off`)";
 
 /// Messages of a connection that could be signed.
 #[derive(Default)]

@@ -46,8 +46,8 @@ pub(super) fn place(options: &Options) -> Result<Options, LabError> {
     let Some(line) = &options.line else { return Ok(options) };
     if !geteuid().is_root() {
         return Err(LabError::Option(
-            "a lab behind a WAN link (--wan) needs root to create network namespaces: sudo \
-             smbscope lab up --wan ..."
+            "a lab behind a WAN link (--wan) needs root to create network namespaces: run the same \
+             command with sudo"
                 .to_owned(),
         ));
     }

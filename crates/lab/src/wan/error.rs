@@ -13,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// Not permitted.
-    #[error("{what} needs {rights}: run it as root (sudo smbscope wan ...)")]
+    #[error("{what} needs {rights}: run the same command as root (with sudo)")]
     Rights {
         /// The attempt.
         what: String,

@@ -49,7 +49,7 @@ pub enum LoadError {
     NoTypes(std::io::Error),
     /// This user may not.
     #[error(
-        "CPUs are recorded by root only, or with CAP_BPF, CAP_PERFMON and CAP_SYSLOG (sudo smbscope record --cpu ...; in a container --privileged): {0}"
+        "CPUs are recorded by root only, or with CAP_BPF, CAP_PERFMON and CAP_SYSLOG (run the same command with sudo; in a container --privileged): {0}"
     )]
     Denied(libbpf_rs::Error),
     /// The kernel has no softirq tracepoints.

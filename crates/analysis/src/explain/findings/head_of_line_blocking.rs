@@ -16,7 +16,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("head-of-line-blocking", "head-o
     .with_remedies(&[
     (
         "server",
-        "find out why the request in front is slow: smbscope explain --why FRAME, smbscope record inside Samba",
+        "find out why the request in front is slow: `smbscope explain INPUT --why FRAME`, `smbscope record` inside Samba",
     ),
     (
         "Samba",

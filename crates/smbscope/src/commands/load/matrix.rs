@@ -73,7 +73,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     }
     print(args, &cells)?;
     if cells.iter().all(|cell| cell.outcome.error.is_some()) {
-        let message = "no cell could be measured; create the files to copy with `smbscope load prepare --workload bulk-copy`";
+        let message = "no cell could be measured; create the files to copy with `smbscope load prepare //SERVER/SHARE --workload bulk-copy`";
         return Err(Failure::new(Code::Runtime, message).into());
     }
     Ok(())

@@ -39,7 +39,7 @@ pub(super) fn check(
         return Err(Failure::usage(
             "no connection of the inputs has a known round trip on both sides of the capture point, so the network \
              cannot be replaced by another one: record the TCP handshakes, or data in both directions (load runs and \
-             `smbscope record --interface` have them)",
+             recordings with --interface have them, those from inside a server alone do not)",
         ));
     }
     Ok(())
