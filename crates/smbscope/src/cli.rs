@@ -211,7 +211,7 @@ pub struct Import {
 /// The text has at most 60 lines; --all writes everything. The page of --html has everything, needs
 /// no network, and prints on a few pages.
 ///
-/// For a load run (`smbscope load --out`) the report begins with the capacity and its curve, and
+/// For a load run (a folder of `smbscope load`) the report begins with the capacity and its curve, and
 /// also shows the response times of scenarios, the parameters of the run, and the counters of
 /// client and server. Folders from machines that shared a run (--shard) are read as one run; the report says
 /// if folders do not belong together.
@@ -325,7 +325,7 @@ What Windows records, and what smbscope makes of it:
   xperf, WPR (.etl)                                      which drivers hold the CPUs
   Microsoft-Windows-SMBServer/Operational (.evtx)        slow operations, refused and lost connections
   typeperf, logman, relog -f csv (.csv)                  counters: CPUs, disks, network, RDMA
-`smbscope record --print-windows-script` prints what records them.")]
+`smbscope record --print-windows-script --to 'S:\\temp'` prints what records them.")]
 pub struct Doctor {
     /// Instead, show the shape of an event trace log (.etl): which events of which provider it has, how many, and how
     /// long their fields are. No contents, names or addresses: it can be sent to the authors, who have seen no real log

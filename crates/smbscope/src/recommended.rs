@@ -14,6 +14,8 @@ use crate::commands::record::windows;
 
 /// Fewer commands than this would mean that the search is broken.
 const COMMANDS_MIN: usize = 300;
+/// What traces of CPUs that the program records have as their format.
+const TRACE_FORMAT: &str = "smbscope record --cpu";
 
 #[test]
 fn every_recommended_command_is_one_that_the_program_takes() {
@@ -201,8 +203,11 @@ fn refusal(command: &Command) -> Option<String> {
     if let Some(last) = words.last_mut().filter(|_| *is_prose) {
         *last = last.trim_end_matches(['.', ',']).to_owned();
     }
-    // The usage line of a help text is not a command.
-    if is_name(&words) || words.iter().any(|word| word == "[OPTIONS]") {
+    // Traces have the name of their format; the usage line of a help text is not a command.
+    if is_name(&words)
+        || words.join(" ") == TRACE_FORMAT
+        || words.iter().any(|word| word == "[OPTIONS]")
+    {
         return None;
     }
     let least =
@@ -234,7 +239,7 @@ fn parse(words: &[String]) -> Option<String> {
     let filled = windows::arguments(words.iter().map(|word| without_braces(word).into()));
     let error = Cli::try_parse_from(filled).err()?;
     let is_placeholder = |text: &str| {
-        text.contains('{')
+        text.contains(['{', '$'])
             || !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase() || "-_".contains(c))
     };
     let value = match error.get(ContextKind::InvalidValue) {

@@ -66,7 +66,7 @@ pub fn is_reported(finding: &Finding) -> bool {
 /// A replay of the recording with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gain {
-    /// The change, as `smbscope predict --change` takes it.
+    /// The change, as `--change` of `smbscope predict` takes it.
     pub change: String,
     /// Time in which clients waited for operations, ns.
     pub waiting_before_ns: i64,

@@ -32,7 +32,7 @@ kinds! {
             "slow_command",
             "Commands took longer than the server tolerates",
             Actor::Server,
-            &[("server", "record the server's events (smbscope record --print-windows-script --what smb): they say in which part the time goes")],
+            &[("server", "record the server's events (`smbscope record --print-windows-script --what smb --to 'S:\\temp'`): they say in which part the time goes")],
         ),
         SessionLost = logged(
             "session_lost",

@@ -64,7 +64,7 @@ pub struct ShareFacts {
     pub moved_bytes: u64,
 }
 
-/// A prediction that is needed: `smbscope predict RUN --change ...`, of these shares only if any are given.
+/// A prediction that is needed: `smbscope predict RUN --change CHANGE`, of these shares only if any are given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
     /// As on the command line: `signing=hmac-sha256`.

@@ -19,6 +19,8 @@ use crate::value::{
 
 /// Most rows that are listed; the other formats have all.
 const LISTED: usize = 50;
+/// Smaller changes of a mean are not shown where chance cannot be judged, %.
+const UNCHANGED_PERCENT: f64 = 0.05;
 /// Most characters of a group's name.
 const NAME: usize = 40;
 
@@ -61,8 +63,8 @@ fn comparison_text(answer: &ComparisonAnswer<'_>, options: &TextOptions) -> Stri
         text.push('\n');
         warnings.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     }
-    if !found.rows.iter().any(page::is_sure) {
-        text.push_str("\nNo group changed by more than chance does: --html FILE has a page with all numbers.\n");
+    if !options.all && found.rows.iter().all(is_unchanged) {
+        text.push_str("\nNo group changed by more than chance does: --all shows the tables.\n");
         return text;
     }
     let rows: Vec<&Row> = found.rows.iter().take(LISTED).collect();
@@ -77,6 +79,13 @@ fn comparison_text(answer: &ComparisonAnswer<'_>, options: &TextOptions) -> Stri
     text.push('\n');
     text.push_str(&legend(found));
     text
+}
+
+/// Whether a group did not change by more than chance, or not at all.
+fn is_unchanged(row: &Row) -> bool {
+    row.change.as_ref().is_none_or(|change| {
+        !change.significant && (change.p.is_some() || change.percent.abs() < UNCHANGED_PERCENT)
+    })
 }
 
 /// How the recordings differ in kind, one sentence each.

@@ -35,7 +35,8 @@ fn a_capture_compared_with_itself_shows_no_change() {
     assert_eq!(total["effect"], "negligible");
     let text = answer(["compare", &capture(), &capture()]);
     assert!(text.contains("note: A and B are the same input"), "{text}");
-    assert!(text.contains("all, at A's mix") && text.contains("QueryDirectory"), "{text}");
+    assert!(text.starts_with("No significant difference: operations take "), "{text}");
+    assert!(!text.contains("Mean elapsed time"), "a table of what did not change: {text}");
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn by_selects_the_groups_and_anonymize_hides_names() {
         let rows = json(&[&a, &b, "--by", by]);
         assert!(rows.iter().any(|row| row["kind"] == by && !row["name"].is_null()), "{by}");
     }
-    let text = answer(["compare", &a, &b, "--by", "user", "--anonymize"]);
+    let text = answer(["compare", &a, &b, "--by", "user", "--anonymize", "--format", "csv"]);
     assert!(
         text.contains("user-") && !text.contains("alice") && !text.contains("smb210"),
         "{text}"
@@ -107,7 +108,7 @@ fn load_runs_are_compared_by_scenario_too() {
     let rows = json(&[&a, &b, "--by", "scenario"]);
     assert!(rows.iter().all(|row| row["kind"].as_str().unwrap().starts_with("scenario")));
     let text = answer(["compare", &a, &c]);
-    assert!(text.contains("different seeds") && text.contains("No p:"), "{text}");
+    assert!(text.contains("different seeds"), "{text}");
     assert!(text.contains("workload homefolder, seed 1"), "{text}");
     assert!(complaint(1, ["compare", &capture(), &a, "--by", "scenario"]).contains("no scenarios"));
 }

@@ -133,7 +133,7 @@ fn times_that_are_shown_can_be_given() {
         let header = report
             .lines()
             .find_map(|line| line.split(", for ").next().filter(|_| line.contains(", for ")));
-        let header = header.unwrap().trim();
+        let header = header.unwrap().rsplit(" · ").next().unwrap();
         assert!(header.contains(mark), "{header}");
         assert_eq!(count(header), OPERATIONS);
         assert_eq!(&header[..19].replace(' ', "T"), whole);

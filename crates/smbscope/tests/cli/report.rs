@@ -33,7 +33,12 @@ fn a_text_begins_with_the_verdict_and_fits_on_sixty_lines() {
     let all = answer(["report", &input, "--all"]);
     assert!(all.lines().count() > 100 && all.contains("── COVERAGE"), "{all}");
     // A hint names the file that was given.
-    assert!(all.contains(&format!("smbscope query {input} \"select")), "{all}");
+    let hint = if cfg!(feature = "sql") {
+        format!("smbscope query {input} \"select")
+    } else {
+        format!("smbscope import {input} --out dataset")
+    };
+    assert!(all.contains(&hint), "{all}");
 }
 
 /// Both read the verdict from one place.

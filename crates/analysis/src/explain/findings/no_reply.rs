@@ -20,7 +20,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("no-reply", "requests without a 
     (
         "server",
         "see what the process that serves this client waits for: Samba smbstatus -p, then cat /proc/PID/stack and gdb -p PID; \
-         Windows: record with smbscope record --print-windows-script --what smb",
+         Windows: record with `smbscope record --print-windows-script --what smb --to 'S:\\temp'`",
     ),
     (
         "measurement",

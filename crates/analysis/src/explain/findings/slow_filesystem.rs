@@ -15,7 +15,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("slow-filesystem", "slow server 
     (
         "server",
         "faster storage, or more memory for its cache; a recording inside the server shows which calls are slow (Samba: \
-         smbscope record; Windows: smbscope record --print-windows-script --what smb)",
+         smbscope record; Windows: `smbscope record --print-windows-script --what smb --to 'S:\\temp'`)",
     ),
     (
         "Samba",

@@ -27,7 +27,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("stall", "operations stood still
     (
         "measurement",
         "record inside the server while it happens (Samba: smbscope record; Windows: smbscope record --print-windows-script \
-         --what smb)",
+         --what smb --to 'S:\\temp')",
     ),
 ]);
 

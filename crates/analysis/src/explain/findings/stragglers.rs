@@ -23,7 +23,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("stragglers", "stragglers")
     (
         "server",
         "a recording inside the server shows which part of its time it is (Samba: smbscope record; Windows: smbscope record \
-         --print-windows-script --what smb)",
+         --print-windows-script --what smb --to 'S:\\temp')",
     ),
 ]);
 

@@ -143,7 +143,7 @@ fn is_group(row: &Row) -> bool {
     !matches!(row.kind, RowKind::Total | RowKind::TotalAtMixOfA | RowKind::Scenarios)
 }
 
-pub(crate) fn is_sure(row: &Row) -> bool {
+fn is_sure(row: &Row) -> bool {
     row.change.as_ref().is_some_and(|change| change.significant)
 }
 

@@ -200,7 +200,7 @@ fn nothing(report: &Report) -> Verdict {
         // A log with packets or events of SMB has another report.
         (false, true) => (
             "The trace has no interrupts and no deferred work, no packets and no events of SMB",
-            "`smbscope record --print-windows-script` prints what records interrupts, and with `--what smb` what records SMB.".to_owned(),
+            "`smbscope record --print-windows-script --to 'S:\\temp'` prints what records interrupts, and with `--what smb` what records SMB.".to_owned(),
         ),
         (false, false) => (
             "The trace has no interrupts and no deferred work",

@@ -105,7 +105,7 @@ fn without_cause(diagnosis: &Diagnosis, possible: Option<&Finding>) -> Verdict {
     }));
     reasons.push(
         "To decide it, record inside the server: Samba smbscope record --out run; Windows smbscope record \
-         --print-windows-script --what smb."
+         --print-windows-script --what smb --to 'S:\\temp'."
             .to_owned(),
     );
     Verdict { tone: Tone::Watch, sentence, reasons }
@@ -120,7 +120,7 @@ fn healthy(diagnosis: &Diagnosis, speed: &str) -> Verdict {
     let sentence = match far {
         Some(ns) => {
             reasons.push(
-                "Only fewer round trips or a shorter distance help: smbscope predict INPUT --change compound=yes, \
+                "Only fewer round trips or a shorter distance help: smbscope predict INPUT --change compound=on, \
                  read-block=1M, depth=8 or rtt=5ms says by how much."
                     .to_owned(),
             );

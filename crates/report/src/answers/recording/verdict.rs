@@ -132,7 +132,7 @@ fn without_operations(report: &Report) -> String {
         let notes: Vec<_> = report.coverage.iter().filter_map(|row| row.notes.as_deref()).collect();
         return format!(
             "The logs hold no events of SMB's server or client ({}). The script of `smbscope record --print-windows-script --what \
-             smb` records and exports those that smbscope reads.",
+             smb --to 'S:\\temp'` records and exports those that smbscope reads.",
             notes.join(" ").trim_end_matches('.')
         );
     }
@@ -144,7 +144,7 @@ fn without_operations(report: &Report) -> String {
     if sum(|row| row.quic_connections) > 0 && sum(|row| row.messages) == 0 {
         return format!(
             "The input holds {}. Operations inside QUIC are visible to the server alone: its events show them (smbscope record \
-             --print-windows-script --what smb).",
+             --print-windows-script --what smb --to 'S:\\temp').",
             words.join(", ")
         );
     }

@@ -62,7 +62,7 @@ pub struct ReplicationArgs {
     /// round trip.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Link")]
     pub bandwidth: Vec<u64>,
-    /// A test of the link between the servers (a folder of `smbscope net send --out`): its round trip and rate; can be
+    /// A test of the link between the servers (a folder of `smbscope net send`): its round trip and rate; can be
     /// repeated.
     #[arg(long, alias = "line", value_name = "RUN", help_heading = "Link")]
     pub link: Vec<String>,
