@@ -77,8 +77,8 @@ fn literals(source: &str) -> Vec<String> {
             let (text, after) = here[1..].split_once(&end).unwrap_or((&here[1..], ""));
             found.push(text.to_owned());
             after
-        } else if here.starts_with('"') {
-            let (text, after) = literal(&here[1..]);
+        } else if let Some(quoted) = here.strip_prefix('"') {
+            let (text, after) = literal(quoted);
             found.push(text);
             after
         } else if here.starts_with("'\"'") || here.starts_with("'/'") {

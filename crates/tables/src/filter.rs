@@ -79,7 +79,7 @@ impl Filter {
         push("user", texts(&self.users), true);
         push("path", texts(&self.paths), true);
         push("command", texts(&self.commands), false);
-        let slower = self.slower_ns.map(|ns| readable::duration(ns));
+        let slower = self.slower_ns.map(readable::duration);
         push("taking at least", slower.into_iter().collect(), false);
         let period = [("from", self.from), ("to", self.to)];
         let period = period

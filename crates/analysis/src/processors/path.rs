@@ -252,9 +252,10 @@ fn driver<'a>(frames: &[Frame<'a>], begin: usize) -> Option<Driver<'a>> {
             Frame::Ndis(_) if last.is_none() => {}
             // The last driver before NDIS passes packets to it; on Linux the first one is polled.
             Frame::Ndis(_) => {
-                return last.zip(first).map(|(last, first)| match last.name == first.name {
-                    true => last,
-                    false => {
+                return last.zip(first).map(|(last, first)| {
+                    if last.name == first.name {
+                        last
+                    } else {
                         Driver::with((first.place, first.name), (last.place, last.name), is_ndis)
                     }
                 });

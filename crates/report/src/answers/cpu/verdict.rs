@@ -172,15 +172,12 @@ fn by_tasks(report: &Report) -> Option<Verdict> {
             if names.is_empty() { "code without a name".to_owned() } else { names.join("!") };
         format!("Most samples hit {name}: {}.", format::share(symbol.share))
     });
-    let what_else = match tasks.has_cpus {
-        true => {
-            let Verdict { sentence, reasons, .. } = nothing(report);
-            format!("{sentence}. {}", reasons.join(" "))
-        }
-        false => {
-            "The samples do not say on which CPU they were taken: perf record -a records that."
-                .to_owned()
-        }
+    let what_else = if tasks.has_cpus {
+        let Verdict { sentence, reasons, .. } = nothing(report);
+        format!("{sentence}. {}", reasons.join(" "))
+    } else {
+        "The samples do not say on which CPU they were taken: perf record -a records that."
+            .to_owned()
     };
     let reasons = symbol.into_iter().chain([what_else]).collect();
     Some(Verdict { tone: Tone::Unknown, sentence, reasons })
