@@ -9,6 +9,7 @@
 
 mod audit;
 mod container;
+mod desired_state;
 mod finding_list;
 mod format;
 mod lgpo;
@@ -155,6 +156,20 @@ pub fn read(files: &[NamedBytes<'_>]) -> Result<Baseline, ReadError> {
         damage: output.damage,
         templates,
     };
+    // "Nothing changes" must not be said of a file that was not understood.
+    let is_foreign = baseline.sources.iter().all(|source| {
+        matches!(source.format, Format::Json | Format::Mof | Format::Ansible | Format::Wazuh)
+    });
+    if is_foreign && baseline.settings.is_empty() && baseline.damage.is_empty() {
+        return Err(ReadError {
+            file: input_name(files),
+            position: 0,
+            message: format!(
+                "it has no settings of Get-Smb*, DSC, Ansible or Wazuh that are read: expected {}",
+                format::EXPECTED
+            ),
+        });
+    }
     let is_readable = baseline.sources.iter().any(|source| source.format != Format::Unrecognised);
     let has_content = !baseline.settings.is_empty()
         || !baseline.templates.is_empty()
@@ -205,6 +220,10 @@ fn read_item(
         Format::Preferences => preferences::read(&text, sink),
         Format::PowerShell => powershell::read(&text, sink),
         Format::Json => powershell::read_json(&text, sink),
+        Format::Mof => desired_state::mof(&text, sink),
+        Format::Ansible => desired_state::ansible(&text, sink),
+        Format::Wazuh => desired_state::wazuh(&text, sink),
+        Format::Intune => desired_state::intune(&text, sink),
         Format::SmbConf | Format::Unrecognised if includes.has(position) => {
             sink.note("read where another file includes it");
         }

@@ -117,9 +117,9 @@ pub fn plan() -> ReplicationPlan {
         busiest_bits: line.load.max_bits,
         is_minute: false,
         is_measured: false,
-        data_bytes: None,
         log_bytes: Some(10 << 20),
         needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
+        data_bytes: None,
     };
     let report = "<h1>Tests</h1><table><tr><td>Log volume<td>Failed &lt;script&gt;</table>";
     ReplicationPlan {

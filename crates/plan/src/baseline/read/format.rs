@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{lgpo, powershell, samba, security_template};
+use super::{desired_state, lgpo, powershell, samba, security_template};
 use crate::input::{text, xml};
 
 /// Bytes that are looked at.
@@ -11,7 +11,7 @@ const PROBE_BYTES: usize = 256 << 10;
 pub(super) const EXPECTED: &str = "a security template, registry.pol, a backup of a group policy (folder, .zip, .cab), \
     .PolicyRules, LGPO text, audit.csv, a list of HardeningKitty, ADMX or ADML, an export of the registry, the output of \
     Get-SmbServerConfiguration, Get-SmbClientConfiguration or Get-SmbShare (text, CSV, JSON or CliXML), smb.conf or the output of \
-    testparm -s";
+    testparm -s, MOF of DSC, tasks of Ansible (win_regedit), rules of Wazuh, or a settings catalogue of Intune (JSON)";
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +46,14 @@ pub enum Format {
     /// The same by ConvertTo-Json.
     Json,
     SmbConf,
+    /// Compiled configuration of PowerShell DSC.
+    Mof,
+    /// Tasks of `win_regedit`.
+    Ansible,
+    /// Security configuration assessment.
+    Wazuh,
+    /// Exported settings catalogue.
+    Intune,
     Zip,
     Cabinet,
     Unrecognised,
@@ -78,7 +86,11 @@ pub(super) fn of(bytes: &[u8]) -> Format {
         return Format::FindingList;
     }
     if is_json(probe) {
-        return Format::Json;
+        let is_intune = probe.contains("settingDefinitionId");
+        return if is_intune { Format::Intune } else { Format::Json };
+    }
+    if let Some(format) = desired_state::recognise(probe) {
+        return format;
     }
     if is_lgpo(probe) {
         return Format::LgpoText;

@@ -34,7 +34,7 @@ use crate::pipeline::baseline as pipeline;
 /// Reads security templates (GptTmpl.inf), registry.pol, backups of group policies (folders, .zip, .cab), Policy Analyzer's
 /// .PolicyRules, LGPO text, audit.csv, HardeningKitty's lists, ADMX with ADML, exported registry files, what
 /// Get-SmbServerConfiguration, Get-SmbClientConfiguration and Get-SmbShare print (text and JSON), smb.conf, `testparm -s` and
-/// `net conf list`, the Negotiate of servers in a capture, and that of a live server (//host, without a logon). Formats are
+/// `net conf list`, MOF of PowerShell DSC, Ansible (win_regedit), Wazuh, Intune (settings catalogue), the Negotiate of servers in a capture, and that of a live server (//host, without a logon). Formats are
 /// recognised by content. Several inputs apply one after the other: local settings first, then policies.
 ///
 /// Shows what changes for file serving against another baseline or a version's defaults, what it costs on a recording with
