@@ -26,6 +26,7 @@ use smbscope_tables::Part;
 use smbscope_tables::code::Vantage;
 use smbscope_tables::tables::{Coverage, ServerEvent};
 
+#[cfg(feature = "evtx")]
 pub(crate) use client::REASON as CLIENT_REASON;
 pub(crate) use fields::Fields;
 pub use packets::Counts as PacketCounts;

@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::{self, CostKey, Preset, Row, Stricter, System};
 use super::effective::{Claim, EffectiveValue};
-use super::hardened;
 use super::read::PolicyText;
 use super::roles::MachineRole;
 use super::setting::{Place, Value};
-use super::terms::{SettingKey, Term, Terms};
+use super::terms::{SettingKey, Term, Terms, default_demands};
 
 #[cfg(test)]
 mod tests;
@@ -198,7 +197,7 @@ fn shown(row: &Row, key: &SettingKey, side: Side<'_>) -> Option<Shown> {
     }
     let value = match row.default_of(side.system?) {
         Preset::Value(value) => value.to_owned(),
-        _ => hardened::default_of(key, side.system)?.to_string(),
+        _ => default_demands(key, side.system)?.to_string(),
     };
     Some(Shown { value, is_default: true, place: None, from: String::new() })
 }

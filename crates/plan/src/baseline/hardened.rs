@@ -9,9 +9,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::System;
-use super::terms::SettingKey;
-
 /// What is demanded of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demands {
@@ -62,23 +59,6 @@ impl fmt::Display for Demands {
     }
 }
 
-/// The shares of domain controllers with policies and logon scripts.
-const OF_DOMAINS: [&str; 2] = ["sysvol", "netlogon"];
-
-/// What a version demands of a path where no policy says anything: Windows 10, Windows Server 2016 and later demand mutual
-/// authentication and integrity of the shares SYSVOL and NETLOGON of every server.
-pub fn default_of(key: &SettingKey, system: Option<System>) -> Option<Demands> {
-    let is_known = system? != System::Windows2012R2 && !system?.is_samba();
-    let pattern = key.of.as_deref().filter(|_| is_known && key.id == "hardened-path")?;
-    let parts = parts(pattern);
-    let [_, share] = &parts[..] else { return None };
-    OF_DOMAINS.contains(&share.as_str()).then_some(Demands {
-        mutual_authentication: true,
-        integrity: true,
-        privacy: false,
-    })
-}
-
 /// Whether a UNC path (`\\server\share`) matches a pattern. A server's short name matches its full one.
 pub fn matches(pattern: &str, unc: &str) -> bool {
     let (pattern, path) = (parts(pattern), parts(unc));
@@ -89,7 +69,8 @@ pub fn matches(pattern: &str, unc: &str) -> bool {
     of_server && (share == "*" || path.get(1) == Some(share))
 }
 
-fn parts(unc: &str) -> Vec<String> {
+/// The parts of a UNC path or pattern, in lower case.
+pub(super) fn parts(unc: &str) -> Vec<String> {
     let parts = unc.split(['\\', '/']).map(|part| part.trim().to_lowercase());
     parts.filter(|part| !part.is_empty()).collect()
 }
@@ -113,19 +94,6 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, unc), expected, "{pattern} {unc}");
         }
-    }
-
-    #[test]
-    fn newer_clients_demand_protection_of_the_shares_of_domains() {
-        let default = |of: &str, system| {
-            let key = SettingKey { id: "hardened-path".to_owned(), of: Some(of.to_owned()) };
-            default_of(&key, system).map(|one| one.to_string())
-        };
-        let both = "RequireMutualAuthentication=1,RequireIntegrity=1,RequirePrivacy=0";
-        assert_eq!(default(r"\\*\netlogon", Some(System::Windows2022)).as_deref(), Some(both));
-        assert_eq!(default(r"\\*\sysvol", Some(System::Windows2012R2)), None);
-        assert_eq!(default(r"\\*\sysvol", None), None);
-        assert_eq!(default(r"\\fs1\daten", Some(System::Windows2022)), None);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::value::canonical;
-use super::catalogue::{self, Kind, Row};
+use super::catalogue::{self, Kind, Row, System};
 use super::effective::{Claim, Effective, EffectiveValue};
+use super::hardened::{self, Demands};
 use super::setting::{Place, SmbObject};
 
 /// A setting, of all shares or of one share or path.
@@ -171,5 +172,40 @@ pub fn place_title(place: &Place) -> String {
         Place::Samba { share: None, parameter } => parameter.clone(),
         Place::Wire { property, .. } => format!("on the wire: {property}"),
         Place::Extension { guid, .. } => format!("extension {guid}"),
+    }
+}
+
+/// The shares of domain controllers with policies and logon scripts.
+const OF_DOMAINS: [&str; 2] = ["sysvol", "netlogon"];
+
+/// What a version demands of a path where no policy says anything: Windows 10, Windows Server 2016 and later demand mutual
+/// authentication and integrity of the shares SYSVOL and NETLOGON of every server.
+pub fn default_demands(key: &SettingKey, system: Option<System>) -> Option<Demands> {
+    let is_known = system? != System::Windows2012R2 && !system?.is_samba();
+    let pattern = key.of.as_deref().filter(|_| is_known && key.id == "hardened-path")?;
+    let parts = hardened::parts(pattern);
+    let [_, share] = &parts[..] else { return None };
+    OF_DOMAINS.contains(&share.as_str()).then_some(Demands {
+        mutual_authentication: true,
+        integrity: true,
+        privacy: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_clients_demand_protection_of_the_shares_of_domains() {
+        let default = |of: &str, system| {
+            let key = SettingKey { id: "hardened-path".to_owned(), of: Some(of.to_owned()) };
+            default_demands(&key, system).map(|one| one.to_string())
+        };
+        let both = "RequireMutualAuthentication=1,RequireIntegrity=1,RequirePrivacy=0";
+        assert_eq!(default(r"\\*\netlogon", Some(System::Windows2022)).as_deref(), Some(both));
+        assert_eq!(default(r"\\*\sysvol", Some(System::Windows2012R2)), None);
+        assert_eq!(default(r"\\*\sysvol", None), None);
+        assert_eq!(default(r"\\fs1\daten", Some(System::Windows2022)), None);
     }
 }

@@ -217,7 +217,9 @@ const FLOORS: &[Floors] = &[
         floors: &[
             &["hardened", "setting"],
             // Settings of files, and what the catalogue says about them.
-            &["bisect", "catalogue", "effective", "read"],
+            &["bisect", "catalogue", "effective"],
+            &["roles"],
+            &["read"],
             &["terms", "write"],
             &["difference"],
             &["protection"],
@@ -229,9 +231,11 @@ const FLOORS: &[Floors] = &[
         package: "plan",
         parent: "namespace",
         floors: &[
-            &["model", "names", "waits"],
+            &["model", "waits"],
+            &["names"],
             &["form", "stages"],
-            &["difference", "gate", "read", "referral"],
+            &["difference", "read", "referral"],
+            &["gate"],
             &["progress", "resolution", "write"],
             &["check", "rewrite"],
         ],

@@ -131,7 +131,7 @@ fn a_trace_beside_operations_has_a_report_of_its_own() {
         let arguments = ["report"].iter().chain(options).copied();
         answer(arguments.chain(inputs.iter().map(|input| input.as_str())))
     };
-    assert!(report(&[]).contains("`smbscope report --cpu` shows it"));
+    assert!(report(&[]).contains("`smbscope report INPUT --cpu` shows it"));
     let alone = answer(["report", inputs[1], "--format", "json"]);
     let beside = report(&["--cpu", "--format", "json"]);
     let cpus = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap()["cpus"].take();

@@ -7,9 +7,9 @@ use smbscope_findings::{KindInfo, Severity, kinds};
 use super::super::catalogue::{self, Kind, System};
 use super::super::cost::{Cost, Facts};
 use super::super::difference::{Difference, Security, Side};
-use super::super::hardened::{Demands, default_of, matches};
+use super::super::hardened::{Demands, matches};
 use super::super::setting::{Origin, Place};
-use super::super::terms::{SettingKey, Term, Terms, place_title};
+use super::super::terms::{SettingKey, Term, Terms, default_demands, place_title};
 
 const SWITCHED_OFF: KindInfo =
     KindInfo::new("switched-off", "It switches file serving or its client off")
@@ -146,7 +146,8 @@ fn of_term(term: &Term, system: Option<System>, facts: Option<&Facts>) -> Vec<Fi
         let sentence = format!("{} = {start}: {}.", place_title(&term.place), row.compatibility);
         found.push(new(FindingKind::SwitchedOff, sentence, None, vec![own.clone()]));
     }
-    let is_default = default_of(&term.key, system).is_some_and(|one| one.to_string() == term.value);
+    let is_default =
+        default_demands(&term.key, system).is_some_and(|one| one.to_string() == term.value);
     if row.kind == Kind::Hardened && !is_default {
         found.extend(hidden(term, facts));
     }
