@@ -48,7 +48,7 @@ fn the_slower_one_of_network_and_smb_is_named() {
         set_sequential(row, 1 << 20);
         row.set_signed(true);
     });
-    assert!(note(&signed).contains("predict --change signing=off"), "{signed:?}");
+    assert!(note(&signed).contains("predict INPUT --change signing=off"), "{signed:?}");
 }
 
 #[test]

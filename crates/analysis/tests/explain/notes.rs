@@ -77,7 +77,7 @@ fn the_note_has_the_cost_of_write_through_where_it_can_be_computed() {
     };
     let with = words(&acts);
     assert!(with.contains("1 of 1 open of virtual disks ended with"), "{with}");
-    assert!(with.contains("smbscope predict --change write-through=on"), "{with}");
+    assert!(with.contains("smbscope predict INPUT --change write-through=on"), "{with}");
     assert!(with.contains("clients would wait"), "{with}");
     for setting in
         ["-UseWriteThrough", "/writethrough", "strict sync", "sync always", "O_SYNC", "cache="]

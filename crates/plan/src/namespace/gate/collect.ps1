@@ -1,4 +1,4 @@
-# Collects the DFS referral caches of clients for `smbscope plan namespace gate --cache FILE`. It changes nothing.
+# Collects the DFS referral caches of clients for `smbscope plan namespace gate --state FILE --cache FILE`. It changes nothing.
 #
 #   .\collect.ps1 -Out caches.txt                                     this machine
 #   .\collect.ps1 -Client (Get-Content clients.txt) -Out caches.txt   others, by PowerShell remoting (WinRM)

@@ -26,7 +26,7 @@ use crate::output::Output;
 Examples:
   smbscope plan namespace rewrite public.xml --suffix contoso.com --out rewritten.xml
   smbscope plan namespace rewrite public.xml --fqdn names.txt --server 'OLDFS=newfs.contoso.com' --to ldif-v2 --out new.ldif
-  smbscope plan namespace rewrite public.ldif --to msdfs --allow priority --out samba/
+  smbscope plan namespace rewrite public.ldif --to msdfs --allow priorities --out samba/
   smbscope plan namespace rewrite public.xml --link-ttl 300s --offline OLDFS --out quiet.xml")]
 pub struct RewriteArgs {
     /// Files of one namespace.
