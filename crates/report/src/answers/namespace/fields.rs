@@ -73,6 +73,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("move_plan", "The plan of a move.", &[], &[
         ("root", "Root", Text, Always, "The path of the namespace."),
         ("host", "Host", Text, Always, "The domain of its path."),
+        ("domains", "Domains", Texts, Always, "Names of the domain, and of other domains that links lead to."),
         ("name", "Name", Text, Always, "Its name."),
         ("from", "From", Code, Nullable, "Its kind before; null if the input does not say it."),
         ("to", "To", Code, Always, "Its kind after."),
