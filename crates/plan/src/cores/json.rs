@@ -119,8 +119,7 @@ pub(super) fn processes<S: Serializer>(processes: &Processes, to: S) -> Result<S
         cgroup: Option<&'a str>,
     }
     fn one(process: &Process) -> One<'_> {
-        let Process { id, name, is_kernel, allowed, memory_nodes, last, memory, cgroup, cpuset: _ } =
-            process;
+        let Process { id, name, is_kernel, allowed, memory_nodes, last, memory, cgroup } = process;
         One {
             id: *id,
             name,
