@@ -10,7 +10,7 @@ mod checks;
 mod waiting;
 
 use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
-use smbscope_analysis::predict::changes::{self, Change};
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::combined_changes;
 use smbscope_analysis::predict::crypto::Calibration;
 use smbscope_analysis::predict::delivered::Delivered;

@@ -57,6 +57,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     for line in refused(&outcome.refused) {
         verbosity.say(&line);
     }
+    let assessed = assess(&outcome, args.record.fail_above);
     outcome.written?;
     if let Some(out) = &out {
         let out = out.display();
@@ -69,7 +70,7 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     if outcome.server_gone_ns.is_some() {
         return Err(server_gone().into());
     }
-    assess(&outcome, args.record.fail_above)
+    assessed
 }
 
 /// Fails if users could not log on, or if more than `limit` percent of the answer's scenarios failed.
