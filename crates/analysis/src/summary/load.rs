@@ -11,7 +11,6 @@ pub(crate) mod data;
 pub(crate) mod phases;
 mod resources;
 mod scenarios;
-mod state;
 mod steps;
 mod warnings;
 
@@ -20,8 +19,6 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use smbscope_tables::description::{Capacity, RunDescription};
 use smbscope_tables::run::{Counter, Scenario, Step};
-
-pub use state::{FAILED_SHARE_MAX, LoadState, Outcomes, SCENARIOS_MIN};
 
 use super::data::{Distribution, Series};
 use super::status::StatusTally;
