@@ -14,7 +14,7 @@ use super::operation::{Act, Operation, TextId, text_id};
 use crate::rows::status_class::StatusClass;
 use crate::stats::mean::Mean;
 
-/// Groups of one factor; others are counted with the last.
+/// Groups of one factor; larger sizes and deeper paths are counted with the last, further connections not at all.
 const GROUPS: usize = 24;
 /// Most operations that are grouped.
 const OPERATIONS_MAX: u64 = 50_000;
@@ -56,7 +56,7 @@ impl Factor {
         Factor::Hour,
     ];
 
-    /// As a part of a list.
+    /// Its name in a list.
     fn word(self) -> &'static str {
         match self {
             Factor::Name => "missing names",
@@ -87,7 +87,7 @@ impl Factor {
             Factor::Size => format!("for {} or more", size_words(group)),
             Factor::Depth => format!("with {group} folders in the path"),
             Factor::Connection => format!("on the {} connection of the recording", ordinal(group)),
-            Factor::Hour => format!("from {group}:00 UTC on"),
+            Factor::Hour => format!("between {group}:00 and {}:00 UTC", group + 1),
         }
     }
 
@@ -218,7 +218,6 @@ pub(super) struct Dependence {
     /// Where the last read or write of a handle ended.
     ends: Map<(u32, u64), u64>,
     connections: Map<(u32, u64), usize>,
-    hours: Option<(i64, i64)>,
 }
 
 impl Dependence {
@@ -279,14 +278,10 @@ impl Dependence {
             Factor::Depth => Some(op.path_name()?.matches('\\').count()),
             Factor::Connection => {
                 let next = self.connections.len();
-                Some(*self.connections.entry((op.recording, op.connection)).or_insert(next))
+                let number = *self.connections.entry((op.recording, op.connection)).or_insert(next);
+                (number < GROUPS).then_some(number)
             }
-            Factor::Hour => {
-                let hour = op.start?.div_euclid(HOUR_NS);
-                let (first, last) = self.hours.unwrap_or((hour, hour));
-                self.hours = Some((first.min(hour), last.max(hour)));
-                Some(hour.rem_euclid(24) as usize)
-            }
+            Factor::Hour => Some(op.start?.div_euclid(HOUR_NS).rem_euclid(24) as usize),
             _ => None,
         }
     }
@@ -302,7 +297,7 @@ impl Dependence {
             return candidate;
         }
         let clear = Factor::ALL.into_iter().zip(&of_act.factors);
-        let clear = clear.filter_map(|(factor, means)| Some((factor, Clear::of(means)?)));
+        let clear = clear.filter_map(|(factor, means)| Some((factor, Clear::from_groups(means)?)));
         let most = clear.max_by(|one, other| one.1.explained.total_cmp(&other.1.explained));
         let verb = verb(act);
         let finding = &mut candidate.finding;
@@ -364,7 +359,7 @@ struct Clear {
 }
 
 impl Clear {
-    fn of(means: &[Mean; GROUPS]) -> Option<Clear> {
+    fn from_groups(means: &[Mean; GROUPS]) -> Option<Clear> {
         let mut all = Mean::default();
         let mut within = 0.0;
         for (_, mean) in groups(means) {

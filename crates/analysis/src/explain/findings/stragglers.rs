@@ -59,7 +59,7 @@ struct Place {
 
 /// Files, folders, clients or seconds.
 struct Places {
-    /// Operations of each, at least: all of a few thousand places are below the share that is tested.
+    /// Operations of each place, or more: places whose keys have the same remainder share a count.
     counts: Box<[u32; COUNTS]>,
     slow: HashMap<u64, Place, foldhash::fast::RandomState>,
 }
