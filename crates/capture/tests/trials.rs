@@ -5,20 +5,11 @@
 
 mod support;
 
-use std::path::PathBuf;
-
 use support::decode::{Decoded, Row, decode_files, single};
 
 /// Decodes a file below the shared folder, or skips.
 fn shared(path: &str) -> Option<Decoded> {
-    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    let folder = std::env::var_os("SMBSCOPE_SHARED").map_or(beside, PathBuf::from);
-    let file = folder.join(path);
-    if !file.exists() {
-        smbscope_testing::skip!("{} is not there (set SMBSCOPE_SHARED)", file.display());
-        return None;
-    }
-    Some(decode_files(vec![file], &single()).unwrap())
+    Some(decode_files(vec![smbscope_testing::shared(path)?], &single()).unwrap())
 }
 
 fn trial(name: &str) -> Option<Decoded> {

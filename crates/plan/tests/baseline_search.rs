@@ -24,18 +24,6 @@ mod windows;
 
 use windows::{Slot, Windows};
 
-/// The folder of real policies; none, with a message, where it is missing.
-fn policies() -> Option<PathBuf> {
-    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    let shared = std::env::var_os("SMBSCOPE_SHARED").map_or_else(default, PathBuf::from);
-    let folder = shared.join("policies");
-    if !folder.is_dir() {
-        smbscope_testing::skip!("{} is not there (set SMBSCOPE_SHARED)", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -168,7 +156,7 @@ fn log2(count: usize) -> usize {
 
 #[test]
 fn every_policy_is_searched_with_an_honest_user() {
-    let Some(folder) = policies() else { return };
+    let Some(folder) = smbscope_testing::shared("policies") else { return };
     let (mut policies, mut searches, mut candidates) = (0, 0, 0);
     for path in files(&folder) {
         for role in [MachineRole::FileServer, MachineRole::Both] {
@@ -207,7 +195,7 @@ fn every_policy_is_searched_with_an_honest_user() {
 /// SMB 1, user account control, anonymous access, virus scanners, user rights.
 #[test]
 fn no_step_weakens_what_has_nothing_to_do_with_file_serving() {
-    let Some(folder) = policies() else { return };
+    let Some(folder) = smbscope_testing::shared("policies") else { return };
     let forbidden = [
         "smb1",
         "mrxsmb10",

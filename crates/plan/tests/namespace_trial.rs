@@ -3,8 +3,6 @@
 // A test may panic.
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
-
 use smbscope_plan::namespace::check::{Checked, Context, FindingKind, check, serious};
 use smbscope_plan::namespace::gate::{Evidence, collected, judge};
 use smbscope_plan::namespace::model::{ClientCache, Kind, Namespace};
@@ -15,14 +13,8 @@ use smbscope_plan::namespace::stages::{Move, MovePlan, StageId, plan};
 
 /// A file of the trial; none, with a message, where it is missing.
 fn bytes(name: &str) -> Option<Vec<u8>> {
-    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    let shared = std::env::var_os("SMBSCOPE_SHARED").map_or_else(default, PathBuf::from);
-    let path = shared.join("trials/inputs/planners/ns").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        smbscope_testing::skip!("{} is not there (set SMBSCOPE_SHARED)", path.display());
-    }
-    bytes
+    let path = smbscope_testing::shared(&format!("trials/inputs/planners/ns/{name}"))?;
+    Some(std::fs::read(path).unwrap())
 }
 
 fn reading(name: &str) -> Option<Reading> {

@@ -7,6 +7,7 @@
 //! | what | module | feature |
 //! |---|---|---|
 //! | skip a test, with the reason | [`skip!`] | - |
+//! | a file or folder of the real data of other people | [`shared`] | - |
 //! | event trace logs of Windows (`.etl`), record by record | [`etl`] | - |
 //! | logs of a published case: a server whose CPUs are flooded by receive work | [`flooded_server`] | - |
 //! | logs of packets and of the SMB server, made of a capture | [`windows_log`] | - |
@@ -63,6 +64,7 @@ pub mod windows_log;
 
 use std::io::Write as _;
 use std::panic::Location;
+use std::path::{Path, PathBuf};
 
 /// Reports that a test (or a part of it) does not run here, and why. The caller then returns.
 ///
@@ -87,4 +89,17 @@ pub fn skipped(reason: &str) {
     if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
         eprintln!("SMBSCOPE_SKIPPED: {error}");
     }
+}
+
+/// A file or folder below the folder that `SMBSCOPE_SHARED` names, otherwise below `../shared` next to the repository. If it is
+/// not there, the test is skipped ([`skip!`]).
+#[track_caller]
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let path = std::env::var_os("SMBSCOPE_SHARED").map_or_else(beside, PathBuf::from).join(name);
+    if !path.exists() {
+        skipped(&format!("{} is not there (set SMBSCOPE_SHARED)", path.display()));
+        return None;
+    }
+    Some(path)
 }

@@ -14,7 +14,7 @@ use super::operation::{Act, Operation, TextId, text_id};
 use crate::rows::status_class::StatusClass;
 use crate::stats::mean::Mean;
 
-/// Groups of one factor; larger sizes and deeper paths are counted with the last, further connections not at all.
+/// Groups of one factor; larger sizes and deeper paths are counted with the last, more connections are left out.
 const GROUPS: usize = 24;
 /// Most operations that are grouped.
 const OPERATIONS_MAX: u64 = 50_000;
