@@ -6,6 +6,10 @@
 # make build    the program with all its features, in release mode
 # make install  that program to PREFIX/bin (PREFIX=/usr/local, DESTDIR), with manual pages and completions
 # make dist     the small, stripped program that a release ships
+# make packages  .deb, .rpm, .tar.gz, Python wheel, .zip for Windows if `make windows` built it, SBOM and checksums, into PACKAGES
+# make windows   smbscope.exe, in a root of Debian unstable with mingw-w64 (WINDOWS_ROOT, 5 GB; needs root; half an hour)
+# make test-packages  each package on clean systems: install, report, manual page, completion, uninstall (needs root)
+# make test-windows   smbscope.exe under Wine: outputs equal Linux's, load against a private Samba (needs root)
 # make schemas  the JSON Schemas of all answers, into the folder SCHEMAS (default: schemas)
 # make bless    accept the current output as the golden results
 # make fuzz     every fuzz target for a minute (FUZZ_SECONDS for `make test`)
@@ -47,10 +51,13 @@ export FUZZ_TARGET_DIR ?= $(CACHE)/fuzz
 FUZZ_SECONDS ?= 3
 FLAKY_ROUNDS ?= 50
 SCHEMAS ?= schemas
+PACKAGES ?= $(CURDIR)/dist
+export WINDOWS_ROOT ?= $(CACHE)/windows
+WINDOWS := $(WINDOWS_ROOT)/target/x86_64-pc-windows-gnu/dist/smbscope.exe
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo build-size install dist schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-plans verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo build-size install dist packages windows test-packages test-windows schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-plans verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -81,12 +88,31 @@ install:
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(SMBSCOPE) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/smbscope
 
+# No path of the building machine is in the program, so that two machines build the same bytes.
+REMAPPED = --remap-path-prefix=$(CURDIR)=smbscope --remap-path-prefix=$(HOME)/.cargo/registry=cargo
 # Rust links with lld on x86-64 Linux, which folds identical functions; other linkers do not know the option.
 dist:
 	scripts/setup.sh build
 	case "$$(uname -sm)" in "Linux x86_64") fold="-C link-arg=-Wl,--icf=all" ;; *) fold= ;; esac; \
-	RUSTFLAGS="$$fold" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh)
+	LIBBPF_SYS_LIBRARY_PATH="$$(pkg-config --variable=libdir libelf)" RUSTFLAGS="$$fold $(REMAPPED)" cargo build --profile dist --locked -p smbscope $$(scripts/features.sh) --features static
 	@ls -l $(CARGO_TARGET_DIR)/dist/smbscope
+
+packages: dist
+	scripts/setup.sh packages
+	$(SMBSCOPE_PYTHON) packaging/packages.py --program $(CARGO_TARGET_DIR)/dist/smbscope $(if $(wildcard $(WINDOWS)),--windows $(WINDOWS)) --out $(PACKAGES)
+
+windows:
+	scripts/setup.sh windows
+	packaging/windows.sh $(WINDOWS_ROOT)
+	@ls -l $(WINDOWS)
+
+test-packages:
+	scripts/setup.sh packages
+	packaging/check.sh $(PACKAGES)
+
+test-windows:
+	scripts/setup.sh windows
+	$(SMBSCOPE_PYTHON) packaging/compare.py --linux $(CARGO_TARGET_DIR)/dist/smbscope --windows $(WINDOWS)
 
 schemas: build-demo
 	$(SMBSCOPE) schema --dir $(SCHEMAS) --force

@@ -6,6 +6,8 @@
 #   scripts/setup.sh audit   cargo-deny and cargo-machete (compiled once, five minutes)
 #   scripts/setup.sh demo    what `make demo` is built with and uses: Samba
 #   scripts/setup.sh test    that, and what the tests use: tshark, Samba, an MIT KDC, Python with duckdb and pyarrow, ip, QEMU
+#   scripts/setup.sh packages  what packages are made and tried with
+#   scripts/setup.sh windows  what the program for Windows is built and tried with: debootstrap, Wine
 #   scripts/setup.sh servers  what `make test-servers` uses: QEMU, tools to unpack a guest, tshark, Samba
 #   scripts/setup.sh predictions  what predictions and findings are verified with: Samba, tcpdump, ip, a slow file system
 #   scripts/setup.sh bench   that, and what the benchmarks use: smbtorture, hyperfine, network tools
@@ -123,6 +125,18 @@ case $what in
     packages smbd=samba
     ;;
   servers) servers ;;
+  packages)
+    PATH=$PATH:/usr/sbin:/sbin
+    packages dpkg-deb=dpkg rpmbuild=rpm readelf=binutils debootstrap=debootstrap git=git
+    venv_made
+    "$cache/venv/bin/python" -c 'import build, hatchling' 2>/dev/null || "$cache/venv/bin/pip" install --quiet --disable-pip-version-check build hatchling
+    ;;
+  windows)
+    PATH=$PATH:/usr/sbin:/sbin
+    packages debootstrap=debootstrap smbd=samba
+    # The package of the 64-bit loader alone has no program of that name on its own.
+    packages wine=wine wineboot=wine
+    ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
     packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 pkg-config=pkg-config python3=python3
@@ -150,7 +164,7 @@ case $what in
     fi
     ;;
   *)
-    say "usage: scripts/setup.sh compile|build|demo|check|test|servers|audit|predictions|bench"
+    say "usage: scripts/setup.sh compile|build|demo|check|test|packages|windows|servers|audit|predictions|bench"
     exit 2
     ;;
 esac

@@ -28,6 +28,7 @@ mod summary;
 
 pub use error::FileError;
 pub use link::LinkType;
+pub use source::xz;
 pub use standard_input::{look_at_standard_input, standard_input};
 pub use summary::{ByteOrder, Compression, FileSummary, Format, Interface};
 

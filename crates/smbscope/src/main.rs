@@ -31,6 +31,7 @@ mod secret_files;
 mod subprocess;
 mod terminal;
 mod trace_options;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -45,7 +46,8 @@ use crate::exit::{Code, code_of};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let arguments = commands::record::windows::arguments(std::env::args_os());
+    // The shells of Windows leave wildcards to programs.
+    let arguments = commands::record::windows::arguments(wild::args_os());
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {

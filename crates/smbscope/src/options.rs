@@ -20,6 +20,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::secret_files::SecretFiles;
 use crate::terminal::Color;
+use crate::windows;
 
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
@@ -104,6 +105,7 @@ impl Reading {
         }
         let mut seen = HashMap::new();
         for input in inputs {
+            windows::check_name(Path::new(input))?;
             // A missing input is reported when it is opened.
             let Ok(path) = std::fs::canonicalize(input) else { continue };
             if let Some(first) = seen.insert(path, input) {

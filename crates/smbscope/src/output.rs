@@ -14,7 +14,7 @@ use anstyle::Style;
 use anyhow::Context as _;
 
 use crate::exit::{Code, Failure};
-use crate::terminal;
+use crate::{terminal, windows};
 
 /// Whether files may be replaced: `--force`.
 static FORCE: AtomicBool = AtomicBool::new(false);
@@ -68,6 +68,7 @@ impl Output {
     /// A new file, for its owner only; with `--force` one that exists is replaced: a symbolic link itself, not what it leads
     /// to. Devices and pipes are simply opened.
     pub fn file(path: &Path) -> anyhow::Result<Output> {
+        windows::check_name(path)?;
         let name = path.display().to_string();
         let is_special = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
         let may_replace = FORCE.load(Ordering::Relaxed) && !is_special;

@@ -76,9 +76,14 @@ fn contents(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     crate::capabilities::keep_memory_private();
     let file = std::fs::File::open(path).with_context(unreadable)?;
     let metadata = file.metadata().with_context(unreadable)?;
-    if is_open_to_others(&metadata) {
+    if is_open_to_others(path, &metadata) {
+        let remedy = if cfg!(windows) {
+            "icacls FILE /inheritance:r /grant:r \"%USERNAME%:R\""
+        } else {
+            "chmod 600 FILE"
+        };
         output::say(&format!(
-            "warning: {shown}: other users of this machine can read the secrets in this file; use `chmod 600`"
+            "warning: {shown}: other users of this machine can read the secrets in this file; use `{remedy}`"
         ));
     }
     // All at once, so that no copies of parts remain in memory.
@@ -92,13 +97,13 @@ fn contents(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
 }
 
 #[cfg(unix)]
-fn is_open_to_others(metadata: &std::fs::Metadata) -> bool {
+fn is_open_to_others(_path: &Path, metadata: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     // Not a pipe, such as the one of a shell's process substitution.
     metadata.is_file() && metadata.mode() & 0o077 != 0
 }
 
 #[cfg(not(unix))]
-fn is_open_to_others(_metadata: &std::fs::Metadata) -> bool {
-    false
+fn is_open_to_others(path: &Path, metadata: &std::fs::Metadata) -> bool {
+    metadata.is_file() && crate::windows::is_open_to_others(path)
 }

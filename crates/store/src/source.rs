@@ -5,6 +5,7 @@
 //! kept in memory: every pass ([`Source::parts`]) decodes or reads again, and columns that are not
 //! requested cost nothing.
 
+mod archive;
 mod conform;
 mod input;
 mod packed_trace;
@@ -77,6 +78,8 @@ pub struct Source {
     consumed: AtomicBool,
     latest: Mutex<Option<Arc<Progress>>>,
     spool: Option<tempfile::TempDir>,
+    /// Where archives are unpacked, removed with the source.
+    _archives: Vec<tempfile::TempDir>,
     filter: Option<Filter>,
     filtered: Mutex<Option<Arc<Filtered>>>,
     /// Operations are left out.
@@ -86,9 +89,17 @@ pub struct Source {
 impl Source {
     /// Recognises `inputs`: paths, or `-` for standard input.
     pub fn open(inputs: &[String], options: OpenOptions) -> Result<Source> {
-        let inputs = inputs.iter().map(|input| Input::recognise_all(input));
-        let mut inputs: Vec<_> =
-            inputs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let (mut found, mut archives) = (Vec::new(), Vec::new());
+        for input in inputs {
+            match Input::recognise_archive(input)? {
+                Some((inside, folder)) => {
+                    found.extend(inside);
+                    archives.push(folder);
+                }
+                None => found.extend(Input::recognise_all(input)?),
+            }
+        }
+        let mut inputs = found;
         Input::join_logs(&mut inputs);
         if inputs.iter().filter(|input| input.is_stream()).count() > 1 {
             return Err(Error::Streams);
@@ -99,6 +110,7 @@ impl Source {
             consumed: AtomicBool::new(false),
             latest: Mutex::new(None),
             spool: None,
+            _archives: archives,
             filter: None,
             filtered: Mutex::new(None),
             only_processors: false,

@@ -73,7 +73,6 @@ const UNSUPPORTED: &[(&[u8], &str, &str)] = &[
     (b"\xac\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
     (b"\xab\x01\x00\x1c", "an Ixia lcap capture", EDITCAP),
     (b"+---------+---------------+----------+", "a K12 text file", EDITCAP),
-    (b"\xfd7zXZ\0", "xz-compressed data", PACKED),
     (b"BZh", "bzip2-compressed data", PACKED),
     (b"\x04\x22\x4d\x18", "LZ4-compressed data", PACKED),
     (b"PK\x03\x04", "a zip archive", PACKED),
@@ -99,6 +98,9 @@ pub(super) fn recognise(head: &[u8]) -> Found {
     }
     if head.starts_with(&[0x1f, 0x8b, 8]) {
         return Found::Compressed(Compression::Gzip);
+    }
+    if head.starts_with(b"\xfd7zXZ\0") {
+        return Found::Compressed(Compression::Xz);
     }
     if let Some(&(_, kind)) = CONTAINERS.iter().find(|(magic, _)| head.starts_with(magic)) {
         if kind == RecordsKind::Sniffer

@@ -179,6 +179,7 @@ impl Source {
                 zstd::stream::read::Decoder::with_buffer(packed)
                     .map_err(|error| self.fatal(Cause::Damaged(error.to_string())))?,
             ),
+            Compression::Xz => Box::new(xz(packed)),
         };
         Ok(())
     }
@@ -217,7 +218,16 @@ fn label(compression: Compression) -> &'static str {
     match compression {
         Compression::Gzip => "gzip",
         Compression::Zstd => "zstd",
+        Compression::Xz => "xz",
     }
+}
+
+/// Memory of an unpacker of xz, KiB: twice what `xz -9` needs. A file can ask for 4 GiB.
+const XZ_KIB_MAX: u32 = 128 << 10;
+
+/// Unpacks xz, in bounded memory.
+pub fn xz<R: Read>(packed: R) -> impl Read {
+    lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_KIB_MAX)
 }
 
 /// What happened below the decompressor.

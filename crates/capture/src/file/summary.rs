@@ -41,6 +41,8 @@ pub enum Compression {
     Gzip,
     /// Zstandard, one or several frames (RFC 8878).
     Zstd,
+    /// xz, as traces of Linux are published.
+    Xz,
 }
 
 /// The byte order of the file's own numbers (of the last section in pcapng).
@@ -170,6 +172,7 @@ impl FileSummary {
             None => format.to_owned(),
             Some(Compression::Gzip) => format!("gzip of {format}"),
             Some(Compression::Zstd) => format!("zstd of {format}"),
+            Some(Compression::Xz) => format!("xz of {format}"),
         }
     }
 

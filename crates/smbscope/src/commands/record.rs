@@ -28,12 +28,17 @@ pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
             r"--print-windows-script needs --to: the folder of the Windows machine that the script writes to, for example --to S:\temp",
         ));
     };
-    if !args.print_windows_script {
+    if !args.print_windows_script && !args.windows {
         return record_to(out, args, verbosity);
     }
     let (what, node, duration, wait_dpc) = (args.what, args.node, args.duration, args.wait_dpc);
     let script = windows::Script { what, node, duration, wait_dpc };
     let script = windows::script(script, &out.to_string_lossy())?;
+    if args.windows {
+        windows::run(&script, out)?;
+        verbosity.say(&format!("recorded in {}: `smbscope report` reads it", out.display()));
+        return Ok(());
+    }
     let mut output = Output::stdout();
     output.text(&script)?;
     output.finish()

@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use smbscope_tables::manifest::InputFile;
+use tempfile::TempDir;
 
+use super::archive;
 use super::packed_trace::{self, Unpacked};
 use crate::capture;
 use crate::capture::file::{Limits, Reader};
@@ -63,14 +65,32 @@ const PARQUET_MAGIC: &[u8] = b"PAR1";
 impl Input {
     /// The same for a name that may be that of a folder with captures and traces: each of them is an input.
     pub fn recognise_all(name: &str) -> Result<Vec<Input>> {
-        let folder = Path::new(name);
+        Input::recognise_folder(Path::new(name), name)
+    }
+
+    /// The inputs in an archive, and the folder in which they are unpacked; `None` if it is none.
+    pub fn recognise_archive(name: &str) -> Result<Option<(Vec<Input>, TempDir)>> {
+        let path = Path::new(name);
+        if name == "-" || !path.is_file() {
+            return Ok(None);
+        }
+        let Some(folder) = archive::unpack(path, &head(path)?)? else { return Ok(None) };
+        let inputs = recordings(folder.path(), 0)?;
+        if inputs.is_empty() {
+            let what = "is an archive without captures, traces or recordings".to_owned();
+            return Err(Error::NotRecognised { path: path.to_owned(), what });
+        }
+        Ok(Some((inputs, folder)))
+    }
+
+    fn recognise_folder(folder: &Path, name: &str) -> Result<Vec<Input>> {
         let is_folder = name != "-" && folder.is_dir() && trace::recognise_folder(folder).is_none();
         if !is_folder {
             return Input::recognise(name).map(|input| vec![input]);
         }
         match Dataset::open(folder) {
             Ok(dataset) => Ok(vec![Input::Dataset(dataset)]),
-            Err(error @ Error::NotRecognised { .. }) => match recordings(folder)? {
+            Err(error @ Error::NotRecognised { .. }) => match recordings(folder, 0)? {
                 found if found.is_empty() => Err(error),
                 found => Ok(found),
             },
@@ -198,16 +218,25 @@ impl Input {
 /// Most files of a folder that are inputs: as many as Windows has event logs.
 const FOLDER_FILES_MAX: usize = 1_000;
 
-/// Captures and traces in a folder, by name. Other files are left out.
-fn recordings(folder: &Path) -> Result<Vec<Input>> {
+/// How deep folders in folders are looked into.
+const DEPTH_MAX: usize = 4;
+
+/// Recordings in a folder and in those below it, by name. Other files are left out.
+fn recordings(folder: &Path, depth: usize) -> Result<Vec<Input>> {
     let entries = std::fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.is_file());
     paths.sort();
     let mut found = Vec::new();
     for path in paths {
+        // A link may lead back.
+        let is_folder = path.is_dir() && !path.is_symlink();
         match Input::recognise(&path.to_string_lossy()) {
             Ok(input @ (Input::Capture { .. } | Input::Trace { .. })) => found.push(input),
+            // A dataset beside captures may be made of them: only one alone is taken.
+            Ok(input @ Input::Dataset(_)) if depth > 0 => found.push(input),
+            Err(Error::NotRecognised { .. }) if is_folder && depth < DEPTH_MAX => {
+                found.extend(recordings(&path, depth + 1)?);
+            }
             Err(error @ Error::Io { .. }) => return Err(error),
             _ => {}
         }
@@ -219,7 +248,7 @@ fn recordings(folder: &Path) -> Result<Vec<Input>> {
 }
 
 fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    archive::shown(path).to_string_lossy().into_owned()
 }
 
 /// The first bytes of a file.

@@ -1,4 +1,4 @@
-//! Traces that are compressed with gzip or zstd, or on standard input: written to a temporary file, because most formats
+//! Traces that are compressed with gzip, zstd or xz, or on standard input: written to a temporary file, because most formats
 //! must be read at several places.
 
 use std::fs::File;
@@ -15,9 +15,10 @@ use crate::trace::{self, Format};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const XZ: &[u8] = b"\xfd7zXZ\0";
 /// A file that unpacks to more than this many times its size, and more than this many bytes, is not a trace.
-const RATIO_MAX: u64 = 1_000;
-const UNPACKED_MIN: u64 = 64 << 20;
+pub(super) const RATIO_MAX: u64 = 1_000;
+pub(super) const UNPACKED_MIN: u64 = 64 << 20;
 /// Compressed bytes that give the first unpacked ones: a block of Zstandard has at most 128 KiB.
 const PACKED_HEAD_BYTES: usize = 256 << 10;
 
@@ -43,7 +44,7 @@ pub fn unpack(path: &Path, head: &[u8]) -> Result<Option<Unpacked>> {
 /// A trace on standard input, which is compressed or not; `None` if it is something else, which stays there.
 pub fn of_standard_input() -> Result<Option<Unpacked>> {
     let mut head = look_at_standard_input(trace::HEAD_BYTES).map_err(capture::Error::from)?;
-    if head.starts_with(GZIP) || head.starts_with(ZSTD) {
+    if [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic)) {
         head = look_at_standard_input(PACKED_HEAD_BYTES).map_err(capture::Error::from)?;
     }
     let is_trace = match unpacker(&head, BufReader::new(&*head)) {
@@ -102,9 +103,12 @@ fn spool(
 }
 
 /// What unpacks bytes that begin with `head`; `None` if they are not compressed.
-fn unpacker<'a>(head: &[u8], input: impl BufRead + 'a) -> Option<Box<dyn Read + 'a>> {
+pub(super) fn unpacker<'a>(head: &[u8], input: impl BufRead + 'a) -> Option<Box<dyn Read + 'a>> {
     if head.starts_with(GZIP) {
         return Some(Box::new(flate2::bufread::MultiGzDecoder::new(input)));
+    }
+    if head.starts_with(XZ) {
+        return Some(Box::new(capture::file::xz(input)));
     }
     let decoder = head.starts_with(ZSTD).then(|| zstd::stream::read::Decoder::with_buffer(input));
     decoder?.ok().map(|decoder| Box::new(decoder) as Box<dyn Read>)

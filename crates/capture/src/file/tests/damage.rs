@@ -1,7 +1,10 @@
 //! Files that end early, lie, or are something else.
 
-use super::write::*;
+use super::write::{self, *};
 use super::*;
+
+/// xz of `hello` whose header asks for the largest dictionary (made of the output of `xz -0` with another size and checksum).
+const XZ_OF_4_GIB: &[u8] = b"\xfd7zXZ\0\0\x01\x69\x22\xde\x36\x02\0\x21\x01\x28\0\0\0\xe6\xa0\x11\xb3\x01\0\x04hello\0\0\0\0\x86\xa6\x10\x36";
 
 fn small_pcap() -> (Vec<u8>, Vec<usize>) {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, 65_535, 1);
@@ -181,7 +184,10 @@ fn a_file_that_is_not_a_capture_is_reported() {
         (b"J\0\0\0\xea\x07\x0b\x14\x12\x06\x2f\x7c\x84\x09\0\0", "a TamoSoft CommView capture"),
         (b"+---------+---------------+----------+\r\n18:06:47", "a K12 text file"),
         (b"PK\x03\x04", "a zip archive"),
-        (b"\xfd7zXZ\0", "unpack it first"),
+        (b"BZh9", "unpack it first"),
+        // A dictionary of 4 GiB is not allocated.
+        (XZ_OF_4_GIB, "needed memory too big"),
+        (&write::xz(b"hello world")[..30], "the xz data is cut off"),
         (&etl, "(.etl) that is cut in its header"),
         (&gzip(b"hello world"), "not a capture inside its gzip data"),
         (&zstd(b"iptrace 2.0"), "AIX iptrace"),

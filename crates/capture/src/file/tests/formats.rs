@@ -1,6 +1,6 @@
 //! Every variant of both formats, whole.
 
-use super::write::*;
+use super::write::{self, *};
 use super::*;
 
 const NS: i64 = 1_000_000_000;
@@ -62,7 +62,7 @@ fn records_straddle_chunks_and_exceed_them() {
     let (seen, summary) = read_all(&file);
     assert_eq!(seen, expected);
     assert_eq!(summary.cut_off, None);
-    for packed in [gzip(&file), zstd(&file)] {
+    for packed in [gzip(&file), zstd(&file), write::xz(&file)] {
         let (seen, summary) = read_all(&packed);
         assert_eq!(seen, expected);
         assert_eq!(summary.cut_off, None);
@@ -176,7 +176,7 @@ fn a_reader_may_live_in_its_own_thread() {
 fn progress_counts_stored_bytes() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     file.extend(LITTLE.record(0, 0, &[0; 50_000], 50_000));
-    for bytes in [file.clone(), gzip(&file), zstd(&file)] {
+    for bytes in [file.clone(), gzip(&file), zstd(&file), write::xz(&file)] {
         let total = bytes.len() as u64;
         let input = Box::new(Cursor::new(bytes));
         let mut reader = Reader::from_read(input, "test", Some(total), SMALL).unwrap();

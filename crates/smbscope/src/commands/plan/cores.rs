@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Plan which cores receive for which network adapter.
 ///
-/// Reads the machine: this one (Linux), a file of --collect from another one, the JSON of the script for Windows, or
+/// Reads the machine: this one (Linux, Windows), a file of --collect from another one, the JSON of the script for Windows, or
 /// files with the text of commands, several in one file if you like: Get-NetAdapterRss, Get-NetAdapterHardwareInfo,
 /// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of
 /// Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and
@@ -165,7 +165,11 @@ fn machine(paths: &[PathBuf]) -> anyhow::Result<Bundle> {
         Failure::usage(format!("{}: {error}", path.display()))
     };
     match paths {
-        [] => read(&*live()?).map_err(|error| Failure::usage(error.to_string())),
+        [] if cfg!(windows) => {
+            let bytes = crate::windows::file_of_script(WINDOWS_SCRIPT, "machine.json")?;
+            read_bytes(&bytes).map_err(|error| Failure::usage(error.to_string()).into())
+        }
+        [] => read(&*live()?).map_err(|error| Failure::usage(error.to_string()).into()),
         [path] if path.is_dir() => read(&Folder::new(path)).map_err(|error| named(path, &error)),
         [path] => read_bytes(&bytes(path)?).map_err(|error| named(path, &error)),
         paths => {
@@ -195,7 +199,7 @@ fn live() -> anyhow::Result<Box<dyn Files>> {
 #[cfg(not(target_os = "linux"))]
 fn live() -> anyhow::Result<Box<dyn Files>> {
     Err(Failure::usage(
-        "give an input: this machine itself is read on Linux only. On Windows, run the script of --print-windows-script",
+        "give an input: this machine itself is read on Linux and Windows only. On Windows, --print-windows-script prints what collects",
     ))
 }
 

@@ -50,6 +50,7 @@ Examples:
   smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\\temp' > cpu.cmd
   smbscope record --print-windows-script --what smb --duration 60s --to 'S:\\temp' > smb.cmd
   smbscope record --print-windows-script --what smb-client --to 'S:\\temp' > client.cmd
+  smbscope record --windows --what smb --duration 60s --out S:\\temp
   smbscope record --interface eth0 --no-probe --port 445,4450 --out run/ --pcap run.pcap
   smbscope report run/")]
 pub struct Record {
@@ -87,22 +88,19 @@ pub struct Record {
     pub switches: bool,
     /// Print a script that records on a Windows server, and end. Its results are read by `smbscope report` on any
     /// system. The folder of the server that it writes to is that of --out, or of --to.
-    #[arg(long, conflicts_with_all = ["cpu", "interface"])]
+    #[arg(long, conflicts_with_all = ["cpu", "interface"], group = "script")]
     pub print_windows_script: bool,
+    /// Run that script on this machine (Windows, as administrator), into the folder of --out.
+    #[arg(long, conflicts_with_all = ["cpu", "interface", "print_windows_script"], group = "script")]
+    pub windows: bool,
     /// What that script records.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHAT",
-        default_value_t,
-        requires = "print_windows_script"
-    )]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "script")]
     pub what: What,
     /// NUMA node on which the script runs: one that network adapters do not interrupt.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(0..=255))]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "script", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub node: u32,
     /// Let the script wait until a CPU spends this percentage of its time in DPCs (`% DPC Time`), then record.
-    #[arg(long, value_name = "PERCENT", requires = "print_windows_script", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", requires = "script", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub wait_dpc: Option<u32>,
     #[command(flatten)]
     pub anonymize: Anonymize,

@@ -7,9 +7,13 @@
 //! Commands".
 
 use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::exit::Failure;
+use anyhow::Context as _;
+
+use crate::exit::{Code, Failure};
 
 /// What a script records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -127,6 +131,32 @@ pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     given
 }
 
+/// Runs a script on this machine. What it says goes to the console.
+///
+/// # Errors
+/// This is not Windows, or the script fails: it has said why.
+pub fn run(script: &str, out: &Path) -> anyhow::Result<()> {
+    if !cfg!(windows) {
+        return Err(Failure::usage(
+            "--windows records on Windows; here, --print-windows-script prints the script to run there",
+        ));
+    }
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let path = folder.path().join("record.cmd");
+    std::fs::write(&path, script).context("cannot write the script")?;
+    ran(&mut Command::new(&path), out)
+}
+
+/// Waits for a script. Without its folder it has recorded nothing, whatever it returned.
+fn ran(script: &mut Command, out: &Path) -> anyhow::Result<()> {
+    let status = script.stdin(Stdio::null()).status().context("cannot start the script")?;
+    if status.success() && out.is_dir() {
+        return Ok(());
+    }
+    let message = format!("the script ended without a recording in {} ({status})", out.display());
+    Err(Failure::new(Code::Runtime, message).into())
+}
+
 /// The script, with the ends of lines that Windows expects.
 pub fn script(script: Script, to: &str) -> anyhow::Result<String> {
     let Script { what, node, duration, wait_dpc } = script;
@@ -170,6 +200,20 @@ fn check(to: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_script_that_recorded_nothing_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let mut shell = |text: &str| ran(Command::new("sh").args(["-c", text]), &out);
+        let error = shell("exit 0").unwrap_err().to_string();
+        assert!(error.contains("without a recording"), "{error}");
+        assert!(shell(&format!("mkdir '{}'; exit 1", out.display())).is_err());
+        assert!(shell("exit 0").is_ok());
+        let error = run("", &out).unwrap_err().to_string();
+        assert!(error.contains("--print-windows-script"), "{error}");
+    }
 
     #[test]
     fn the_script_has_the_values_and_no_placeholder() {
