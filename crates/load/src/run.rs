@@ -3,6 +3,7 @@
 //! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and the progress
 //! reports. `capacity` defines overload and decides which step comes next.
 
+pub mod outage;
 mod shared;
 pub mod user;
 pub mod users;
@@ -26,7 +27,8 @@ use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::{Failure, Tally};
 use crate::workload::{ClientCache, Planner, UserPlans};
-pub use shared::{Moved, Running, Shared, Silence, operation_end};
+pub use outage::Silence;
+pub use shared::{Moved, Running, Shared, operation_end};
 use smbscope_client::Host;
 use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
@@ -50,9 +52,13 @@ pub struct Pace {
     /// Time for an execution in flight when the step ends. Zero aborts it, which does not count as a
     /// failure: such a run measures operations, not executions.
     pub grace: Duration,
+    /// A step ends when the server does not answer for this long.
+    pub outage: Duration,
 }
 
 impl Pace {
+    /// Time after which a server that does not answer is given up, where nothing else is asked.
+    pub const OUTAGE: Duration = Duration::from_secs(5);
     /// Usual grace for executions in flight.
     pub const GRACE: Duration = Duration::from_secs(20);
     /// Limit on the grace after an interruption, because the user waits for the run to end.
@@ -145,7 +151,9 @@ impl Engine {
             trouble: Mutex::default(),
             unexpected: Mutex::default(),
             moved: Mutex::default(),
-            silence: Mutex::default(),
+            opens_resumed: AtomicU64::new(0),
+            answers: Mutex::default(),
+            refused: Mutex::default(),
         };
         Engine {
             shared: Arc::new(shared),

@@ -182,6 +182,12 @@ pub fn positive(text: &str) -> Result<f64, String> {
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err("must be above zero".into()) }
 }
 
+/// Parses a percentage, 0 to 100.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=100.0).contains(&number) { Ok(number) } else { Err("must be 0 to 100".into()) }
+}
+
 /// Parses a duration: 60s, 10m, 250ms.
 pub fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map(Duration::from_nanos).map_err(|error| error.to_string())

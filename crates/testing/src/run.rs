@@ -89,6 +89,7 @@ pub async fn engine(
             cool_down: Duration::ZERO,
             grace: Pace::GRACE,
             closed: false,
+            outage: Pace::OUTAGE,
         },
         timeout: Duration::from_secs(30),
         threads: 2,

@@ -8,6 +8,7 @@ pub(crate) mod fields;
 mod over_time;
 pub(crate) mod run;
 mod scenarios;
+pub mod state;
 pub mod workload;
 
 use smbscope_analysis::summary::{Answer, Load, StepRow};

@@ -18,7 +18,7 @@ pub use client::Client;
 use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
-use crate::options::{duration, positive, size};
+use crate::options::{duration, percent, positive, size};
 
 /// Load a server with simulated users.
 ///
@@ -150,6 +150,10 @@ pub struct Course {
     /// throughput.
     #[arg(long, conflicts_with = "find_capacity")]
     pub closed: bool,
+    /// End the run when the server does not answer for this long. Users try again until then, so that a
+    /// failover can be measured [default: not before the end of the run; with --find-capacity 5s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub outage: Option<Duration>,
     /// Run part I of N of the users on this machine, for example 3/8.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = Shard::parse)]
     pub shard: Shard,
@@ -206,6 +210,9 @@ pub struct Record {
     /// can be repeated. For a server on this machine, /proc is read as well.
     #[arg(long, value_name = "URL")]
     pub metrics: Vec<String>,
+    /// End with exit code 11 if more than this percentage of the scenarios fail.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub fail_above: f64,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,

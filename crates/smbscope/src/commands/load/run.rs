@@ -1,13 +1,16 @@
 //! `smbscope load` without a subcommand: arguments to a plan, and the output of the run.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbscope_analysis::summary::LoadState;
 use smbscope_load::run::{Pace, Progress};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
 use smbscope_report::load::capacity::{failure_lines, scenario_lines, step_line, steps_header};
+use smbscope_report::load::state::load_sentence;
 
 use super::args::Run;
 use super::display::Display;
@@ -26,6 +29,8 @@ use crate::terminal;
 
 /// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
+/// Most users with the same problem who are named at the end.
+const REFUSED_SHOWN: usize = 20;
 
 /// Runs users and prints the results.
 pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -49,6 +54,10 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
         let times = if *count == 1 { "time" } else { "times" };
         verbosity.say(&format!("{count} {times}: {what}"));
     }
+    for line in refused(&outcome.refused) {
+        verbosity.say(&line);
+    }
+    let assessed = assess(&outcome, args.record.fail_above);
     outcome.written?;
     if let Some(out) = &out {
         let out = out.display();
@@ -61,7 +70,38 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     if outcome.server_gone_ns.is_some() {
         return Err(server_gone().into());
     }
-    Ok(())
+    assessed
+}
+
+/// Fails if users could not log on, or if more than `limit` percent of the answer's scenarios failed.
+fn assess(outcome: &RunOutcome, limit: f64) -> anyhow::Result<()> {
+    let failed = outcome.load.outcomes().failed_share();
+    let why = if failed * 100.0 > limit {
+        format!("{} of the scenarios failed (--fail-above {limit})", format::share(failed))
+    } else if !outcome.refused.is_empty() {
+        let users = format::count(outcome.refused.len() as u64);
+        format!("users that the server refused to log on: {users}")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(Code::LoadFailed, why).into())
+}
+
+/// Users whom the server refused, by reason.
+fn refused(users: &[(String, String)]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, reason) in users {
+        reasons.entry(reason).or_default().push(name);
+    }
+    let line = |(reason, names): (&str, Vec<&str>)| {
+        let listed = names.iter().take(REFUSED_SHOWN).copied().collect::<Vec<_>>().join(", ");
+        let more = match names.len().saturating_sub(REFUSED_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {} more", format::count(more as u64)),
+        };
+        format!("the server refused to log on {listed}{more}: {reason}")
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// What the arguments ask for.
@@ -116,6 +156,10 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
             },
             closed: args.course.closed,
             grace: Pace::GRACE,
+            outage: args.course.outage.unwrap_or(match search {
+                Some(_) => Pace::OUTAGE,
+                None => Duration::MAX,
+            }),
         },
         search,
         duration: args.course.duration,
@@ -193,8 +237,18 @@ impl Screen<'_> {
                 .text("The run ended before the measured window: nothing was measured.\n")?;
             return self.output.finish();
         }
+        if table.answer.is_none() {
+            self.output.text(&format!("\n{}\n", load_sentence(&outcome.load)))?;
+        }
         if let Some(answer) = &table.answer {
-            self.output.text(&format!("\n{}\n", answer.sentence()))?;
+            // Too few scenarios, or too many that failed, are not an answer.
+            let sentence = match outcome.load.state() {
+                LoadState::TooFew | LoadState::Failing | LoadState::Refused => {
+                    load_sentence(&outcome.load)
+                }
+                _ => answer.sentence(),
+            };
+            self.output.text(&format!("\n{sentence}\n"))?;
             if let Some(overall) = outcome.overall_response_ns {
                 let overall = format::duration(overall);
                 self.output.text(&format!(
@@ -204,8 +258,10 @@ impl Screen<'_> {
         }
         let style = self.output.bold();
         if let Some(users) = outcome.users.filter(|_| !outcome.scenarios.is_empty()) {
+            let from = if self.args.course.closed { "their begin" } else { "the scheduled time" };
+            let word = if users == 1 { "user" } else { "users" };
             self.output.text(&format!(
-                "\n{workload} with {users} users, response times from the scheduled time:\n"
+                "\n{workload} with {users} {word}, response times from {from}:\n"
             ))?;
             self.output.text(&scenario_lines(&outcome.scenarios, style))?;
         }

@@ -71,6 +71,7 @@ pub async fn cell(plan: CellPlan) -> anyhow::Result<CellOutcome> {
             closed: true,
             // Blocks are measured, not files: a file may take longer than the cell.
             grace: Duration::ZERO,
+            outage: Pace::OUTAGE,
         },
         timeout: plan.timeout.max(time * 4),
         threads: plan.threads,

@@ -38,6 +38,8 @@ use super::{runtime, unless_interrupted};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 
+/// Users that the server refused who are named.
+const REFUSED_MAX: usize = 1_000;
 /// Most parts that wait for the disk.
 const PARTS_WAITING: usize = 64;
 
@@ -136,6 +138,10 @@ pub struct RunOutcome {
     pub unexpected: Vec<(String, u64)>,
     /// Since when the server does not answer, ns since 1970.
     pub server_gone_ns: Option<i64>,
+    /// Users whom the server refused to log on: name and reason.
+    pub refused: Vec<(String, String)>,
+    /// All numbers of the run, as its report has them.
+    pub load: Load,
     /// Whether writing the folder failed.
     pub written: anyhow::Result<()>,
 }
@@ -208,8 +214,13 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         steps.course(most, engine, observer).await
     });
     let Steps { mut table, gone, .. } = steps;
-    let load = complete(&mut description, &mut table, &so_far, gone);
+    let mut load = complete(&mut description, &mut table, &so_far, gone);
     description.end_ns = Some(clock.now());
+    let shared = engine.shared();
+    let refused: Vec<_> = shared.refused_users().values().take(REFUSED_MAX).cloned().collect();
+    description.users_refused = refused.iter().map(|(name, _)| name.clone()).collect();
+    description.outages.clone_from(&shared.answers().outages);
+    description.opens_reconnected = shared.opens_resumed();
     for report in sampler.map(Sampler::stop).unwrap_or_default() {
         description.counters_missed += report.failures;
         if let Some(warning) = report.warning() {
@@ -224,11 +235,17 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     }
     let unexpected = engine.unexpected();
     recorder.finish();
+    description.opens_lost = recorder.opens_lost();
     recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
     // The engine's users have ended, so these are the last owners of the other end of the channel.
     drop(engine);
     drop(recorder);
     let written = writer.end(description.clone(), !interrupt::asked());
+    let server_gone_ns = description.server_gone_ns;
+    for part in &mut load.runs {
+        part.description = description.clone();
+        part.complete = !interrupt::asked();
+    }
     let users = match &table.answer {
         Some(answer) => Some(answer.users),
         None => table.rows.last().map(|row| row.users),
@@ -240,8 +257,10 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         overall_response_ns: answer.and_then(|answer| answer.overall_response_ns),
         failures: load.failures.clone(),
         unexpected,
-        server_gone_ns: description.server_gone_ns,
+        server_gone_ns,
+        refused,
         table,
+        load,
         written,
     })
 }
