@@ -242,7 +242,8 @@ mod tests {
         let mut operation = Operation::default();
         operation.set_response_end(end);
         let link = LinkNames { user: "u".into(), ..LinkNames::default() };
-        Box::new(Row { operation, path: Some(path.into()), link: Arc::new(link), told: None })
+        let link = Arc::new(link);
+        Box::new(Row { operation, path: Some(path.into()), link, told: None, read_late_ns: None })
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod users;
 mod window;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -126,6 +127,9 @@ pub struct Parts {
     pub threads: usize,
     /// Signals that the run is to end.
     pub interrupted: signal::Receiver<bool>,
+    /// Gets a line for each logon, with the session id (hexadecimal) and the user's name: a lab's server knows all
+    /// of them as one user.
+    pub logons: Option<File>,
 }
 
 impl Engine {
@@ -154,6 +158,7 @@ impl Engine {
             opens_resumed: AtomicU64::new(0),
             answers: Mutex::default(),
             refused: Mutex::default(),
+            logons: parts.logons.map(Mutex::new),
         };
         Engine {
             shared: Arc::new(shared),
@@ -432,6 +437,8 @@ impl Engine {
                 operations: Some(tally.operations()),
                 transferred_bytes: Some(tally.bytes()),
                 operation_mean_ns: tally.latency().mean_ns().map(|ns| ns.round() as i64),
+                reply_wait_mean_ns: tally.reply_waits.mean_ns().map(|ns| ns.round() as i64),
+                reply_wait_p99_ns: tally.reply_waits.quantile_ns(0.99),
                 server_gone: Some(server_gone),
                 ended_early,
             };

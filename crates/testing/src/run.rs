@@ -94,6 +94,7 @@ pub async fn engine(
         timeout: Duration::from_secs(30),
         threads: 2,
         interrupted,
+        logons: None,
     });
     let step = Step {
         step: 1,

@@ -1,6 +1,8 @@
 //! What all users of a run share: the server, the counters, and the step that is running.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -51,6 +53,8 @@ pub struct Shared {
     pub(super) answers: Mutex<Answers>,
     /// Users whom the server refused to log on since they last had a session: name and reason.
     pub(super) refused: Mutex<BTreeMap<u64, (String, String)>>,
+    /// Gets a line for each logon.
+    pub(super) logons: Option<Mutex<File>>,
 }
 
 /// File data that all users read and wrote, and how long their reads and writes took.
@@ -164,6 +168,17 @@ impl Shared {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A user has a session.
+    pub(super) fn logged_on(&self, user: u64, session_id: u64) {
+        self.refused_users().remove(&user);
+        if let Some(logons) = &self.logons {
+            let name = self.credentials.of_user(user).name();
+            let mut logons = logons.lock().unwrap_or_else(PoisonError::into_inner);
+            // The run does not depend on it.
+            let _ = writeln!(logons, "{session_id:x} {name}");
+        }
+    }
+
     /// When the server answered, and when it did not.
     pub fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -219,6 +234,9 @@ impl Shared {
         let mut in_flight = Vec::new();
         self.tally(user, |tally| {
             for row in rows {
+                if let Some(ns) = row.read_late_ns {
+                    tally.reply_waits.record(ns);
+                }
                 let row = &row.operation;
                 let end = operation_end(row);
                 tally.operation(&end);

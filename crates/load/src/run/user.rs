@@ -329,7 +329,7 @@ impl User {
                 Ok(mut session) => {
                     self.shared.answers().answered(self.shared.clock.ns_at(Instant::now()));
                     self.shared.recorder.rows(self.number, session.take_rows());
-                    self.shared.refused_users().remove(&self.number);
+                    self.shared.logged_on(self.number, session.id());
                     self.lost = None;
                     return Some(session);
                 }

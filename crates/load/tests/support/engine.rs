@@ -117,6 +117,7 @@ pub async fn run_until(
         timeout: settings.timeout,
         threads: 1,
         interrupted,
+        logons: None,
     });
     let step = Step {
         step: 1,

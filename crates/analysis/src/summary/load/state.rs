@@ -2,12 +2,14 @@
 
 use smbscope_tables::description::CLOSED;
 
-use super::data::{Load, RunPart, StepRow};
+use super::data::{Load, RunPart, StepRow, WarningKind};
 
 /// Fewest scenarios that a statement rests on: below, the 95th percentile is the longest one.
 pub const SCENARIOS_MIN: u64 = 20;
 /// A larger share of failed scenarios is a failed run (as in a capacity search).
 pub const FAILED_SHARE_MAX: f64 = 0.01;
+/// Machines whose clocks differ by more than this share of the measured window did not measure together.
+const APART_SHARE_MAX: f64 = 0.05;
 /// Normal quantile of a two-sided confidence of 95 %.
 const Z: f64 = 1.959_964;
 
@@ -18,6 +20,8 @@ pub enum LoadState {
     ServerGone,
     /// There is no measured step.
     NotMeasured,
+    /// The machines of the run did not measure at the same time: their clocks differ.
+    Apart,
     /// The server stopped answering, and answered again.
     Outage,
     /// More than [`FAILED_SHARE_MAX`] of the scenarios failed.
@@ -130,6 +134,17 @@ impl Load {
         self.parts().flat_map(|part| &part.description.users_refused).map(String::as_str).collect()
     }
 
+    /// By how much the clocks of machines of the run differ at least, ns; none where they are not known to.
+    pub fn clocks_apart_ns(&self) -> Option<i64> {
+        let apart =
+            self.warnings.iter().filter(|warning| warning.kind == WarningKind::ClocksDiffer);
+        let least = apart.filter_map(|warning| {
+            let error = warning.error_ns.unwrap_or(0);
+            Some(warning.difference_ns?.saturating_abs().saturating_sub(error))
+        });
+        least.max().filter(|ns| *ns > 0)
+    }
+
     /// What the run showed.
     pub fn state(&self) -> LoadState {
         let is_gone = |part: &RunPart| part.description.server_gone_ns.is_some();
@@ -137,6 +152,10 @@ impl Load {
             return LoadState::ServerGone;
         }
         let Some(step) = self.answer_step() else { return LoadState::NotMeasured };
+        let apart_ns = self.clocks_apart_ns().unwrap_or(0);
+        if step.parts > 1 && apart_ns as f64 > APART_SHARE_MAX * step.duration_ns as f64 {
+            return LoadState::Apart;
+        }
         if self.outages().next().is_some() {
             return LoadState::Outage;
         }
@@ -171,7 +190,7 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::{Answer, StepName};
+    use super::super::data::{Answer, StepName, Warning};
     use super::*;
     use smbscope_tables::description::Outage;
 
@@ -237,6 +256,23 @@ mod tests {
             load.answers = vec![Answer { run: "r".into(), users: Some(30), ..Answer::default() }];
         };
         assert_eq!(state(search), LoadState::Interrupted);
+        // Three seconds of twenty, by the clocks of two machines.
+        let apart = |difference_ns: i64, error_ns: i64| {
+            state(|load| {
+                (load.steps[0].parts, load.steps[0].duration_ns) = (2, 20_000_000_000);
+                load.warnings = vec![Warning {
+                    kind: WarningKind::ClocksDiffer,
+                    recordings: Vec::new(),
+                    values: Vec::new(),
+                    step: None,
+                    difference_ns: Some(difference_ns),
+                    error_ns: Some(error_ns),
+                }];
+            })
+        };
+        assert_eq!(apart(-3_000_000_000, 1_000_000), LoadState::Apart);
+        assert_eq!(apart(-3_000_000_000, 2_500_000_000), LoadState::Carried);
+        assert_eq!(apart(900_000_000, 0), LoadState::Carried);
         let nothing = Load { runs: carried().runs, ..Load::default() };
         assert_eq!(nothing.state(), LoadState::NotMeasured);
     }

@@ -2,7 +2,7 @@
 
 use smbscope_analysis::channels::SessionTimeline;
 use smbscope_analysis::explain::{Diagnosis, is_reported};
-use smbscope_analysis::summary::{Answer, Load, LoadState, SCENARIOS_MIN, StepRow};
+use smbscope_analysis::summary::{Answer, Bottleneck, Load, LoadState, SCENARIOS_MIN, StepRow};
 use smbscope_findings::Kind as _;
 
 use crate::answers::load::bottleneck::bottleneck;
@@ -60,6 +60,7 @@ pub(crate) fn load_verdict(
         let bottleneck = bottleneck(row)?;
         Some(format!("Bottleneck with {}: {bottleneck}.", users(row.users)))
     }));
+    reasons.extend(others(load));
     let first = diagnosis.and_then(|all| all.findings.first());
     if let Some(found) = first.filter(|found| is_reported(found)) {
         reasons.push(format!(
@@ -87,6 +88,13 @@ fn sentence(load: &Load, session: Option<&SessionTimeline>) -> (Tone, String) {
         }
         (LoadState::NotMeasured, ..) | (_, None, _) => {
             (Tone::Unknown, "The run has no measured step".to_owned())
+        }
+        (LoadState::Apart, ..) => {
+            let apart = format::duration(load.clocks_apart_ns().unwrap_or(0));
+            let sentence = format!(
+                "The parts of the run were {apart} apart: they did not load the server together"
+            );
+            (Tone::Unknown, sentence)
         }
         (LoadState::Outage, ..) => {
             let longest = format::duration(load.outages().max().unwrap_or(0));
@@ -152,6 +160,11 @@ fn sentence(load: &Load, session: Option<&SessionTimeline>) -> (Tone, String) {
 /// What the state rests on.
 fn reason(load: &Load) -> Option<String> {
     match load.state() {
+        LoadState::Apart => Some(
+            "Their clocks differ by that much against the server's, so that --start-at was another moment on each. \
+             Synchronise the machines (NTP) and repeat the run."
+                .to_owned(),
+        ),
         LoadState::Outage => {
             let (lost, again) = load.opens_lost();
             Some(format!(
@@ -194,6 +207,22 @@ fn reason(load: &Load) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// Which other programs used up the server's CPUs, where no step says so as its bottleneck.
+fn others(load: &Load) -> Option<String> {
+    let step = load.answer_step()?;
+    let is_shared = step.bottleneck == Some(Bottleneck::OtherProcesses) && !step.overloaded;
+    is_shared.then(|| {
+        format!(
+            "The server's CPUs were {} busy, mostly with other programs{}: without them it may carry more.",
+            format::share(step.server_cpu_share.unwrap_or(1.0)),
+            match step.server_cpu_others.as_slice() {
+                [] => String::new(),
+                names => format!(" ({})", format::sanitized(&names.join(", "))),
+            }
+        )
+    })
 }
 
 /// Response times, and what share failed and did not start.

@@ -76,6 +76,7 @@ pub async fn cell(plan: CellPlan) -> anyhow::Result<CellOutcome> {
         timeout: plan.timeout.max(time * 4),
         threads: plan.threads,
         interrupted,
+        logons: None,
     });
     let duration_ns = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let step = Step {

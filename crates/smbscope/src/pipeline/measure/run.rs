@@ -199,6 +199,7 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         timeout: plan.timeout,
         threads,
         interrupted,
+        logons: None,
     });
     observer.begin(1.0 / plan.planner.workload().mean_interval().as_secs_f64());
     let cannot_write = writer.failed.clone();
