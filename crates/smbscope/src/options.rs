@@ -19,6 +19,7 @@ use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::secret_files::SecretFiles;
+use crate::settings;
 use crate::terminal::Color;
 
 /// Inputs and how they are read.
@@ -102,8 +103,9 @@ impl Reading {
         if inputs.iter().filter(|input| *input == "-").count() > 1 {
             return Err(Failure::usage("`-` (standard input) can be given once only"));
         }
+        let inputs: Vec<_> = inputs.iter().map(|input| settings::get().input(input)).collect();
         let mut seen = HashMap::new();
-        for input in inputs {
+        for input in &inputs {
             // A missing input is reported when it is opened.
             let Ok(path) = std::fs::canonicalize(input) else { continue };
             if let Some(first) = seen.insert(path, input) {
@@ -119,7 +121,7 @@ impl Reading {
             ..capture::Options::default()
         };
         let symbols = Symbols::open(&self.symbols).map_err(smbscope_store::Error::from)?;
-        Ok(Source::open(inputs, OpenOptions { decode, tokenizer, symbols })?)
+        Ok(Source::open(&inputs, OpenOptions { decode, tokenizer, symbols })?)
     }
 
     fn keys(&self) -> anyhow::Result<Vec<KeyEntry>> {

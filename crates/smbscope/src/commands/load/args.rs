@@ -189,8 +189,12 @@ pub struct SearchArgs {
     /// p50, p95, p99 or max of all scenarios), or of one scenario or SMB command:
     /// ExplorerNavigate:p95<1s, Read:p99<50ms. Can be repeated. Without it, overload alone decides, and
     /// the answer gives the p95 [default: no limit, as in FSCT].
-    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str, requires = "find_capacity")]
+    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str)]
     pub max_response: Vec<Limit>,
+    /// Try these numbers of users, one step each and for its full length, instead of a search: fixed load points, as
+    /// of SPECstorage. The answer is the largest number that is carried, with the overall response time.
+    #[arg(long, value_name = "USERS,...", value_delimiter = ',', conflicts_with_all = ["find_capacity", "closed"], value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub steps: Vec<u64>,
     /// Run each step for its full length, even if its result is certain earlier.
     #[arg(long)]
     pub full_steps: bool,

@@ -25,7 +25,7 @@ use crate::pipeline::measure::run as pipeline;
 use crate::pipeline::measure::run::{
     Observer, RunOutcome, RunPlan, SearchPlan, StepDone, server_gone,
 };
-use crate::terminal;
+use crate::{settings, terminal};
 
 /// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
@@ -106,23 +106,36 @@ fn refused(users: &[(String, String)]) -> Vec<String> {
 
 /// What the arguments ask for.
 fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
-    if args.search.find_capacity && args.course.shard.count > 1 {
+    let searches = args.search.find_capacity || !args.search.steps.is_empty();
+    if searches && args.course.shard.count > 1 {
         return Err(Failure::usage(
-            "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
+            "--find-capacity and --steps work on one machine only: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    if !args.search.max_response.is_empty() && !args.search.find_capacity {
-        return Err(Failure::usage("--max-response needs --find-capacity"));
+    if !args.search.max_response.is_empty() && !searches {
+        return Err(Failure::usage("--max-response needs --find-capacity or --steps"));
     }
     let mut place = args.place.resolve()?;
     let (workload, workload_text) = args.what.load()?;
     let config = args.client.config(place.kerberos.clone())?;
     place.follow_links(&config, args.client.timeout, verbosity)?;
-    let Destination { target, credentials, line, smbd, .. } = place;
+    let Destination { target, credentials, line, smbd, logons, .. } = place;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
-    let search = args.search.find_capacity.then_some(SearchPlan {
+    let site = settings::get();
+    // They belong to the site's own server only.
+    let is_own = args.place.lab.is_none() && args.place.target.is_none();
+    let metrics = match args.record.metrics.as_slice() {
+        [] if is_own => site.metrics.clone(),
+        given => given.to_vec(),
+    };
+    let limits = match args.search.max_response.as_slice() {
+        [] if searches => site.limits()?,
+        given => given.to_vec(),
+    };
+    let search = searches.then_some(SearchPlan {
+        points: args.search.steps.clone(),
         start_users: args.search.start_users,
-        max_users: args.search.max_users,
+        max_users: args.search.steps.iter().copied().max().or(args.search.max_users),
         resolution_percent: args.search.resolution,
         repeats: args.search.repeats,
         full_steps: args.search.full_steps,
@@ -138,14 +151,14 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
             workload_text,
             seed: args.what.seed,
             scale: args.what.scale,
-            user_names: (args.place.logon.users_file.is_none())
-                .then(|| args.place.logon.user.clone()),
+            user_names: (args.place.logon.users_file().is_none())
+                .then(|| args.place.logon.user().to_owned()),
             line,
         },
         cache: args.client.client_cache,
         timeout: args.client.timeout,
         users: args.course.users,
-        limits: args.search.max_response.clone(),
+        limits,
         shard: args.course.shard,
         pace: Pace {
             ramp_per_second: args.course.ramp,
@@ -166,7 +179,8 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
         start_at: args.course.start_at,
         threads: args.course.threads,
         smbd,
-        metrics: args.record.metrics.clone(),
+        logons,
+        metrics,
         out: args.record.out.clone(),
         force: args.record.force,
     })

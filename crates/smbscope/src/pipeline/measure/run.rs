@@ -3,7 +3,8 @@
 //! Connects the engine, the counters, the writer and the numbers of each step. It neither knows the command
 //! line nor prints: an [`Observer`] receives what happens.
 
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
@@ -44,8 +45,10 @@ const REFUSED_MAX: usize = 1_000;
 const PARTS_WAITING: usize = 64;
 
 /// How the largest number of users is searched.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SearchPlan {
+    /// Numbers of users to try instead of a search; none to search.
+    pub points: Vec<u64>,
     /// Users of the first step.
     pub start_users: u64,
     /// Most users; as many as have files on the share if not given.
@@ -94,6 +97,8 @@ pub struct RunPlan {
     pub threads: usize,
     /// The process of the server if it is a lab.
     pub smbd: Option<u32>,
+    /// The file of a lab's logons.
+    pub logons: Option<PathBuf>,
     /// Endpoints of the server's counters.
     pub metrics: Vec<String>,
     /// The run folder.
@@ -159,9 +164,9 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     runtime.block_on(unless_interrupted(choosing))?;
     let host = Arc::new(host);
     let mut description = describe(&plan, &host);
-    let needed = match plan.search {
+    let needed = match &plan.search {
         None => Needed::Users(plan.users),
-        Some(SearchPlan { max_users: Some(most), .. }) => Needed::Users(most),
+        Some(SearchPlan { max_users: Some(most), .. }) => Needed::Users(*most),
         Some(_) => Needed::AllPrepared,
     };
     let needed = (plan.timeout, plan.shard, needed);
@@ -199,7 +204,7 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         timeout: plan.timeout,
         threads,
         interrupted,
-        logons: None,
+        logons: plan.logons.as_deref().and_then(open_logons),
     });
     observer.begin(1.0 / plan.planner.workload().mean_interval().as_secs_f64());
     let cannot_write = writer.failed.clone();
@@ -264,6 +269,11 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         load,
         written,
     })
+}
+
+/// The file of a lab's logons, to append to. A recorder has the names of the sessions of this run; it works without.
+fn open_logons(path: &Path) -> Option<File> {
+    OpenOptions::new().create(true).append(true).open(path).ok()
 }
 
 /// Which compounds users send: as the plan says, or those that the server answers.
@@ -366,7 +376,7 @@ impl Steps<'_> {
         observer: &mut dyn Observer,
     ) -> Engine {
         let duration_ns = i64::try_from(self.plan.duration.as_nanos()).unwrap_or(i64::MAX);
-        let Some(plan) = self.plan.search else {
+        let Some(plan) = &self.plan.search else {
             let step = Step {
                 step: 1,
                 users: self.plan.users,
@@ -380,15 +390,19 @@ impl Steps<'_> {
             self.ended(result, observer);
             return engine;
         };
-        let mut search = Search::new(Settings {
-            resolution_percent: plan.resolution_percent,
-            repeats: plan.repeats,
-            ..Settings::new(plan.start_users, most, duration_ns)
-        });
+        let mut search = match plan.points.as_slice() {
+            [] => Search::new(Settings {
+                resolution_percent: plan.resolution_percent,
+                repeats: plan.repeats,
+                ..Settings::new(plan.start_users, most, duration_ns)
+            }),
+            points => Search::of_points(points.to_vec(), duration_ns),
+        };
+        let may_end_early = !plan.full_steps && plan.points.is_empty();
         while let Some(step) = search.next() {
             let left = Some(search.steps_left());
             let show = |progress: &Progress| observer.progress(progress, left);
-            let result = engine.step(step, !plan.full_steps, show).await;
+            let result = engine.step(step, may_end_early, show).await;
             let is_interrupted = engine.interrupted();
             let result = self.ended(result, observer);
             // An interrupted step is shown, but does not influence the search.
