@@ -401,6 +401,7 @@ fn footer() -> String {
     text.push_str(
         "\nEnvironment:\n  SMBSCOPE_KEYS      file with decryption keys, like --keys\n  \
          SMBSCOPE_PASSWORD  password of the users of `smbscope load`\n  \
+         SMBSCOPE_CONFIG    the only file of settings; empty: none (docs/guide/settings.md)\n  \
          NO_COLOR           disable colour\n  \
          COLUMNS            width of the terminal in columns\n  \
          TMPDIR             folder for temporary copies of standard input\n",
