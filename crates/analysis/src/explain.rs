@@ -125,6 +125,8 @@ pub struct Explain {
     directions: (u64, u64),
     /// Measured windows of load runs: recording, begin and end.
     windows: Vec<(u32, i64, i64)>,
+    /// Whether the last operation began outside of them.
+    is_outside: bool,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -221,11 +223,10 @@ impl Explain {
         }
     }
 
-    /// Whether an operation began in a measured window, or its recording has none.
-    fn is_measured(&self, op: &Operation) -> bool {
-        let mut windows = self.windows.iter().filter(|(recording, ..)| *recording == op.recording);
+    /// Whether an operation that began at `start` is in a measured window, or its recording has none.
+    fn is_measured(&self, recording: u32, start: i64) -> bool {
+        let mut windows = self.windows.iter().filter(|(of, ..)| *of == recording);
         let Some(first) = windows.next() else { return true };
-        let start = op.start.unwrap_or(i64::MIN);
         std::iter::once(first).chain(windows).any(|(_, begin, end)| (*begin..*end).contains(&start))
     }
 
@@ -276,7 +277,14 @@ impl Explain {
             op.server = server;
             op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             op.silent_ns = self.reply_silence.before(&op);
-            op.is_measured = op.act != Act::Logon || self.is_measured(&op);
+            // Ramp, warm-up and the end of a step are the generator's, not the server's.
+            // A later member of a compound has no time of its own.
+            if let Some(start) = op.start {
+                self.is_outside = !self.is_measured(recording, start);
+            }
+            if self.is_outside {
+                continue;
+            }
             self.detectors.see(&mut op);
             self.see(&op);
         }

@@ -164,7 +164,7 @@ impl Live {
         let slot = at_ns.div_euclid(self.slot_ns);
         let oldest = (self.complete - self.slots + 1).max(self.first);
         match slot {
-            _ if slot == self.first - 1 => None,
+            _ if slot < self.first => None,
             // So late that its slot is gone, as with a request that was given up: it is news now.
             _ if slot < oldest => Some(self.complete + 1),
             _ => Some(slot),

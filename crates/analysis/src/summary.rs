@@ -39,7 +39,7 @@ pub use crate::net::{Net, PathProblem, SmbRatio};
 pub use crate::stats::latency::{BOUNDS_NS, FEW};
 pub use data::*;
 pub use load::data::*;
-pub use load::{Counted, LoadSoFar};
+pub use load::{Counted, FAILED_SHARE_MAX, LoadSoFar, LoadState, Outcomes, SCENARIOS_MIN};
 pub use server::data::*;
 pub use slowest::filter;
 

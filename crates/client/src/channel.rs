@@ -24,7 +24,7 @@ use smbscope_wire::smb2::{Command, Dialect};
 
 use super::error::ClientError;
 use super::reply::{Reply, Want};
-use super::transport::{Endpoints, RoundTrip, Socket, Transport};
+use super::transport::{Arrival, Endpoints, RoundTrip, Socket, Transport};
 use crate::clock::Clock;
 use crate::row::{LinkNames, Row};
 
@@ -154,6 +154,9 @@ pub struct Channel {
     pub keep_bytes: usize,
     /// The TCP socket, if its state is sampled.
     socket: Option<Arc<Socket>>,
+    arrival: Option<Arc<Arrival>>,
+    /// How long the bytes of the last read had waited for it, ns.
+    read_late_ns: i64,
 }
 
 impl Channel {
@@ -217,6 +220,8 @@ impl Channel {
             channel_sequence: 0,
             keep_bytes: IDLE_BYTES,
             socket: endpoints.socket,
+            arrival: endpoints.arrival,
+            read_late_ns: 0,
         }
     }
 
@@ -312,8 +317,13 @@ impl Channel {
     /// thousand sessions, a copy stored per connection would not be in the CPU's cache.
     fn blank_row(&self) -> Box<Row> {
         let link = self.names.clone();
-        let mut row =
-            Box::new(Row { operation: Operation::default(), path: None, link, told: None });
+        let mut row = Box::new(Row {
+            operation: Operation::default(),
+            path: None,
+            link,
+            told: None,
+            read_late_ns: None,
+        });
         let operation = &mut row.operation;
         operation.set_protocol(2);
         // The client never offers compression.

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use super::config::{Config, Target};
 use super::delay::Delayed;
 use super::error::ClientError;
-use super::transport::{Endpoints, RoundTrip, Socket, Transport};
+use super::transport::{Arrival, Endpoints, RoundTrip, Socket, Transport};
 use crate::clock::{Clock, nanoseconds};
 use crate::row::LinkNames;
 use crate::tcp_state::end_when_silent;
@@ -148,7 +148,9 @@ impl Host {
                 endpoints.socket = Socket::of_stream(&stream).map(Arc::new);
             }
             let stream: Box<dyn Transport> = if self.config.delay.is_zero() {
-                Box::new(stream)
+                let (stream, arrival) = stamped(stream);
+                endpoints.arrival = arrival;
+                stream
             } else {
                 let (delay, credits) = (self.config.delay, self.config.credits);
                 Box::new(Delayed::new(stream, delay, credits, self.clock.clone()))
@@ -169,6 +171,25 @@ impl Host {
             LinkNames { client: client.into(), server: server.into(), ..LinkNames::default() };
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let names = Arc::new(names);
-        Endpoints { connection, channel, ports, connect_ns, round_trip, names, socket: None }
+        let (socket, arrival) = (None, None);
+        Endpoints { connection, channel, ports, connect_ns, round_trip, names, socket, arrival }
     }
+}
+
+/// A stream with the kernel's time stamps, where it has them.
+#[cfg(target_os = "linux")]
+fn stamped(stream: TcpStream) -> (Box<dyn Transport>, Option<Arc<Arrival>>) {
+    match crate::arrival::Stamped::new(stream) {
+        Ok(stream) => {
+            let arrival = stream.arrival();
+            (Box::new(stream), Some(arrival))
+        }
+        Err(stream) => (Box::new(stream), None),
+    }
+}
+
+/// A stream with the kernel's time stamps, where it has them.
+#[cfg(not(target_os = "linux"))]
+fn stamped(stream: TcpStream) -> (Box<dyn Transport>, Option<Arc<Arrival>>) {
+    (Box::new(stream), None)
 }

@@ -75,6 +75,8 @@
 //! # }
 //! ```
 
+#[cfg(target_os = "linux")]
+mod arrival;
 mod ask;
 pub mod auth;
 pub mod channel;

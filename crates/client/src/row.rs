@@ -16,6 +16,9 @@ pub struct Row {
     pub link: Arc<LinkNames>,
     /// What a Create or Close says about its open and no column holds.
     pub told: Option<Box<CreateResult>>,
+    /// How long its reply waited in this machine before the client read it, ns. The row's times are those of the
+    /// reply's arrival. None where the kernel has no time stamps.
+    pub read_late_ns: Option<i64>,
 }
 
 /// The form in which a builder of batches takes it.

@@ -82,6 +82,11 @@ impl Session {
         Previous { client_guid: self.client_guid, session_id: self.session_id }
     }
 
+    /// Its id on the wire.
+    pub fn id(&self) -> u64 {
+        self.session_id
+    }
+
     /// Connects, logs on and connects the share; `limit` applies to each of these and to binding
     /// another connection. `handles_from` is the number of the first open.
     pub async fn connect(

@@ -32,6 +32,19 @@ pub struct Endpoints {
     pub names: Arc<LinkNames>,
     /// The TCP socket, if its state is sampled.
     pub socket: Option<Arc<Socket>>,
+    /// How long what is read had waited for the client, where the kernel stamps what arrives.
+    pub arrival: Option<Arc<Arrival>>,
+}
+
+/// How long the bytes of a connection's last read had waited in this machine, ns.
+#[derive(Debug, Default)]
+pub struct Arrival(pub(crate) AtomicI64);
+
+impl Arrival {
+    /// The time for the last read; zero where it is not known.
+    pub fn age_ns(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// The shortest time that a connect or a request to an address took: the network round trip is at

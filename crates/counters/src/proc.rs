@@ -15,7 +15,7 @@ use super::rate::Reading;
 use super::sampler::Source;
 use super::sys::Sys;
 pub use process::Processes;
-use process::Tracker;
+use process::{Others, Tracker};
 
 /// Longest text of a `/proc` file: the files that are read here are shorter; of a longer one only the
 /// beginning is read.
@@ -29,6 +29,8 @@ pub struct Proc {
     machine: bool,
     sys: Option<Sys>,
     trackers: Vec<Tracker>,
+    /// All other processes of a server's machine.
+    others: Option<Others>,
 }
 
 impl Proc {
@@ -60,7 +62,8 @@ impl Proc {
         let page_bytes = text(&root.join("self/smaps")).map_or(4_096, |t| page_bytes(&t));
         let trackers = processes.into_iter().map(|which| Tracker::new(which, page_bytes)).collect();
         let (root, disks) = (root.to_owned(), disks.to_owned());
-        Proc { source, root, disks, machine, sys: None, trackers }
+        let others = (source == "server").then(Others::default);
+        Proc { source, root, disks, machine, sys: None, trackers, others }
     }
 
     /// Reads idle states, frequencies and RDMA below a folder like `/sys`, too.
@@ -112,6 +115,9 @@ impl Source for Proc {
             let processes = process::list(&self.root);
             for tracker in &mut self.trackers {
                 tracker.read(&self.root, &processes, &mut out);
+            }
+            if let Some(others) = &mut self.others {
+                others.read(&processes, &self.trackers, &mut out);
             }
         }
         if out.is_empty() {

@@ -51,6 +51,9 @@ use error::AtPath as _;
 use paths::Paths;
 use samba::Samba;
 
+/// The file of logons, in the folder that smbd keeps its state in.
+const LOGONS: &str = "state/smbscope-logons";
+
 /// Candidates for the guest account: the first that exists and is not the owner. Every Linux has these.
 const GUESTS: [&str; 3] = ["nobody", "daemon", "bin"];
 
@@ -136,6 +139,11 @@ impl Lab {
         Ok(Status { record, state, processes: running.len(), connections, line_runs })
     }
 
+    /// Where load runs note the logons of users, whom the server knows as one: session id and name, a line each.
+    pub fn logons(dir: &Path) -> PathBuf {
+        dir.join(LOGONS)
+    }
+
     /// The users' password in the lab of a folder.
     pub fn password(dir: &Path) -> Result<String, LabError> {
         let paths = Paths::new(dir)?;
@@ -178,6 +186,11 @@ impl Running {
     /// smbd's log.
     pub fn log_file(&self) -> PathBuf {
         self.paths().smbd_log()
+    }
+
+    /// The error of a lab that runs and is of no use, with the last lines of its log.
+    pub fn useless(&self, what: &str) -> LabError {
+        start::died(&self.paths(), what)
     }
 
     /// The share's folder on this machine.

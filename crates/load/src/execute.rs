@@ -79,6 +79,8 @@ struct Waiting {
     id: u64,
     expect: Expect,
     path: Arc<str>,
+    /// Whether the client is done with it: its Cancel was sent, unless it was answered before.
+    cancelled: bool,
     done: bool,
 }
 

@@ -73,6 +73,13 @@ impl Recorder {
         self.ended_connections.load(Ordering::Relaxed)
     }
 
+    /// Opens that ended with their connection, after [`Recorder::finish`].
+    pub fn opens_lost(&self) -> u64 {
+        let lost =
+            |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).opens.lost;
+        self.shards.iter().map(lost).fold(0, u64::saturating_add)
+    }
+
     /// Takes rows of a user.
     pub fn rows(&self, user: u64, rows: Vec<Box<Row>>) {
         self.with_shard(user, |shard| shard.rows.extend(rows));
@@ -235,7 +242,8 @@ mod tests {
         let mut operation = Operation::default();
         operation.set_response_end(end);
         let link = LinkNames { user: "u".into(), ..LinkNames::default() };
-        Box::new(Row { operation, path: Some(path.into()), link: Arc::new(link), told: None })
+        let link = Arc::new(link);
+        Box::new(Row { operation, path: Some(path.into()), link, told: None, read_late_ns: None })
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! Owns the users' tasks, the ramp, warm-up, measured window and cool-down of a step, and the progress
 //! reports. `capacity` defines overload and decides which step comes next.
 
+pub mod outage;
 mod shared;
 pub mod user;
 pub mod users;
 mod window;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -26,7 +28,8 @@ use crate::recorder::Recorder;
 use crate::self_check::{ClientLoad, SelfCheck};
 use crate::stats::{Failure, Tally};
 use crate::workload::{ClientCache, Planner, UserPlans};
-pub use shared::{Moved, Running, Shared, Silence, operation_end};
+pub use outage::Silence;
+pub use shared::{Moved, Running, Shared, operation_end};
 use smbscope_client::Host;
 use smbscope_client::clock::nanoseconds;
 use user::{Files, User};
@@ -50,9 +53,13 @@ pub struct Pace {
     /// Time for an execution in flight when the step ends. Zero aborts it, which does not count as a
     /// failure: such a run measures operations, not executions.
     pub grace: Duration,
+    /// A step ends when the server does not answer for this long.
+    pub outage: Duration,
 }
 
 impl Pace {
+    /// Time after which a server that does not answer is given up, where nothing else is asked.
+    pub const OUTAGE: Duration = Duration::from_secs(5);
     /// Usual grace for executions in flight.
     pub const GRACE: Duration = Duration::from_secs(20);
     /// Limit on the grace after an interruption, because the user waits for the run to end.
@@ -120,6 +127,9 @@ pub struct Parts {
     pub threads: usize,
     /// Signals that the run is to end.
     pub interrupted: signal::Receiver<bool>,
+    /// Gets a line for each logon, with the session id (hexadecimal) and the user's name: a lab's server knows all
+    /// of them as one user.
+    pub logons: Option<File>,
 }
 
 impl Engine {
@@ -145,7 +155,10 @@ impl Engine {
             trouble: Mutex::default(),
             unexpected: Mutex::default(),
             moved: Mutex::default(),
-            silence: Mutex::default(),
+            opens_resumed: AtomicU64::new(0),
+            answers: Mutex::default(),
+            refused: Mutex::default(),
+            logons: parts.logons.map(Mutex::new),
         };
         Engine {
             shared: Arc::new(shared),
@@ -424,6 +437,8 @@ impl Engine {
                 operations: Some(tally.operations()),
                 transferred_bytes: Some(tally.bytes()),
                 operation_mean_ns: tally.latency().mean_ns().map(|ns| ns.round() as i64),
+                reply_wait_mean_ns: tally.reply_waits.mean_ns().map(|ns| ns.round() as i64),
+                reply_wait_p99_ns: tally.reply_waits.quantile_ns(0.99),
                 server_gone: Some(server_gone),
                 ended_early,
             };

@@ -187,6 +187,8 @@ pub struct ScenarioTally {
 pub struct Tally {
     scenarios: Vec<ScenarioTally>,
     commands: [Option<Box<CommandTally>>; COMMANDS],
+    /// How long replies waited in this machine before they were read.
+    pub reply_waits: Latencies,
     /// Operations by the reason for their unexpected result.
     pub operation_failures: Failures,
     /// Scenarios by why they failed.
@@ -199,6 +201,7 @@ impl Tally {
         Tally {
             scenarios: (0..scenarios).map(|_| ScenarioTally::default()).collect(),
             commands: Default::default(),
+            reply_waits: Latencies::default(),
             operation_failures: Failures::default(),
             scenario_failures: Failures::default(),
         }
@@ -254,6 +257,7 @@ impl Tally {
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);
         }
+        self.reply_waits.merge(&other.reply_waits);
         self.operation_failures.merge(&other.operation_failures);
         self.scenario_failures.merge(&other.scenario_failures);
     }

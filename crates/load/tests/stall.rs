@@ -263,6 +263,28 @@ async fn users_of_a_server_that_is_gone_are_behind() {
     assert!((5_000_000_000..7_000_000_000).contains(&(step.end - at)), "{step:?}");
 }
 
+/// Outages that fit the run: it continues to its end, and knows how long no answer came.
+#[tokio::test(start_paused = true)]
+async fn a_run_survives_an_outage_that_fits_its_duration() {
+    for outage in [12, 60].map(Duration::from_secs) {
+        let begin = Instant::now() + Duration::from_secs(4);
+        let server = Fake { away: Some((begin, begin + outage)), ..Fake::new(SERVICE, 4096) };
+        let credentials = Credentials::pattern("user{:05}", "secret").unwrap();
+        let host = Arc::new(server).host();
+        let away_ns = host.clock.ns_at(begin);
+        let asked = Asked::new(host, planner(), credentials, USERS, WINDOW + outage);
+        let shown = engine::run(Asked { outage: Duration::MAX, ..asked }, |_| ()).await;
+        let [one] = shown.outages[..] else { panic!("{:?}", shown.outages) };
+        // Users try again after five seconds at the latest.
+        assert!((away_ns - ns(INTERVAL)..=away_ns).contains(&one.start_ns), "{one:?} {away_ns}");
+        let late = one.end_ns - away_ns - ns(outage);
+        assert!((0..=5_100_000_000).contains(&late), "{late}");
+        assert!(!shown.result.server_gone() && !shown.steps[0].ended_early);
+        let after = shown.scenarios.iter().filter(|row| row.started_at >= Some(one.end_ns));
+        assert!(after.filter(|row| row.outcome == DONE).count() as u64 > 10 * USERS);
+    }
+}
+
 /// Every scheduled execution has one row, and the step counts those of its window.
 fn assert_whole(shown: &Shown, users: u64) {
     let mut scheduled: Vec<i64> = shown.scenarios.iter().map(|row| row.scheduled_at).collect();

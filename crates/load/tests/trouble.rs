@@ -267,6 +267,7 @@ fn a_refused_logon_is_counted_and_others_go_on() {
     for user in [2, 4] {
         assert!(of(user).all(|row| row.outcome == NOT_STARTED), "user {user}");
     }
+    assert_eq!(shown.refused, ["user00002", "nobody7"]);
     let behind = shown.result.judgement.users_behind;
     assert!(!shown.result.server_gone() && behind >= 2, "{:?}", shown.result);
 }

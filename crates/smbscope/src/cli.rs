@@ -185,11 +185,16 @@ pub struct Query {
 #[command(after_help = "\
 Examples:
   smbscope import capture.pcapng --out dataset
-  smbscope import day1.pcap.gz day2.pcap.zst --out week --anonymize")]
+  smbscope import day1.pcap.gz day2.pcap.zst --out week --anonymize
+  smbscope import monday.pcap --baseline last-week        # then: smbscope compare last-week today.pcap")]
 pub struct Import {
     /// Folder to write to; it must be empty or not exist.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "baseline")]
+    pub out: Option<PathBuf>,
+    /// Write to the folder of baselines ($XDG_DATA_HOME/smbscope/baselines, or `baselines` in smbscope.toml) under
+    /// this name, which is then an INPUT of all commands.
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    pub baseline: Option<String>,
     /// Replace an existing dataset in the folder.
     #[arg(long)]
     pub force: bool,
@@ -249,9 +254,10 @@ pub struct Report {
     /// of the share is this or worse.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<crate::fail_on::FailOn>,
-    /// From which time on users notice that they wait: what decides between healthy and slow.
-    #[arg(long, value_name = "DURATION", default_value = "1s")]
-    pub noticed: crate::fail_on::Noticed,
+    /// From which time on users notice that they wait: what decides between healthy and slow
+    /// [default: `slow` in smbscope.toml, or 1s].
+    #[arg(long, value_name = "DURATION")]
+    pub noticed: Option<crate::fail_on::Noticed>,
     /// Operations of load runs to include.
     #[arg(long, value_enum, value_name = "PHASE", default_value_t, conflicts_with = "changes")]
     pub phase: PhaseCounted,
@@ -395,6 +401,7 @@ fn footer() -> String {
     text.push_str(
         "\nEnvironment:\n  SMBSCOPE_KEYS      file with decryption keys, like --keys\n  \
          SMBSCOPE_PASSWORD  password of the users of `smbscope load`\n  \
+         SMBSCOPE_CONFIG    the only file of settings; empty: none (docs/guide/settings.md)\n  \
          NO_COLOR           disable colour\n  \
          COLUMNS            width of the terminal in columns\n  \
          TMPDIR             folder for temporary copies of standard input\n",

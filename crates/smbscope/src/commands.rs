@@ -36,9 +36,18 @@ pub use self::no_plan as plan;
 #[cfg(not(feature = "sql"))]
 use self::no_sql as query;
 use crate::cli::{Cli, Command};
+use crate::settings;
 
 /// Runs the command.
 pub fn run(cli: &Cli) -> anyhow::Result<()> {
+    // Without settings that can be read, these still help.
+    let needs_none = matches!(
+        cli.command,
+        Command::Doctor(_) | Command::Schema(_) | Command::Completions(_) | Command::Man(_)
+    );
+    if !needs_none {
+        settings::load()?;
+    }
     match &cli.command {
         Command::Ops(args) => ops::run(args, cli.verbosity),
         Command::Query(args) => query::run(args, cli.verbosity),

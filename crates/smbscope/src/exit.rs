@@ -35,13 +35,15 @@ pub enum Code {
     NoMatch = 9,
     /// `durability` found that something promised durable is missing or damaged.
     NotDurable = 10,
+    /// Too many scenarios of a load run failed, or users could not log on.
+    LoadFailed = 11,
     /// Ended by Ctrl-C or a signal.
     Interrupted = 130,
 }
 
 impl Code {
     /// Every code with its meaning, as shown in help and manual pages.
-    pub const ALL: [(Code, &'static str); 12] = [
+    pub const ALL: [(Code, &'static str); 13] = [
         (Code::Ok, "success, also if the reader of a pipe closed it early"),
         (Code::Runtime, "any other error"),
         (Code::Usage, "the command line is wrong"),
@@ -56,6 +58,10 @@ impl Code {
             "no operation matches the filter options (--from, --client, --path ...) or --why",
         ),
         (Code::NotDurable, "durability: a write that was promised durable is missing or damaged"),
+        (
+            Code::LoadFailed,
+            "load: more scenarios failed than --fail-above allows, or the server refused users",
+        ),
         (Code::Interrupted, "interrupted; the output written so far is valid"),
     ];
 }
@@ -183,6 +189,6 @@ mod tests {
     #[test]
     fn the_table_lists_each_code_once_in_order() {
         let codes: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 130]);
     }
 }

@@ -11,6 +11,7 @@ use crate::fail_on::Noticed;
 use crate::local_time;
 use crate::options::Verbosity;
 use crate::pipeline::period::{Extent, Moment, Period, select};
+use crate::settings;
 
 /// Which operations are included. Several values of one option are alternatives; different options
 /// must all hold.
@@ -52,7 +53,7 @@ pub struct FilterOptions {
     /// Include operations that took this long or longer: 100ms, 2s. Operations without a known time are left out.
     #[arg(long, value_name = "DURATION")]
     pub slower: Option<Noticed>,
-    /// Read and show times of day as UTC instead of local time.
+    /// Read and show times of day as UTC instead of local time (or of `time-zone` in smbscope.toml).
     #[arg(long)]
     pub utc: bool,
 }
@@ -124,7 +125,8 @@ impl FilterOptions {
             slower_ns: self.slower.map(|slower| slower.0),
         };
         let zoned = |moment: Option<Moment>| {
-            moment.map(|moment| if self.utc { moment.in_utc() } else { moment })
+            let zone = settings::get().zone(self.utc);
+            moment.map(|moment| zone.map_or(moment, |zone| moment.in_zone(zone)))
         };
         (filter, Period { from: zoned(self.from), to: zoned(self.to) })
     }

@@ -28,6 +28,7 @@ mod progress;
 #[cfg(test)]
 mod recommended;
 mod secret_files;
+mod settings;
 mod subprocess;
 mod terminal;
 mod trace_options;

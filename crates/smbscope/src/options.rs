@@ -19,6 +19,7 @@ use smbscope_wire::crypto::{KeyEntry, parse_key, parse_key_list};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::secret_files::SecretFiles;
+use crate::settings;
 use crate::terminal::Color;
 use crate::windows;
 
@@ -103,8 +104,9 @@ impl Reading {
         if inputs.iter().filter(|input| *input == "-").count() > 1 {
             return Err(Failure::usage("`-` (standard input) can be given once only"));
         }
+        let inputs: Vec<_> = inputs.iter().map(|input| settings::get().input(input)).collect();
         let mut seen = HashMap::new();
-        for input in inputs {
+        for input in &inputs {
             windows::check_name(Path::new(input))?;
             // A missing input is reported when it is opened.
             let Ok(path) = std::fs::canonicalize(input) else { continue };
@@ -121,7 +123,7 @@ impl Reading {
             ..capture::Options::default()
         };
         let symbols = Symbols::open(&self.symbols).map_err(smbscope_store::Error::from)?;
-        Ok(Source::open(inputs, OpenOptions { decode, tokenizer, symbols })?)
+        Ok(Source::open(&inputs, OpenOptions { decode, tokenizer, symbols })?)
     }
 
     fn keys(&self) -> anyhow::Result<Vec<KeyEntry>> {
@@ -182,6 +184,12 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
 pub fn positive(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err("must be above zero".into()) }
+}
+
+/// Parses a percentage, 0 to 100.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=100.0).contains(&number) { Ok(number) } else { Err("must be 0 to 100".into()) }
 }
 
 /// Parses a duration: 60s, 10m, 250ms.

@@ -53,6 +53,8 @@ pub struct RunDescription {
     pub server: String,
     /// Its TCP port.
     pub server_port: u64,
+    /// Its ServerGuid (MS-SMB2 section 2.2.4), hexadecimal: equal for all its addresses.
+    pub server_guid: Option<String>,
     /// The share's name.
     pub share: String,
     /// Negotiated dialect, such as 3.1.1.
@@ -101,6 +103,14 @@ pub struct RunDescription {
     pub counters_missed: u64,
     /// When the server stopped answering, if it did.
     pub server_gone_ns: Option<i64>,
+    /// Times without an answer after which the server answered again.
+    pub outages: Vec<Outage>,
+    /// Opens that were lost with their connection.
+    pub opens_lost: u64,
+    /// Durable opens that were reconnected after their connection was lost.
+    pub opens_reconnected: u64,
+    /// Names of users whom the server still refused to log on when the run ended.
+    pub users_refused: Vec<String>,
     /// Limits on response times (`--max-response`), as given.
     pub max_response: Vec<String>,
     /// The result of `--find-capacity`.
@@ -128,6 +138,16 @@ pub struct RunDescription {
     pub server_clock_ahead_ns: Option<i64>,
     /// Uncertainty of that: half the round trip and the resolution of the server's time stamp.
     pub server_clock_error_ns: Option<i64>,
+}
+
+/// A time in which the server answered no user: from its last answer to its next, ns since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outage {
+    /// The last answer.
+    pub start_ns: i64,
+    /// The next one.
+    pub end_ns: i64,
 }
 
 /// A setting without a field of its own.
@@ -159,22 +179,20 @@ pub struct Capacity {
 impl RunDescription {
     /// Sets [`RunDescription::run`] to a name that is computed from what all machines of a run have
     /// in common: workload, seed, scale, users, target, number of parts, and the agreed start (for
-    /// a single machine, its own start).
+    /// a single machine, its own start). The target is the server's GUID where it is known: machines may reach
+    /// it by different addresses.
     pub fn identify(&mut self) {
         let start = match self.shards {
             0 | 1 => Some(self.start_ns),
             _ => self.start_at_ns,
         };
+        let server = match &self.server_guid {
+            Some(guid) => guid.clone(),
+            None => format!("{}\n{}", self.server, self.server_port),
+        };
         let shared = format!(
-            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{start:?}",
-            self.workload_digest,
-            self.seed,
-            self.scale,
-            self.users_total,
-            self.server,
-            self.server_port,
-            self.share,
-            self.shards
+            "{}\n{}\n{}\n{}\n{server}\n{}\n{}\n{start:?}",
+            self.workload_digest, self.seed, self.scale, self.users_total, self.share, self.shards
         );
         let digest = Sha256::digest(shared.as_bytes());
         let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
@@ -190,6 +208,7 @@ impl RunDescription {
         machine("recording", &mut self.recording);
         machine("run", &mut self.run);
         machine("server", &mut self.server);
+        self.server_guid.iter_mut().for_each(|guid| machine("server_guid", guid));
         machine("hostname", &mut self.hostname);
         self.counter_sources.iter_mut().for_each(|source| {
             if source.contains("://") {
@@ -199,6 +218,9 @@ impl RunDescription {
         self.share = tokenizer.text("share", Sensitivity::Path, &self.share);
         if let Some(names) = &mut self.user_names {
             *names = tokenizer.text("user", Sensitivity::Person, names);
+        }
+        for name in &mut self.users_refused {
+            *name = tokenizer.text("user", Sensitivity::Person, name);
         }
         self.workload_text = None;
         self.anonymize_command_line(tokenizer);

@@ -16,7 +16,7 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use pattern::{PathPattern, ShareName, UserName};
 pub use rows::RowFilter;
 
-use crate::{date::civil, readable};
+use crate::readable::{self, zoned};
 
 /// Which operations are asked about. The default is all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,32 +95,6 @@ impl Filter {
 
 fn texts<T: ToString>(values: &[T]) -> Vec<String> {
     values.iter().map(T::to_string).collect()
-}
-
-/// A time as `2026-11-20T18:22:27Z` or `2026-11-20T20:22:27+02:00`, with a fraction of a second if there is one.
-fn zoned(ns: i64, ahead_s: i32) -> String {
-    let (seconds, below) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-    let seconds = seconds + i64::from(ahead_s);
-    let minutes = ahead_s.unsigned_abs() / 60;
-    let zone = match ahead_s {
-        0 => "Z".to_owned(),
-        _ => {
-            let sign = if ahead_s < 0 { '-' } else { '+' };
-            format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
-        }
-    };
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let fraction = match below {
-        0 => String::new(),
-        below => format!(".{below:09}").trim_end_matches('0').to_owned(),
-    };
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}{zone}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Owns the words for durations, bytes and numbers in sentences of every crate. Text that a program
 //! reads back without loss is in [`quantity`](crate::quantity).
 
+use crate::date::civil;
+
 /// Three significant digits with a unit: 850 ns, 45.3 µs, 1.23 ms, 3 min 20 s.
 pub fn duration(ns: i64) -> String {
     let sign = if ns < 0 { "−" } else { "" };
@@ -78,4 +80,31 @@ fn three(value: f64) -> String {
         _ if value < 99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
+}
+
+/// A time, ns since 1970, as `2026-11-20T18:22:27Z`, or as `2026-11-20T20:22:27+02:00` where the zone is `ahead_s`
+/// seconds ahead of UTC; with a fraction of a second if there is one.
+pub fn zoned(ns: i64, ahead_s: i32) -> String {
+    let (seconds, below) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+    let seconds = seconds + i64::from(ahead_s);
+    let minutes = ahead_s.unsigned_abs() / 60;
+    let zone = match ahead_s {
+        0 => "Z".to_owned(),
+        _ => {
+            let sign = if ahead_s < 0 { '-' } else { '+' };
+            format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        }
+    };
+    let (year, month, day) = civil(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let fraction = match below {
+        0 => String::new(),
+        below => format!(".{below:09}").trim_end_matches('0').to_owned(),
+    };
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}{zone}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
 }

@@ -89,10 +89,12 @@ pub async fn engine(
             cool_down: Duration::ZERO,
             grace: Pace::GRACE,
             closed: false,
+            outage: Pace::OUTAGE,
         },
         timeout: Duration::from_secs(30),
         threads: 2,
         interrupted,
+        logons: None,
     });
     let step = Step {
         step: 1,

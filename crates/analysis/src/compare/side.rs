@@ -117,11 +117,12 @@ impl Side {
             {
                 self.links.insert((recording, connection), cluster);
             }
-            if !measured && !self.options.all_phases {
-                continue;
-            }
+            // Also those who finished nothing in the window.
             if self.users.len() < MEMBERS_MAX {
                 self.users.insert(row.user_number);
+            }
+            if !measured && !self.options.all_phases {
+                continue;
             }
             self.scenario_clock.see(row.scheduled_at);
             let number = self.scenarios.resolve(Some(&row.scenario));
@@ -288,7 +289,8 @@ impl Side {
         let about = &mut self.about;
         about.timed = self.commands.groups.iter().map(|(_, group)| group.timed()).sum();
         about.connections = self.links.len() as u64;
-        about.users = (!self.users.is_empty()).then_some(self.users.len() as u64);
+        about.users = (!self.users.is_empty())
+            .then(|| users_of(&about.runs).unwrap_or(self.users.len() as u64));
         about.executions_forgotten = self.executions.forgotten;
         about.operations_of_others = self.others.others();
         about.vantages.sort_unstable();
@@ -307,5 +309,41 @@ impl Side {
 
     pub(super) fn member_unit(&self) -> Unit {
         if self.executions.is_empty() { Unit::Connection } else { Unit::User }
+    }
+}
+/// Users of runs with a given number of users, all machines together: of the largest run. A search has other
+/// users in each step. None without a description.
+fn users_of(runs: &[RunDescription]) -> Option<u64> {
+    if runs.iter().any(|run| run.capacity.is_some() || run.users_to == 0) {
+        return None;
+    }
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for run in runs {
+        let users = run.users_to.saturating_sub(run.users_from) / run.users_every.max(1) + 1;
+        let sum = sums.entry(&run.run).or_default();
+        *sum = sum.saturating_add(users);
+    }
+    sums.into_values().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_a_run_are_those_of_all_its_machines() {
+        let part = |run: &str, from, to| RunDescription {
+            run: run.into(),
+            users_from: from,
+            users_to: to,
+            users_every: 2,
+            ..RunDescription::default()
+        };
+        assert_eq!(users_of(&[]), None);
+        assert_eq!(users_of(&[part("a", 1, 19), part("a", 2, 20)]), Some(20));
+        // The same users again.
+        assert_eq!(users_of(&[part("a", 1, 19), part("b", 1, 9)]), Some(10));
+        let search = RunDescription { capacity: Some(Default::default()), ..part("a", 1, 19) };
+        assert_eq!(users_of(&[search]), None);
     }
 }

@@ -237,8 +237,6 @@ pub(super) struct Operation<'a> {
     pub(super) connection: u64,
     pub(super) handle: Option<(u32, u64)>,
     pub(super) status: Option<u32>,
-    /// Whether it lies in a measured window, or the recording has none.
-    pub(super) is_measured: bool,
     /// The finding that explains its time by itself, so that the file system, load or chance do not.
     pub(super) explained: Option<FindingKind>,
     /// How long its connection was silent before its reply, ns: with many requests in flight, the wait

@@ -154,7 +154,7 @@ impl Detector for ServerTime {
             self.served.push(Served { server: (op.recording, op.server), start, end, judged });
         }
         // Users of a load run log on before its window and off after it.
-        if op.act == Act::Logon && op.explained.is_none() && op.is_measured {
+        if op.act == Act::Logon && op.explained.is_none() {
             self.logons.add(op, op.of_busy(server_ns - QUICK_LOGON_NS));
             self.logon_longest_ns = self.logon_longest_ns.max(server_ns);
             self.logons_inside |= has_slices;

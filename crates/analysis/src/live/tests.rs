@@ -292,3 +292,14 @@ fn rows_are_ordered_by_a_column_and_then_by_name() {
     assert_eq!(ordered(Sort::Name, false), "abcd");
     assert_eq!(ordered(Sort::Name, true), "dcba");
 }
+
+#[test]
+fn what_ended_while_the_probes_were_attached_is_in_no_interval() {
+    let mut live = live(Options::default());
+    let before: Vec<_> = (1..=5).map(|n| (operation(READ, BEGIN - n * S, 10), "a")).collect();
+    live.operations(&batch(&before)).unwrap();
+    live.operations(&batch(&[(operation(READ, BEGIN + S, 10), "a")])).unwrap();
+    assert!(live.advance(BEGIN + 2 * S));
+    let first = live.snapshot(Key::Command, Span::Slot);
+    assert_eq!(names(&first), [(Some("Read"), 1)]);
+}

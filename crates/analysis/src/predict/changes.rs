@@ -132,11 +132,6 @@ trait Definition {
         None
     }
 
-    /// Where a plan with such changes leaves what was measured.
-    fn plan_warning(_: &Plan, _: &Prediction) -> Option<String> {
-        None
-    }
-
     /// Where this value leaves what was measured.
     fn warning(_: Self::Value, _: &Prediction) -> Option<String> {
         None
@@ -163,7 +158,6 @@ pub struct Entry {
     takes_value: bool,
     parse: fn(&str) -> Result<Change, String>,
     note: fn(&Plan, &Prediction) -> Option<String>,
-    plan_warning: fn(&Plan, &Prediction) -> Option<String>,
 }
 
 /// Makes [`Change`] and [`REGISTRY`] of the list of changes.
@@ -181,7 +175,6 @@ macro_rules! registry {
             takes_value: $module::$variant::TAKES_VALUE,
             parse: |text| $module::$variant::parse(text).map(Change::$variant),
             note: $module::$variant::note,
-            plan_warning: $module::$variant::plan_warning,
         }),*];
 
         impl Change {
@@ -302,11 +295,6 @@ impl Change {
 /// Other effects of the changes of a plan, one sentence each.
 pub fn notes(plan: &Plan, prediction: &Prediction) -> Vec<String> {
     unique(REGISTRY.iter().filter_map(|entry| (entry.note)(plan, prediction)))
-}
-
-/// Where the changes of a plan leave what was measured, a sentence each.
-pub fn plan_warnings(plan: &Plan, prediction: &Prediction) -> Vec<String> {
-    unique(REGISTRY.iter().filter_map(|entry| (entry.plan_warning)(plan, prediction)))
 }
 
 /// Each once: some changes share sentences.

@@ -11,6 +11,7 @@ pub(crate) mod data;
 pub(crate) mod phases;
 mod resources;
 mod scenarios;
+mod state;
 mod steps;
 mod warnings;
 
@@ -19,6 +20,8 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use smbscope_tables::description::{Capacity, RunDescription};
 use smbscope_tables::run::{Counter, Scenario, Step};
+
+pub use state::{FAILED_SHARE_MAX, LoadState, Outcomes, SCENARIOS_MIN};
 
 use super::data::{Distribution, Series};
 use super::status::StatusTally;

@@ -139,19 +139,24 @@ fn writes_of_a_load_run_over_distance_are_not_the_servers_time() {
     assert!(found_slow(|_| ()));
 }
 
-/// The users of a load run log on before its window.
+/// The users of a load run log on before its window, and leave after it.
 #[test]
-fn logons_outside_the_measured_window_do_not_count() {
-    let logon = Act { server_ns: 900 * MS, ..act(NEGOTIATE, 0, "") };
-    let of = |start: i64, end: i64| {
+fn operations_outside_the_measured_window_do_not_count() {
+    let of = |acts: &[Act], start: i64, end: i64| {
         let mut explain = Explain::new();
         explain.steps(&[Step { recording: "run".into(), start, end, ..Step::default() }]);
-        let diagnosis = explain_with(explain, std::slice::from_ref(&logon), Vec::new());
-        diagnosis.findings.iter().any(|one| one.kind == FindingKind::SlowLogon)
+        explain_with(explain, acts, Vec::new())
     };
+    let logon = [Act { server_ns: 900 * MS, ..act(NEGOTIATE, 0, "") }];
+    let leave = vec![Act { server_ns: 220 * MS, ..act(TREE_DISCONNECT, NO_HANDLE, "") }; 16];
     let begin = 1_000_000_000_000;
-    assert!(of(begin - MS, begin + MS));
-    assert!(!of(begin + 10_000 * MS, begin + 20_000 * MS));
+    let inside = of(&logon, begin - MS, begin + MS);
+    assert!(inside.findings.iter().any(|one| one.kind == FindingKind::SlowLogon));
+    assert_eq!(of(&leave, begin - MS, begin + 10_000 * MS).whole.operations, 16);
+    for acts in [&logon[..], &leave] {
+        let outside = of(acts, begin + 10_000 * MS, begin + 20_000 * MS);
+        assert!(outside.findings.is_empty() && outside.whole.operations == 0);
+    }
 }
 
 #[test]

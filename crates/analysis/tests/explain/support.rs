@@ -8,6 +8,7 @@ use smbscope_tables::code;
 use smbscope_tables::operation::{Column, Operation};
 use smbscope_tables::tables::Connection;
 
+pub const TREE_DISCONNECT: u16 = 4;
 pub const CREATE: u16 = 5;
 pub const CLOSE: u16 = 6;
 pub const FLUSH: u16 = 7;

@@ -6,6 +6,7 @@
 
 mod any_recording;
 mod distance;
+mod identity;
 mod profiles;
 mod protection;
 mod server;

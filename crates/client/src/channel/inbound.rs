@@ -76,11 +76,17 @@ impl Channel {
                     "the server closed the connection",
                 ))));
             }
-            let now = self.clock.now();
+            let now = self.arrived_at();
             self.table.packets_to_client += 1;
             self.table.bytes_to_client += filled.len() as u64;
             Poll::Ready(self.take_in(filled, now))
         })
+    }
+
+    /// When what was just read arrived at this machine.
+    fn arrived_at(&mut self) -> i64 {
+        self.read_late_ns = self.arrival.as_ref().map_or(0, |arrival| arrival.age_ns());
+        self.clock.now() - self.read_late_ns
     }
 
     /// Processes bytes that arrived on the connection.
@@ -329,6 +335,12 @@ impl Channel {
                     operation.set_request_start(start);
                     operation.set_request_end(end);
                 }
+                // A server may refuse a request before it has all of it.
+                if let (Some(start), Some(end)) =
+                    (operation.request_start(), operation.request_end())
+                {
+                    operation.set_request_end(end.min(self.first_byte_at).max(start));
+                }
                 operation.set_response_start(self.first_byte_at);
                 operation.set_response_end(now);
                 let bytes = operation.response_wire_bytes().unwrap_or(0) + wire_bytes;
@@ -337,6 +349,7 @@ impl Channel {
             }
             self.complete_row(&pending, header, operation);
             row.told = reply.told();
+            row.read_late_ns = self.arrival.is_some().then_some(self.read_late_ns);
             self.keep(row);
         }
         if pending.want != Want::Nothing {

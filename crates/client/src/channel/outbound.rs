@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use smbscope_tables::code;
 use smbscope_tables::message;
@@ -18,7 +18,9 @@ use smbscope_wire::smb2::{Command, Dialect};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::{Ask, Channel, Pending, Proof, Protection, Scene};
+use crate::clock::Clock;
 use crate::error::ClientError;
+use crate::transport::Transport;
 
 impl Channel {
     /// Waits until the server has granted the given number of credits.
@@ -139,8 +141,7 @@ impl Channel {
             self.in_flight += 1;
             pending.busy = pending.lead.then(|| self.busy.begin(start));
         }
-        self.stream.write_all(bytes).await.map_err(ClientError::Lost)?;
-        let end = self.clock.now();
+        let end = write(&mut self.stream, &self.clock, start, bytes).await?;
         self.table.packets_to_server += 1;
         self.table.bytes_to_server += bytes.len() as u64;
         self.table.outstanding_max = self.table.outstanding_max.max(u64::from(self.in_flight));
@@ -196,9 +197,13 @@ impl Channel {
             }
         }
         let idle_since = self.last_reply.filter(|_| outstanding == 0);
-        let mut rest = bytes;
+        let (mut rest, mut end) = (bytes, start);
         poll_fn(|context| {
             while !rest.is_empty() {
+                // The first call is at the start.
+                if rest.len() < bytes.len() {
+                    end = self.clock.now();
+                }
                 match Pin::new(&mut self.stream).poll_write(context, rest) {
                     Poll::Ready(Ok(0)) => {
                         let error = std::io::ErrorKind::WriteZero.into();
@@ -216,7 +221,6 @@ impl Channel {
             Poll::Ready(Ok(()))
         })
         .await?;
-        let end = self.clock.now();
         let wire_bytes = bytes.len() as u64;
         self.table.packets_to_server += 1;
         self.table.bytes_to_server += wire_bytes;
@@ -317,6 +321,34 @@ impl Proof {
         row.set_signed(self == Proof::Signature);
         row.set_encrypted(self == Proof::Encryption);
     }
+}
+
+/// Sends all bytes, from `start` on. Returns when the system was given the last of them: the call itself may take
+/// longer than the server's reply, on a machine with other work.
+async fn write(
+    stream: &mut Box<dyn Transport>,
+    clock: &Clock,
+    start: i64,
+    bytes: &[u8],
+) -> Result<i64, ClientError> {
+    let (mut rest, mut end) = (bytes, start);
+    poll_fn(|context| {
+        while !rest.is_empty() {
+            // The first call is at the start.
+            if rest.len() < bytes.len() {
+                end = clock.now();
+            }
+            let count = ready!(Pin::new(&mut *stream).poll_write(context, rest))?;
+            if count == 0 {
+                return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into()));
+            }
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        Poll::Ready(Ok(()))
+    })
+    .await
+    .map_err(ClientError::Lost)?;
+    Ok(end)
 }
 
 /// The columns that a request's header fills.

@@ -13,6 +13,9 @@ use smbscope_wire::smb2::network_interface::{InterfaceCapabilities, NetworkInter
 
 use super::routes::Route;
 
+/// Samba sends it for interfaces that `interfaces` in smb.conf gives by their addresses.
+const UNKNOWN_INDEX: u32 = u32::MAX;
+
 /// How many channels, and on which interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -149,15 +152,15 @@ pub fn judge(
     // The first connection's own address comes first, then the order of the list.
     let mut order: Vec<usize> = (0..judged.len()).collect();
     order.sort_by_key(|&index| judged.get(index).is_none_or(|one| one.address() != Some(first)));
-    let mut used: Vec<(u32, IpAddr)> = Vec::new();
+    let mut used: Vec<(Judged, IpAddr)> = Vec::new();
     // The first connection exists, whether or not its address is in the list.
     let is_listed = judged.iter().any(|one| one.address() == Some(first) && one.is_usable());
     let mut left = rules.most.max(1) - u16::from(!is_listed);
     for index in order {
         let Some(one) = judged.get_mut(index).filter(|one| one.is_usable()) else { continue };
         let Some(address) = one.address() else { continue };
-        let (is_first, speed, number) = (address == first, one.speed(), one.offered.index);
-        let twin = used.iter().find(|(other, _)| *other == number);
+        let (is_first, speed) = (address == first, one.speed());
+        let twin = used.iter().find(|(other, _)| one.shares_interface(other));
         one.verdict = match twin {
             Some((_, twin)) => Verdict::Not(Reason::SameInterface(*twin)),
             None if speed < needed && !is_first => {
@@ -171,7 +174,7 @@ pub fn judge(
                 let wanted = if speed < needed { 1 } else { wanted.max(1) };
                 let count = wanted.min(left);
                 left -= count;
-                used.push((number, address));
+                used.push((one.clone(), address));
                 Verdict::Use(count)
             }
         };
@@ -182,6 +185,17 @@ pub fn judge(
 impl Judged {
     fn address(&self) -> Option<IpAddr> {
         self.offered.address
+    }
+
+    /// Whether both are addresses of one interface of the server. Where it does not number one of them, those
+    /// that this machine reaches by one interface are taken to be.
+    fn shares_interface(&self, other: &Judged) -> bool {
+        let (own, others) = (self.offered.index, other.offered.index);
+        if own != UNKNOWN_INDEX && others != UNKNOWN_INDEX {
+            return own == others;
+        }
+        let by = |one: &Judged| one.route.as_ref().and_then(|route| route.interface.clone());
+        by(self).is_some() && by(self) == by(other)
     }
 
     fn is_usable(&self) -> bool {

@@ -21,6 +21,11 @@ const THREADS_MAX: usize = 10_000;
 /// Ticks per second in `/proc` (USER_HZ), the same on all current architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
+/// Names of other processes that are distinguished.
+const NAMES_MAX: usize = 1_000;
+/// CPU time above which a name is of interest: a second.
+const BUSY_TICKS: u64 = 100;
+
 /// Which processes belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Processes {
@@ -190,6 +195,11 @@ impl Tracker {
         }
     }
 
+    /// Whether the process was in the last sample.
+    pub fn has(&self, process: &Process) -> bool {
+        self.before.contains_key(&(process.pid, process.started))
+    }
+
     fn select<'a>(&self, processes: &'a [Process]) -> Vec<&'a Process> {
         match &self.which {
             Processes::Named(name) => {
@@ -215,6 +225,45 @@ impl Tracker {
                 found
             }
         }
+    }
+}
+
+/// CPU time of the processes that no tracker has, summed by name: what else runs on the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    before: HashMap<(u32, u64), u64>,
+    sums: HashMap<String, u64>,
+    is_started: bool,
+}
+
+impl Others {
+    /// Readings of the names that used the most.
+    pub fn read(&mut self, processes: &[Process], trackers: &[Tracker], out: &mut Vec<Reading>) {
+        let is_other = |process: &&Process| !trackers.iter().any(|tracker| tracker.has(process));
+        let mut now = HashMap::new();
+        for process in processes.iter().filter(is_other) {
+            let key = (process.pid, process.started);
+            let ticks = process.user_ticks.saturating_add(process.system_ticks);
+            let before = match self.before.get(&key) {
+                Some(&before) => before,
+                None if self.is_started => 0,
+                None => ticks,
+            };
+            now.insert(key, ticks);
+            let growth = ticks.saturating_sub(before);
+            if growth > 0 && (self.sums.len() < NAMES_MAX || self.sums.contains_key(&process.name))
+            {
+                let sum = self.sums.entry(process.name.clone()).or_default();
+                *sum = sum.saturating_add(growth);
+            }
+        }
+        (self.before, self.is_started) = (now, true);
+        let busy = self.sums.iter().filter(|(_, ticks)| **ticks >= BUSY_TICKS);
+        out.extend(busy.map(|(name, ticks)| {
+            let percent = *ticks as f64 / TICKS_PER_SECOND * 100.0;
+            Reading::rate("other_process_cpu_percent", "percent of one processor", percent)
+                .of_instance(name)
+        }));
     }
 }
 
@@ -276,6 +325,27 @@ mod tests {
         ];
         assert_eq!(values(&mut tracker, &all[..4])[0], 3.0);
         values(&mut tracker, &all);
+    }
+
+    #[test]
+    fn what_else_runs_is_summed_by_name() {
+        let mut tracker = Tracker::new(Processes::Named("smbd".to_owned()), 4_096);
+        let mut others = Others::default();
+        let mut sample = |processes: &[Process]| {
+            tracker.read(Path::new("no such folder"), processes, &mut Vec::new());
+            let mut out = Vec::new();
+            others.read(processes, std::slice::from_ref(&tracker), &mut out);
+            out.iter().map(|one| (one.instance.clone().unwrap(), one.value)).collect::<Vec<_>>()
+        };
+        // What they used before does not count.
+        assert_eq!(sample(&[process(1, 0, "smbd", 900), process(2, 1, "cc", 900)]), []);
+        let later = [
+            process(1, 0, "smbd", 999),
+            process(2, 1, "cc", 930),
+            process(3, 1, "cc", 40),
+            process(4, 1, "sh", 1),
+        ];
+        assert_eq!(sample(&later), [("cc".to_owned(), 140.0)]);
     }
 
     proptest! {

@@ -157,7 +157,8 @@ fn pid(paths: &Paths, program: &str) -> Option<i32> {
     fs::read_to_string(paths.pid_file(program)).ok()?.trim().parse().ok().filter(|pid| *pid > 0)
 }
 
-fn died(paths: &Paths, what: &str) -> LabError {
+/// An error with the last informative lines of the log.
+pub(super) fn died(paths: &Paths, what: &str) -> LabError {
     let said = said(paths);
     let lines: Vec<&str> = said.lines().filter(|line| is_informative(line)).collect();
     let last = lines.len().saturating_sub(LOG_LINES);

@@ -27,6 +27,8 @@ pub enum StopReason {
     Undecided,
     /// It was ended from outside.
     Interrupted,
+    /// All numbers of users that were given have been tried (`--steps`).
+    PointsTried,
 }
 
 /// Why a number of users is too much.
@@ -140,6 +142,18 @@ impl Answer {
                 "The server carries about {carried}, but equal steps contradict each other: use \
                  longer steps"
             ),
+            StopReason::PointsTried if users == 0 => {
+                format!(
+                    "None of the given numbers of users is carried: {more} are {}",
+                    self.too_many()
+                )
+            }
+            StopReason::PointsTried if self.too_many.is_none() => {
+                format!("The server carries {carried}; more users were not tried (--steps)")
+            }
+            StopReason::PointsTried => {
+                format!("The server carries {carried}; {more} are {}", self.too_many())
+            }
             StopReason::Interrupted if users == 0 => {
                 "The search was interrupted before any number of users was carried".to_owned()
             }

@@ -56,6 +56,8 @@ impl Level {
 #[derive(Clone, Debug)]
 pub struct Search {
     settings: Settings,
+    /// The numbers of users to try instead of a search.
+    points: Option<Vec<u64>>,
     levels: BTreeMap<u64, Level>,
     verdicts: Vec<(u64, bool)>,
     steps: u64,
@@ -68,11 +70,19 @@ impl Search {
     pub fn new(settings: Settings) -> Search {
         Search {
             settings: settings.sound(),
+            points: None,
             levels: BTreeMap::new(),
             verdicts: Vec::new(),
             steps: 0,
             stopped: None,
         }
+    }
+
+    /// These numbers of users, one after another, and an answer from them.
+    pub fn of_points(points: Vec<u64>, duration_ns: i64) -> Search {
+        let most = points.iter().copied().max().unwrap_or(1);
+        let settings = Settings { repeats: 1, ..Settings::new(most, most, duration_ns) };
+        Search { points: Some(points), ..Search::new(settings) }
     }
 
     /// The step to run next; none when the search is done. Asking twice gives the same step.
@@ -120,6 +130,9 @@ impl Search {
     /// How many more steps the search probably needs, the next one included: as many as it would need if
     /// the limit lay in the middle of what is still possible, or at twice the load that is carried.
     pub fn steps_left(&self) -> u64 {
+        if let Some(points) = &self.points {
+            return (points.len() as u64).saturating_sub(self.steps);
+        }
         let mut expected = self.clone();
         let limit = match self.bracket() {
             (Some(low), Some(high)) => low + (high - low) / 2,
@@ -176,6 +189,11 @@ impl Search {
     fn decide(&self) -> Result<(u64, Purpose), StopReason> {
         if let Some(reason) = self.stopped {
             return Err(reason);
+        }
+        if let Some(points) = &self.points {
+            let point = usize::try_from(self.steps).ok().and_then(|place| points.get(place));
+            let step = point.map(|users| (*users, Purpose::Confirm));
+            return step.ok_or(StopReason::PointsTried);
         }
         if self.steps >= u64::from(STEPS_MAX) {
             return Err(StopReason::Undecided);
@@ -295,6 +313,34 @@ mod tests {
         let Interval { low: Some(low), high: Some(high) } = answer.interval else { panic!() };
         assert!(low < 437.0 && 437.0 < high && high / low < 1.2, "{low} {high}");
         assert!(answer.sentence().starts_with("The server carries 420 users without overload;"));
+    }
+
+    #[test]
+    fn given_points_are_tried_in_their_order() {
+        let run = |points: &[u64], capacity| {
+            let mut search = Search::of_points(points.to_vec(), SECOND);
+            let mut users = Vec::new();
+            while let Some(step) = search.next() {
+                assert_eq!(search.steps_left(), (points.len() - users.len()) as u64);
+                assert!(!step.may_end_early);
+                users.push(step.users);
+                search.report(&result(step, step.users > capacity));
+            }
+            assert_eq!(users, points);
+            search.answer()
+        };
+        let answer = run(&[100, 400, 200, 200], 250);
+        assert_eq!((answer.users, answer.too_many), (200, Some(400)));
+        assert_eq!(answer.reason, StopReason::PointsTried);
+        let sentence = answer.sentence();
+        assert!(
+            sentence.starts_with(
+                "The server carries 200 users without overload; 400 users are too many"
+            ),
+            "{sentence}"
+        );
+        assert!(run(&[10, 20], 99).sentence().contains("more users were not tried (--steps)"));
+        assert!(run(&[10, 20], 1).sentence().starts_with("None of the given numbers"));
     }
 
     #[test]

@@ -80,7 +80,8 @@ impl Performer {
             self.outcome.operations += 1;
             if let Op::ChangeNotify(notify) = &request.op {
                 let path = self.path_of(plan, request);
-                let waiting = Waiting { id, expect: request.expect, path, done: false };
+                let expect = request.expect;
+                let waiting = Waiting { id, expect, path, cancelled: false, done: false };
                 if let Some(place) = self.notifications.get_mut(usize::from(notify.notification.0))
                 {
                     *place = Some(waiting);
@@ -131,9 +132,11 @@ impl Performer {
         while !session.channel().is_pending_at_server(id) {
             session.receive().await?;
         }
-        // Answered already: there is nothing to cancel, and the status shows it.
-        if session.cancel(id).await? {
-            self.outcome.operations += 1;
+        // Answered already: there is nothing to cancel.
+        let sent = session.cancel(id).await?;
+        self.outcome.operations += u64::from(sent);
+        if let Some(Some(waiting)) = self.notifications.get_mut(place) {
+            waiting.cancelled = true;
         }
         Ok(())
     }
@@ -149,10 +152,11 @@ impl Performer {
             return Ok(());
         }
         let (id, expect, path) = (waiting.id, waiting.expect, waiting.path.clone());
+        let cancelled = waiting.cancelled;
         let reply = session.wait(0, id).await?;
-        if !expect.holds(reply.status) {
+        if !expect.holds(reply.status) && !(cancelled && ends_notification(reply.status)) {
             self.outcome.errors += 1;
-            if is_unknown(reply.status) {
+            if cancelled || is_unknown(reply.status) {
                 let failure = Failure::Status(reply.status.0);
                 let (action, path) = (action.to_owned(), path.to_string());
                 self.outcome.ignored.push(FailedRequest { failure, action, path });
@@ -184,6 +188,15 @@ fn is_ignored(request: &Request, status: Status) -> bool {
     }
 }
 
+/// Whether a cancelled notification may end so: a Cancel is a request (MS-SMB2 section 3.3.5.16), so that a change
+/// or the Close of the directory may be first.
+fn ends_notification(status: Status) -> bool {
+    matches!(
+        status,
+        Status::CANCELLED | Status::NOTIFY_CLEANUP | Status::NOTIFY_ENUM_DIR | Status::SUCCESS
+    )
+}
+
 /// Whether the server does not know the request.
 fn is_unknown(status: Status) -> bool {
     matches!(
@@ -201,6 +214,13 @@ mod tests {
 
     use super::*;
     use crate::workload::{Expect, Ioctl, NotifySlot};
+
+    #[test]
+    fn a_close_or_a_change_may_end_a_cancelled_notification() {
+        let ends = [Status::CANCELLED, Status::NOTIFY_CLEANUP, Status::NOTIFY_ENUM_DIR];
+        assert!(ends.into_iter().all(ends_notification));
+        assert!(!ends_notification(Status::ACCESS_DENIED));
+    }
 
     #[test]
     fn a_control_code_that_succeeds_unexpectedly_is_survived() {

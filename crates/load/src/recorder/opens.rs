@@ -19,6 +19,8 @@ pub struct Opens {
     /// that is answered after the Close of its directory still counts.
     closed: [Vec<u64>; 2],
     ended: Vec<Handle>,
+    /// Opens that ended with their connection.
+    pub lost: u64,
 }
 
 struct Live {
@@ -67,7 +69,9 @@ impl Opens {
     /// are not reclaimed.
     pub fn end(&mut self, recording: &Arc<str>, connection: u64, time: i64) {
         let ended = self.live.extract_if(|_, live| live.life.connection() == connection);
+        let lost = &mut self.lost;
         self.ended.extend(ended.map(|(_, mut live)| {
+            *lost += u64::from(!live.life.is_closed());
             if !live.life.is_durable() {
                 live.life.end(time, None);
             }

@@ -1,13 +1,16 @@
 //! What all users of a run share: the server, the counters, and the step that is running.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use smbscope_tables::operation::Operation;
 use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 
+use super::outage::Answers;
 use super::user;
 use super::users::Credentials;
 use crate::capacity::ScheduleLog;
@@ -46,30 +49,12 @@ pub struct Shared {
     pub(super) trouble: Mutex<Failures>,
     pub(super) unexpected: Mutex<BTreeMap<String, u64>>,
     pub(super) moved: Mutex<Moved>,
-    pub(super) silence: Mutex<Option<Silence>>,
-}
-
-/// Attempts to connect that failed since the server answered last.
-#[derive(Clone, Copy, Debug)]
-pub struct Silence {
-    /// Begin of the first attempt that failed, ns since 1970.
-    pub since: i64,
-    /// How many failed.
-    pub failures: u32,
-    /// How the last one failed.
-    pub failure: Failure,
-}
-
-impl Silence {
-    /// Failed attempts after which a server is said to have stopped answering: a single one may be a
-    /// connection that was in flight when the server closed it.
-    const FAILURES: u32 = 3;
-    /// The least time that they cover: a server that restarts faster is not gone.
-    const DURATION_NS_MIN: i64 = 5_000_000_000;
-
-    fn is_gone(&self, now: i64) -> bool {
-        self.failures >= Silence::FAILURES && now - self.since >= Silence::DURATION_NS_MIN
-    }
+    pub(super) opens_resumed: AtomicU64,
+    pub(super) answers: Mutex<Answers>,
+    /// Users whom the server refused to log on since they last had a session: name and reason.
+    pub(super) refused: Mutex<BTreeMap<u64, (String, String)>>,
+    /// Gets a line for each logon.
+    pub(super) logons: Option<Mutex<File>>,
 }
 
 /// File data that all users read and wrote, and how long their reads and writes took.
@@ -166,32 +151,37 @@ impl Shared {
         self.remember(error.to_string());
     }
 
-    /// Counts a failed attempt to connect, which began at `began`.
-    pub(super) fn not_connected(&self, began: i64, error: &ClientError) {
+    /// Counts a user's failed attempt to connect, which began at `began`.
+    pub(super) fn not_connected(&self, user: u64, began: i64, error: &ClientError) {
         let failure = user::failure_of(error);
         // A server that refuses a logon answers.
         if !matches!(failure, Failure::Other(_)) {
+            let name = self.credentials.of_user(user).name();
+            self.refused_users().insert(user, (name, error.to_string()));
             return;
         }
-        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = silence.get_or_insert(Silence { since: began, failures: 0, failure });
-        known.failures += 1;
-        known.failure = failure;
+        self.answers().failed(began, failure);
     }
 
-    /// The server answered at `time`.
-    pub(super) fn answered(&self, time: i64) {
-        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
-        // Rows are counted when their scenario ends: the answer may be older than the failures.
-        if silence.is_some_and(|silence| time > silence.since) {
-            *silence = None;
+    /// Users whom the server refused to log on since they last had a session, by number: name and reason.
+    pub fn refused_users(&self) -> MutexGuard<'_, BTreeMap<u64, (String, String)>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A user has a session.
+    pub(super) fn logged_on(&self, user: u64, session_id: u64) {
+        self.refused_users().remove(&user);
+        if let Some(logons) = &self.logons {
+            let name = self.credentials.of_user(user).name();
+            let mut logons = logons.lock().unwrap_or_else(PoisonError::into_inner);
+            // The run does not depend on it.
+            let _ = writeln!(logons, "{session_id:x} {name}");
         }
     }
 
-    /// Since when the server does not answer any more; `None` while it answers.
-    pub(super) fn gone(&self, now: i64) -> Option<Silence> {
-        let silence = *self.silence.lock().unwrap_or_else(PoisonError::into_inner);
-        silence.filter(|silence| silence.is_gone(now))
+    /// When the server answered, and when it did not.
+    pub fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Trouble of connections that was counted so far.
@@ -217,6 +207,7 @@ impl Shared {
     /// Remembers opens that outlived their connection.
     pub fn resumed(&self, opens: u64) {
         if opens > 0 {
+            self.opens_resumed.fetch_add(opens, Ordering::Relaxed);
             self.remember_all("a durable open was reconnected".to_owned(), opens);
         }
     }
@@ -232,12 +223,20 @@ impl Shared {
         *known.entry(what).or_default() += times;
     }
 
+    /// Opens that outlived their connection, so far.
+    pub fn opens_resumed(&self) -> u64 {
+        self.opens_resumed.load(Ordering::Relaxed)
+    }
+
     /// Counts an execution's rows, and the file data that they moved.
     pub(super) fn count(&self, user: u64, rows: &[Box<Row>]) {
         let mut sum = Moved::default();
         let mut in_flight = Vec::new();
         self.tally(user, |tally| {
             for row in rows {
+                if let Some(ns) = row.read_late_ns {
+                    tally.reply_waits.record(ns);
+                }
                 let row = &row.operation;
                 let end = operation_end(row);
                 tally.operation(&end);
@@ -249,7 +248,7 @@ impl Shared {
             }
         });
         if let Some(last) = rows.iter().filter_map(|row| row.operation.response_end()).max() {
-            self.answered(last);
+            self.answers().answered(last);
         }
         // Several connections are busy at the same time, so that their busy times do not add up.
         sum.busy = covered(in_flight);
@@ -319,18 +318,6 @@ pub fn operation_end(row: &Operation) -> OperationEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_server_is_gone_after_several_failures_over_some_time() {
-        let silence = |failures| Silence {
-            since: 1_000,
-            failures,
-            failure: Failure::Other(crate::stats::FailureKind::Refused),
-        };
-        assert!(!silence(2).is_gone(i64::MAX));
-        assert!(!silence(3).is_gone(5_000_000_999));
-        assert!(silence(3).is_gone(5_000_001_000));
-    }
 
     #[test]
     fn time_that_several_cover_counts_once() {

@@ -327,8 +327,9 @@ impl User {
             };
             let error = match connected {
                 Ok(mut session) => {
-                    self.shared.answered(self.shared.clock.ns_at(Instant::now()));
+                    self.shared.answers().answered(self.shared.clock.ns_at(Instant::now()));
                     self.shared.recorder.rows(self.number, session.take_rows());
+                    self.shared.logged_on(self.number, session.id());
                     self.lost = None;
                     return Some(session);
                 }
@@ -337,7 +338,7 @@ impl User {
                     failed.error
                 }
             };
-            self.shared.not_connected(began, &error);
+            self.shared.not_connected(self.number, began, &error);
             self.shared.trouble(&error);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use smbscope_client::clock::nanoseconds;
 use smbscope_tables::run::{COOL_DOWN, MEASURED, WARM_UP};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -78,7 +79,7 @@ pub(super) struct WindowOutcome {
     pub end: Option<(Tally, ClientLoad, Snapshot, Instant)>,
     /// The result was certain before the window's end.
     pub cut_short: bool,
-    /// The server stopped answering, which ended the step.
+    /// The server did not answer when the step ended.
     pub gone: Option<Silence>,
 }
 
@@ -129,9 +130,13 @@ impl<'a> Window<'a> {
             }
             let now_at = Instant::now();
             let now = snapshot(self.engine, self.users, now_at);
-            self.outcome.gone = self.engine.shared.gone(self.engine.shared.clock.ns_at(now_at));
-            // Nothing that follows would be the server's.
-            let interrupted = self.engine.interrupted() || self.outcome.gone.is_some();
+            let now_ns = self.engine.shared.clock.ns_at(now_at);
+            let gone = self.engine.shared.answers().gone(now_ns);
+            self.outcome.gone = gone;
+            let outage_ns = nanoseconds(self.engine.pace.outage);
+            let given_up =
+                gone.is_some_and(|silence| now_ns.saturating_sub(silence.since) >= outage_ns);
+            let interrupted = self.engine.interrupted() || given_up;
             self.advance(now_at, now, interrupted);
             report(&self.progress(now_at, now));
             self.outcome.last = now;

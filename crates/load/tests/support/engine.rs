@@ -14,6 +14,7 @@ use smbscope_load::run::users::{Credentials, Shard};
 use smbscope_load::run::{Engine, Pace, Parts, Progress};
 use smbscope_load::workload::{ClientCache, Planner};
 use smbscope_tables::Part;
+use smbscope_tables::description::Outage;
 use smbscope_tables::run::{Scenario, Step as StepRow};
 use smbscope_tables::tables::Connection;
 use tokio::sync::watch;
@@ -34,6 +35,8 @@ pub struct Asked {
     /// Time for operations in flight at the end.
     pub grace: Duration,
     pub timeout: Duration,
+    /// The step ends when the server does not answer for this long.
+    pub outage: Duration,
 }
 
 impl Asked {
@@ -57,6 +60,7 @@ impl Asked {
             closed: false,
             grace: Pace::GRACE,
             timeout: Duration::from_secs(10),
+            outage: Pace::OUTAGE,
         }
     }
 }
@@ -66,6 +70,12 @@ pub struct Shown {
     pub result: StepResult,
     /// The most frequent first.
     pub unexpected: Vec<(String, u64)>,
+    /// Times without an answer that ended.
+    #[allow(dead_code)]
+    pub outages: Vec<Outage>,
+    /// Users whom the server refused to log on.
+    #[allow(dead_code)]
+    pub refused: Vec<String>,
     /// Its row of the table of steps.
     #[allow(dead_code)]
     pub steps: Vec<StepRow>,
@@ -102,10 +112,12 @@ pub async fn run_until(
             cool_down: Duration::ZERO,
             grace: settings.grace,
             closed: settings.closed,
+            outage: settings.outage,
         },
         timeout: settings.timeout,
         threads: 1,
         interrupted,
+        logons: None,
     });
     let step = Step {
         step: 1,
@@ -123,9 +135,12 @@ pub async fn run_until(
     let result = engine.step(step, false, progress).await;
     interrupting.abort();
     let unexpected = engine.unexpected();
+    let outages = engine.shared().answers().outages.clone();
+    let refused = engine.shared().refused_users().values().map(|(name, _)| name.clone()).collect();
     drop(engine);
     let (steps, scenarios, connections, operations) = Default::default();
-    let mut shown = Shown { result, unexpected, steps, scenarios, connections, operations };
+    let mut shown =
+        Shown { result, unexpected, outages, refused, steps, scenarios, connections, operations };
     for part in parts {
         match part {
             Part::Steps(rows) => shown.steps.extend(rows),

@@ -107,6 +107,11 @@ impl Durability {
         self.ways.iter().map(|way| way.broken).sum()
     }
 
+    /// Whether any promise was broken, or checked so soon that only the promise explains that it was kept.
+    pub fn proves(&self) -> bool {
+        self.broken() > 0 || self.ways.iter().any(|way| way.fresh > 0)
+    }
+
     /// The answer in one sentence.
     pub fn sentence(&self) -> String {
         let checked: u64 = self.ways.iter().map(|way| way.checked).sum();
@@ -125,6 +130,12 @@ impl Durability {
         if self.broken() == 0 {
             return match checked {
                 0 => format!("No promise could be checked in {rounds}{lost}."),
+                _ if !self.proves() => format!(
+                    "This proves nothing: all {} durable writes that were checked in {rounds} were so old that they would be \
+                     there without a promise, too{lost}. Use a lower --rate or more space, so that writes continue until \
+                     the power is cut.",
+                    format::count(checked)
+                ),
                 _ => format!(
                     "Every acknowledged durable write was there: {} checked in {rounds}{lost}.",
                     format::count(checked)
@@ -213,6 +224,7 @@ fn verdict(way: &DurableWay) -> &'static str {
     match (way.broken, way.checked, way.promised) {
         (0, 0, 0) => "no promise",
         (0, 0, _) => "not checked",
+        (0, ..) if way.fresh == 0 => "not fresh",
         (0, ..) => "kept",
         _ => "BROKEN",
     }
@@ -328,6 +340,7 @@ mod tests {
             writes: 2 * checked,
             promised: checked,
             checked,
+            fresh: checked / 2,
             broken,
             broken_by: if broken > 0 { vec![("torn-4096".into(), broken)] } else { Vec::new() },
             risk: Some((0.0, 3.0 / checked.max(1) as f64)),
@@ -344,6 +357,14 @@ mod tests {
             test.sentence(),
             "Every acknowledged durable write was there: 10,000 checked in 3 rounds; data that was not promised, up to 4.80 s old, was lost."
         );
+        // Old data is there without a promise.
+        test.ways[0].fresh = 0;
+        assert!(
+            test.sentence().starts_with("This proves nothing: all 10,000"),
+            "{}",
+            test.sentence()
+        );
+        assert_eq!(verdict(&test.ways[0]), "not fresh");
         test.ways.push(way("write-through", 200, 17));
         test.rounds = 1;
         test.cache_age_ns = None;

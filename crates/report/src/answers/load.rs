@@ -8,6 +8,7 @@ pub(crate) mod fields;
 mod over_time;
 pub(crate) mod run;
 mod scenarios;
+pub mod state;
 pub mod workload;
 
 use smbscope_analysis::summary::{Answer, Load, StepRow};
@@ -123,6 +124,7 @@ fn table(load: &Load) -> Table {
         column(of, "client_cpu_share", 2, |row: &StepRow| {
             row.client_cpu_share.map_or(Cell::Empty, Cell::Share)
         }),
+        column(of, "reply_wait_mean_ns", 2, |row: &StepRow| Cell::duration(row.reply_wait_mean_ns)),
         column(of, "step", 3, |row: &StepRow| Cell::Count(row.step)),
     ]);
     if load.steps.iter().any(|step| step.parts > 1) {

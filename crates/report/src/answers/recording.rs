@@ -22,10 +22,10 @@ use smbscope_analysis::summary::Report;
 
 use crate::answers::diagnosis::section::findings;
 use crate::answers::durability::section::durability;
+use crate::answers::load::state::is_migration;
 use crate::answers::load::{self, counters, run};
 use crate::answers::prediction::section::forecast;
 use crate::answers::recording::meta::Meta;
-use crate::answers::recording::verdict::is_migration;
 use crate::document::{Block, Document, Section};
 use crate::render::Answer;
 

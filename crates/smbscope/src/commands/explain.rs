@@ -22,6 +22,7 @@ use crate::options::{Anonymize, Decode, Verbosity};
 use crate::pipeline::diagnose::diagnose;
 use crate::pipeline::processors::cpu_report_for_operations;
 use crate::pipeline::why::why;
+use crate::settings;
 use crate::trace_options::TraceOptions;
 
 /// Explain what makes a share slow, the most costly cause first.
@@ -64,9 +65,10 @@ pub struct Args {
     /// of the share is this or worse.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
-    /// From which time on users notice that they wait: what decides between healthy and slow.
-    #[arg(long, value_name = "DURATION", default_value = "1s")]
-    pub noticed: Noticed,
+    /// From which time on users notice that they wait: what decides between healthy and slow
+    /// [default: `slow` in smbscope.toml, or 1s].
+    #[arg(long, value_name = "DURATION")]
+    pub noticed: Option<Noticed>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,
@@ -98,7 +100,7 @@ pub fn run(args: &Args, verbosity: Verbosity) -> anyhow::Result<()> {
     if source.has_traces() {
         source.spool()?;
     }
-    let diagnosis = diagnose(&source, args.noticed.0, &verbosity)?;
+    let diagnosis = diagnose(&source, settings::get().noticed(args.noticed).0, &verbosity)?;
     args.filter.refuse_nothing(&source)?;
     let cpu = if source.has_traces() {
         Some(cpu_report_for_operations(&mut source, args.trace.limits(), &verbosity)?)

@@ -1,6 +1,6 @@
 //! `smbscope import`: writes inputs to a Parquet dataset that is valid at any time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -15,11 +15,14 @@ use crate::cli::Import;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::options::Verbosity;
+use crate::pipeline::record::folder::keep_private;
 use crate::progress::Shown;
+use crate::settings;
 
 /// Runs `smbscope import`.
 pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
     let begin = Instant::now();
+    let out = &out(args)?;
     // The writer replaces names, because it writes the manifest too.
     let tokenizer = args.anonymize.tokenizer()?;
     let source = args.decode.reading.open(&args.decode.inputs, None)?;
@@ -33,20 +36,19 @@ pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
     let options = WriteOptions { overwrite: args.force, tokenizer, ..WriteOptions::default() };
     let parts = source.parts(&Request::all())?;
     let progress = parts.progress();
-    let mut writer =
-        DatasetWriter::create(&args.out, seed, options).with_context(|| cannot(&args.out))?;
+    let mut writer = DatasetWriter::create(out, seed, options).with_context(|| cannot(out))?;
     let mut shown = Shown::begin(verbosity, progress.clone());
-    let read = copy(parts, &mut writer, &args.out);
+    let read = copy(parts, &mut writer, out);
     // Also after an error: rows read before it are kept.
     let manifest = writer.finish(matches!(read, Ok(End::All)));
     shown.end();
     let end = read?;
-    let manifest = manifest.with_context(|| cannot(&args.out))?;
+    let manifest = manifest.with_context(|| cannot(out))?;
     let took = begin.elapsed();
-    verbosity.say(&summary(&args.out, &manifest, progress.bytes_done(), took));
+    verbosity.say(&summary(out, &manifest, progress.bytes_done(), took));
     match end {
         End::All => {
-            verbosity.say(&hint(&args.out, &manifest));
+            verbosity.say(&hint(out, &manifest));
             Ok(())
         }
         End::Interrupted => {
@@ -54,11 +56,27 @@ pub fn run(args: &Import, verbosity: Verbosity) -> anyhow::Result<()> {
             let of = progress.bytes_total().map_or("the stream".to_owned(), format::bytes);
             let message = format!(
                 "interrupted after {done} of {of}: the dataset in {} is valid and marked as incomplete",
-                args.out.display()
+                out.display()
             );
             Err(Failure::new(Code::Interrupted, message).into())
         }
     }
+}
+
+/// The folder to write to. The folder of a baseline is private: the user did not choose who may read it.
+fn out(args: &Import) -> anyhow::Result<PathBuf> {
+    if let Some(out) = &args.out {
+        return Ok(out.clone());
+    }
+    let name = args.baseline.as_deref().unwrap_or_default();
+    let folder = settings::get().baseline(name).ok_or_else(|| {
+        Failure::usage(format!(
+            "--baseline {name}: a name has letters, digits, `-`, `_` and `.`, and there is a home folder for it"
+        ))
+    })?;
+    keep_private();
+    std::fs::create_dir_all(&folder).with_context(|| cannot(&folder))?;
+    Ok(folder)
 }
 
 /// Why copying ended.

@@ -3,8 +3,12 @@
 pub mod args;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use smbscope_client::clock::Clock;
+use smbscope_client::{ClientError, Config, Credential, Host, Session, Target};
 use smbscope_lab::{self as lab, LabError, Removed, Running, State, USER_PATTERN, default_dir};
 use smbscope_report::format;
 
@@ -13,8 +17,12 @@ use crate::format::{Align, Column, TextFormat, lines};
 use crate::interrupt;
 use crate::options::Verbosity;
 use crate::output::Output;
+use crate::pipeline::measure::runtime;
 
 use args::{Conf, Down, Lab, LabCommand, Status, Up};
+
+/// How long the share is waited for, in each step of a logon.
+const SHARE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts, ends, lists or shows.
 pub fn run(args: &Lab, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -34,6 +42,7 @@ fn up(args: &Up) -> anyhow::Result<()> {
         lab::Lab::down(&running.dir).map_err(coded)?;
         return interrupt::check();
     }
+    check_share(&running)?;
     let password = if args.users.show_password { Some(running.password()?) } else { None };
     let mut output = Output::stdout();
     let text = match args.format {
@@ -42,6 +51,34 @@ fn up(args: &Up) -> anyhow::Result<()> {
     };
     output.text(&text)?;
     output.finish()
+}
+
+/// Ends a lab that answers and has no share, for example because a module of `vfs objects` is not installed.
+fn check_share(running: &Running) -> anyhow::Result<()> {
+    // Its clients are in another network.
+    if running.line.is_some() {
+        return Ok(());
+    }
+    let target = Target {
+        host: running.address.to_string(),
+        port: running.port,
+        share: running.share.clone(),
+        folder: String::new(),
+    };
+    let credential = Credential::new(&running.user(1), &running.password().map_err(coded)?);
+    let (runtime, _) = runtime(1)?;
+    let connected = runtime.block_on(async {
+        let host = Host::find(target, Config::default(), Clock::start(), false).await?;
+        let connecting = Session::connect(SHARE_TIMEOUT, Arc::new(host), &credential, 0, None);
+        let session = connecting.await.map_err(|failed| failed.error)?;
+        session.close().await;
+        Ok(())
+    });
+    // Whether its users may use it in the way they want is another question.
+    let Err(error @ ClientError::Share { .. }) = connected else { return Ok(()) };
+    let useless = running.useless(&format!("smbd runs, but {error}"));
+    lab::Lab::down(&running.dir).map_err(coded)?;
+    Err(coded(useless))
 }
 
 fn up_text(lab: &Running, password: Option<&str>, output: &Output) -> String {

@@ -14,6 +14,7 @@ use smbscope_capture::live;
 use smbscope_report::{Selection, format};
 use smbscope_tables::filter::Filter;
 
+use crate::commands::load::target::running_lab;
 use crate::options::Verbosity;
 use crate::pipeline::record::amended::AmendedSource;
 use crate::pipeline::record::known_names::KnownNames;
@@ -30,8 +31,7 @@ const RING_BYTES: (u64, u64) = (1 << 20, 128 << 20);
 /// Least value of --memory.
 const MEMORY_MIN: u64 = 64 << 20;
 /// The name of recordings from inside Samba, before the time.
-#[cfg(feature = "probe")]
-const SAMBA: &str = "samba";
+pub const SAMBA: &str = "samba";
 
 const EVENTS_DROPPED: &str = "events were dropped, so operations are missing or have no slices: use a larger --buffer, or give smbscope more CPU time (--cpus)";
 
@@ -102,7 +102,7 @@ impl Listen {
         };
         say_of_buffer("packets", self.packet_buffer(), self.buffer, verbosity);
         if !self.no_probe {
-            let listening = self.listening(interface, &self.ports, kept.clone());
+            let listening = self.listening(interface, &self.ports()?, kept.clone());
             match self.inside(Some(listening), time, verbosity) {
                 Ok(opened) => return Ok(opened),
                 Err(error) if self.asks_for_probe() || !is_the_probes(&error) => return Err(error),
@@ -116,7 +116,25 @@ impl Listen {
 
     /// Whether the options require the probe, so that the interface alone is not enough.
     fn asks_for_probe(&self) -> bool {
-        !self.processes.is_empty() || self.cgroup.is_some()
+        !self.processes.is_empty() || self.cgroup.is_some() || self.lab.is_some()
+    }
+
+    /// The processes of the server that are observed with their children; all smbd, if there are none.
+    pub fn smbd(&self) -> anyhow::Result<Vec<u32>> {
+        match &self.lab {
+            None => Ok(self.processes.clone()),
+            Some(dir) => Ok(running_lab(dir.as_deref())?.smbd.into_iter().collect()),
+        }
+    }
+
+    /// The ports that are observed; those of the server, if there are none.
+    fn ports(&self) -> anyhow::Result<Vec<u16>> {
+        match &self.lab {
+            Some(dir) if self.ports.is_empty() => {
+                Ok(vec![running_lab(dir.as_deref())?.target.port])
+            }
+            _ => Ok(self.ports.clone()),
+        }
     }
 
     fn listening(&self, interface: &str, ports: &[u16], kept: Option<Kept>) -> live::Options {
@@ -138,7 +156,8 @@ impl Listen {
     /// A network interface alone.
     fn wire(&self, interface: &str, time: i64, kept: Option<Kept>) -> anyhow::Result<Opened> {
         let recording = name(interface, time);
-        let ports = if self.ports.is_empty() { &live::PORTS[..] } else { &self.ports };
+        let own = self.ports()?;
+        let ports = if own.is_empty() { &live::PORTS[..] } else { &own };
         let what = format!("{} on {interface}", ports_text(ports));
         let source = InterfaceSource::open(&recording, &self.listening(interface, ports, kept))?;
         let memory = MemoryLimit::new(self.memory, self.packet_buffer());
@@ -158,7 +177,7 @@ impl Listen {
         use smbscope_samba::loader::LoadOptions;
         use smbscope_samba::recording::RecordError;
         let choice = Choice {
-            processes: self.processes.clone(),
+            processes: self.smbd()?,
             ports: self.ports.clone(),
             cgroup: self.cgroup.clone(),
         };

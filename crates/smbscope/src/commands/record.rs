@@ -13,13 +13,21 @@ use smbscope_store::dataset::may_write;
 
 use super::dataset::{cannot, hint, written};
 use super::live::{self, Kept, Opened};
+use super::load::target::shell_word;
 use crate::exit::Failure;
 use crate::options::Verbosity;
 use crate::output::Output;
+use crate::pipeline::record::amended::AmendedSource;
+use crate::pipeline::record::collector::{Collector, Recordings};
 use crate::pipeline::record::folder::{About, RecordingFolder, keep_private};
+use crate::pipeline::record::machine::MachineCounters;
+use crate::pipeline::record::ring::Ring;
 use crate::pipeline::record::{self, Recorded};
 use args::Record;
 use display::Display;
+
+/// The folders of `--last` begin with this.
+const SEGMENT: &str = "part";
 
 /// Records, or prints how to.
 pub fn run(args: &Record, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -57,12 +65,22 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     }
     args.listen.schedule(args.cpu, verbosity)?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
-    let Opened { source, from, what, filter, mut memory } =
+    let Opened { mut source, from, what, filter, mut memory } =
         open(args, created_at, kept, verbosity)?;
+    if from.iter().any(|from| from == live::SAMBA) {
+        let recording = record::name(live::SAMBA, created_at);
+        let counters = MachineCounters::start(&recording, &args.listen.smbd()?)?;
+        source = Box::new(AmendedSource::counted(source, counters));
+    }
     let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     let inputs = record::inputs(&from, created_at);
     let about = About { inputs, created_at, filter: filter.clone() };
     RecordingFolder::create_folder(out, args.force)?;
+    if let Some(last) = args.last {
+        let recordings = Recordings { from, filter, out: Some(out.join(SEGMENT)), made: 0 };
+        let collector = Collector::new(source, memory, recordings, tokenizer);
+        return keep_last(last, out, args, collector, verbosity);
+    }
     // The thread that writes the folder inherits the current capabilities.
     live::drop_capabilities(out, verbosity);
     let folder = RecordingFolder::create(out, about, args.force, tokenizer)?;
@@ -75,6 +93,36 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     live::kept(&recorded.received, filter.as_deref()).iter().for_each(|line| verbosity.say(line));
     live::losses(&recorded.received, &memory).iter().for_each(|line| verbosity.say(line));
     verbosity.say(&hint(out, &recorded.manifest));
+    Ok(())
+}
+
+/// Records, and keeps what was last.
+fn keep_last(
+    last: Duration,
+    out: &Path,
+    args: &Record,
+    mut collector: Collector,
+    verbosity: Verbosity,
+) -> anyhow::Result<()> {
+    live::drop_capabilities(out, verbosity);
+    let ring = Ring { last, when: args.when.clone(), duration: args.duration };
+    let until = if args.when.is_some() { "--when holds" } else { "Ctrl-C" };
+    let kept = format::duration(i64::try_from(last.as_nanos()).unwrap_or(i64::MAX));
+    verbosity
+        .say(&format!("recording to {} until {until}; the last {kept} are kept", out.display()));
+    let display = Display::begin(verbosity);
+    let recorded = ring.record(&mut collector, &display, &|line| verbosity.say(line));
+    display.end();
+    let recorded = recorded?;
+    live::losses(&collector.received(), collector.memory())
+        .iter()
+        .for_each(|line| verbosity.say(line));
+    if let (None, Some(_)) = (&recorded.found, &args.when) {
+        verbosity.say("--when did not hold until the end");
+    }
+    let paths: Vec<_> =
+        recorded.paths.iter().map(|path| shell_word(&path.display().to_string())).collect();
+    verbosity.say(&format!("try: smbscope report {}", paths.join(" ")));
     Ok(())
 }
 

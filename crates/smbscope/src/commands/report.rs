@@ -16,6 +16,7 @@ use crate::format::TextFormat;
 use crate::options::Verbosity;
 use crate::pipeline::forecast::forecast;
 use crate::pipeline::summarize::summarize;
+use crate::settings;
 
 /// Shows the report.
 pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -51,7 +52,8 @@ pub fn run(args: &Report, verbosity: Verbosity) -> anyhow::Result<()> {
         (None, Some(TextFormat::Json) | None) => args.fail_on.map(|_| Explain::new()),
         _ => Some(Explain::with_gains()),
     };
-    let explain = explain.map(|explain| explain.noticing(args.noticed.0));
+    let noticed = settings::get().noticed(args.noticed);
+    let explain = explain.map(|explain| explain.noticing(noticed.0));
     let (report, diagnosis) = summarize(&source, options, explain, &verbosity)?;
     args.filter.refuse_nothing(&source)?;
     meta.selection = args.filter.selection(&source);

@@ -10,7 +10,7 @@ mod checks;
 mod waiting;
 
 use smbscope_analysis::predict::capacity::{Capacity, Demand, NoCapacity};
-use smbscope_analysis::predict::changes::{self, Change};
+use smbscope_analysis::predict::changes::Change;
 use smbscope_analysis::predict::combined_changes;
 use smbscope_analysis::predict::crypto::Calibration;
 use smbscope_analysis::predict::delivered::Delivered;
@@ -88,7 +88,6 @@ pub fn forecast(
     let has_load = plan.users.is_some() || changed_capacity.is_some();
     let mut all_warnings = combined_changes::warnings(&changes, has_load);
     all_warnings.extend(warnings(&plan, &prediction));
-    all_warnings.extend(changes::plan_warnings(&plan, &prediction));
     all_warnings.extend(waiting.warning);
     all_warnings.extend(changes.iter().filter_map(|change| change.warning(&prediction)));
     let mut all_notes = notes(&plan, &prediction);

@@ -119,11 +119,11 @@ fn zoned(text: &str) -> (&str, Option<FixedOffset>) {
 }
 
 impl Moment {
-    /// The same moment, read as UTC where no zone is given.
-    pub fn in_utc(self) -> Moment {
+    /// The same moment, read in this zone where none is given.
+    pub fn in_zone(self, zone: FixedOffset) -> Moment {
         match self {
-            Moment::Local(time) => to_utc(time, &Utc).map_or(self, Moment::Absolute),
-            Moment::Clock(clock, None) => Moment::Clock(clock, Some(Utc.fix())),
+            Moment::Local(time) => to_utc(time, &zone).map_or(self, Moment::Absolute),
+            Moment::Clock(clock, None) => Moment::Clock(clock, Some(zone)),
             _ => self,
         }
     }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(moment("1709210096.123456"), Moment::Absolute(at));
         let words = Filter { from: Some(at), ..Filter::default() }.words(false, 7_200);
         assert_eq!(understood(words.trim_start_matches("from ")), at);
-        let utc = |text: &str| moment(text).in_utc().resolve(extent).unwrap();
+        let utc = |text: &str| moment(text).in_zone(Utc.fix()).resolve(extent).unwrap();
         assert_eq!(utc("12:34:56"), whole);
         assert_eq!(utc("2024-02-29 12:34:56"), whole);
         assert_eq!(utc("14:34:56 +02:00"), whole, "a zone that is given holds");

@@ -7,9 +7,11 @@ pub mod amended;
 pub mod collector;
 pub mod folder;
 pub mod known_names;
+pub mod machine;
 pub mod memory;
 #[cfg(feature = "probe")]
 pub mod processors;
+pub mod ring;
 pub mod source;
 
 use std::time::{Duration, Instant, SystemTime};

@@ -72,6 +72,24 @@ fn a_limit_on_response_times_ends_the_search() {
 }
 
 #[test]
+fn fixed_load_points_are_run_in_their_order() {
+    let Some(users) = Users::up() else { return };
+    users.prepare();
+    let points = ["--steps", "3,2", "--ramp", "100", "--warm-up", "0s", "--duration", "8s"];
+    let arguments =
+        [["load"].as_slice(), &users.options(), &points, &["--format", "json"]].concat();
+    let (code, shown, said) = ran(&arguments);
+    let table: Value = serde_json::from_str(&shown).unwrap_or_else(|_| panic!("{code} {said}"));
+    let rows = table["rows"].as_array().unwrap();
+    let tried: Vec<_> = rows.iter().map(|row| row["users"].as_u64().unwrap()).collect();
+    assert_eq!(tried, [3, 2], "{table}");
+    let reason = table["answer"]["reason"].as_str().unwrap();
+    assert!(reason == "points_tried" && table["answer"]["steps"] == 2, "{table}");
+    let (code, _, message) = ran(&["load", "//127.0.0.1:1/x", "--steps", "3", "--find-capacity"]);
+    assert!(code == 2 && message.contains("--steps"), "{message}");
+}
+
+#[test]
 fn wrong_limits_are_explained() {
     let search = ["load", "//127.0.0.1:1/share", "--find-capacity", "--max-response"];
     for (limit, words) in [

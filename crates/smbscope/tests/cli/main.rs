@@ -45,6 +45,7 @@ mod record;
 mod record_cpu;
 mod report;
 mod secrets;
+mod settings;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
@@ -87,7 +88,8 @@ fn smbscope<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "SMBSCOPE_KEYS"] {
         command.env_remove(name);
     }
-    command.env("TZ", "UTC").args(arguments);
+    // No settings of the person who runs the tests.
+    command.env("TZ", "UTC").env("SMBSCOPE_CONFIG", "").args(arguments);
     command
 }
 

@@ -53,6 +53,25 @@ fn a_report_of_a_trace_has_its_totals_in_each_form() {
 }
 
 #[test]
+fn a_folder_above_one_trace_is_that_trace() {
+    let (_guard, dir) = folder();
+    let inner = dir.join("session/kernel");
+    std::fs::create_dir_all(&inner).unwrap();
+    for file in std::fs::read_dir(trace("loopback.ctf")).unwrap().flatten() {
+        std::fs::copy(file.path(), inner.join(file.file_name())).unwrap();
+    }
+    let above = dir.join("session").display().to_string();
+    assert!(answer(["report", &above]).contains("No CPU spends more than"));
+    // Two traces are not one.
+    let other = dir.join("session/other");
+    std::fs::create_dir(&other).unwrap();
+    for file in std::fs::read_dir(&inner).unwrap().flatten() {
+        std::fs::copy(file.path(), other.join(file.file_name())).unwrap();
+    }
+    complaint(4, ["report", &above]);
+}
+
+#[test]
 fn a_dataset_of_a_trace_gives_the_same_report() {
     let input = trace("loopback.ftrace.txt");
     let (_guard, dir) = folder();

@@ -27,6 +27,8 @@ table! {
         operations: Option<u64>, Count, Public, "Operations that ended in the window. Null in recordings of smbscope before this column existed.";
         transferred_bytes: Option<u64>, Bytes, Public, "File data that these operations read and wrote.";
         operation_mean_ns: Option<i64>, Nanoseconds, Public, "Their mean latency, without operations that wait by design.";
+        reply_wait_mean_ns: Option<i64>, Nanoseconds, Public, "How long replies waited in the load generator before it read them, mean. Not part of the times of operations. Null where the kernel has no receive time stamps.";
+        reply_wait_p99_ns: Option<i64>, Nanoseconds, Public, "99th percentile of that.";
         server_gone: Option<bool>, None, Public, "Whether the server stopped answering in this step.";
         ended_early: bool, None, Public, "Whether the step was cut short: the result was certain, or the run was interrupted.";
     }

@@ -151,7 +151,6 @@ impl Rows {
             connection: columns.connection.get(row).unwrap_or(0),
             handle: columns.handle.get(row).map(|handle| (recording, handle)),
             status: columns.status.get(row),
-            is_measured: true,
             explained: None,
             silent_ns: 0,
             server: 0,

@@ -14,8 +14,6 @@ use crate::predict::replay::{Prediction, SizeCosts};
 const BLOCK_MIN: u64 = 512;
 /// Largest block. The 16 bits of credits, 64 KiB each, are never granted in practice.
 const BLOCK_MAX: u64 = 16 << 20;
-/// Share of blocks that may have been in flight together without a warning.
-const CONCURRENT_SHARE_MAX: f64 = 0.1;
 
 /// `on` or `off`.
 pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
@@ -163,10 +161,6 @@ impl<C: BlockChange> Definition for C {
         C::READS && reads > 0 || C::WRITES && writes > 0
     }
 
-    fn plan_warning(plan: &Plan, prediction: &Prediction) -> Option<String> {
-        concurrent_blocks_warning(plan, prediction)
-    }
-
     fn warning(bytes: u64, prediction: &Prediction) -> Option<String> {
         block_warning(Self::block_sizes(bytes), prediction)
     }
@@ -184,21 +178,6 @@ fn block_warning(sizes: BlockSizes, prediction: &Prediction) -> Option<String> {
             readable::bytes(least),
             readable::bytes(most),
             readable::bytes(block)
-        )
-    })
-}
-
-/// Blocks that were in flight together: a replay sends other blocks one after the other.
-fn concurrent_blocks_warning(plan: &Plan, prediction: &Prediction) -> Option<String> {
-    let sizes = BlockSizes { read: plan.read_block, write: plan.write_block };
-    let (all, concurrent) = concerned(sizes, &prediction.baseline.sizes)
-        .fold((0, 0), |sum, one| (sum.0 + one.continued, sum.1 + one.concurrent));
-    (concurrent as f64 > CONCURRENT_SHARE_MAX * all as f64).then(|| {
-        format!(
-            "{} of {} reads and writes that continue another one were in flight together with it. Other block sizes \
-             are predicted one request after the other, which takes longer.",
-            readable::count(concurrent),
-            readable::count(all)
         )
     })
 }

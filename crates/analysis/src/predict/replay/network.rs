@@ -72,6 +72,8 @@ pub(super) struct NetworkCost {
     pub(super) rtt_ns: i64,
     /// Additional round trips and the time of sending.
     pub(super) more_ns: i64,
+    /// By how much the recorded network was faster than its model, for example because its window was open already.
+    faster_ns: i64,
 }
 
 impl NetworkCost {
@@ -80,21 +82,23 @@ impl NetworkCost {
     }
 
     /// If bytes take longer with the changes, that includes the time by which the recorded network, or a sender, was
-    /// slower than its model.
+    /// slower than its model. Where the recorded network was faster than its model, the changed one is, too.
     pub(super) fn absorbs(mut self, today: NetworkCost, spread_ns: i64) -> NetworkCost {
         self.more_ns -= spread_ns.min((self.more_ns - today.more_ns).max(0));
+        self.more_ns = (self.more_ns - today.faster_ns).max(0);
         self
     }
 
     pub(super) fn times(&self, count: u64) -> NetworkCost {
         let times = |ns: i64| duration(ns.saturating_mul(count as i64));
-        NetworkCost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns) }
+        NetworkCost { rtt_ns: times(self.rtt_ns), more_ns: times(self.more_ns), faster_ns: 0 }
     }
 
     pub(super) fn and(&self, other: NetworkCost) -> NetworkCost {
         NetworkCost {
             rtt_ns: duration(self.rtt_ns + other.rtt_ns),
             more_ns: duration(self.more_ns + other.more_ns),
+            faster_ns: 0,
         }
     }
 }
@@ -244,7 +248,9 @@ impl TcpConnection {
     pub(super) fn today(&mut self, at: i64, bytes: (u64, u64), whole_ns: i64) -> NetworkCost {
         let mut today = self.today.carry(at, bytes, false);
         today.rtt_ns = today.rtt_ns.min(whole_ns.max(0));
-        today.more_ns = today.more_ns.min(whole_ns.max(0) - today.rtt_ns);
+        let model_ns = today.more_ns;
+        today.more_ns = model_ns.min(whole_ns.max(0) - today.rtt_ns);
+        today.faster_ns = model_ns - today.more_ns;
         today
     }
 
@@ -301,7 +307,7 @@ impl Route {
         let at_server = at.saturating_add(request_ns).saturating_add(up.rtt_ns);
         let reply_ns = server.send(down, at_server, bytes.1, is_more);
         let rtt_ns = if is_more { 0 } else { up.rtt_ns };
-        NetworkCost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)) }
+        NetworkCost { rtt_ns, more_ns: duration(request_ns.saturating_add(reply_ns)), faster_ns: 0 }
     }
 }
 

@@ -188,11 +188,16 @@ pub struct StepRow {
     pub operations_per_second: Option<f64>,
     pub bytes_per_second: Option<f64>,
     pub operation_mean_ns: Option<i64>,
+    /// How long replies waited in the load generators before they were read: mean, and the highest 99th percentile.
+    pub reply_wait_mean_ns: Option<i64>,
+    pub reply_wait_p99_ns: Option<i64>,
     /// Busy share of all CPUs of the server, and of its busiest disk.
     pub server_cpu_share: Option<f64>,
     pub server_disk_share: Option<f64>,
+    /// Programs other than the server that used its CPUs, those that used most first.
+    pub server_cpu_others: Vec<String>,
     pub bottleneck: Option<Bottleneck>,
-    /// Which disk or CPU it is.
+    /// Which disk or CPU it is, or which other programs.
     pub bottleneck_instance: Option<String>,
     pub server_gone: bool,
     pub client_cpu_share: Option<f64>,

@@ -22,6 +22,11 @@ const DISK: &str = "disk_busy_percent";
 /// The counter of the server's processes, in percent of one CPU.
 const PROCESSES: &str = "process_cpu_percent";
 
+/// The counter of other programs on the server's machine, in percent of one CPU.
+const OTHERS: &str = "other_process_cpu_percent";
+/// Programs that are named.
+const NAMED_MAX: usize = 3;
+
 /// A mean.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
@@ -69,6 +74,17 @@ impl Resources {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
+    /// Other programs that used at least a tenth of a CPU, those that used most first.
+    fn others(&self) -> Vec<String> {
+        let of = self.means.iter().filter(|((_, name, _), _)| *name == OTHERS);
+        let mut found: Vec<_> = of
+            .filter_map(|((.., instance), mean)| Some((mean.value(), instance.as_deref()?)))
+            .filter(|(percent, _)| *percent >= 10.0)
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.into_iter().take(NAMED_MAX).map(|(_, name)| name.to_owned()).collect()
+    }
+
     /// How many CPUs the server has.
     fn processors(&self) -> usize {
         let one = |(_, name, instance): &&(String, &str, Option<String>)| {
@@ -97,10 +113,12 @@ impl Resources {
         };
         // A CPU that another program keeps busy is not the server's.
         let idle_server = self.most(PROCESSES, true).is_some_and(|(_, percent)| percent < 50.0);
+        row.server_cpu_others = self.others();
         let (bottleneck, instance) = if row.limited_by_client {
             (Some(Bottleneck::LoadGenerator), None)
         } else if full(cpu).is_some() && others {
-            (Some(Bottleneck::OtherProcesses), None)
+            let names = row.server_cpu_others.join(", ");
+            (Some(Bottleneck::OtherProcesses), Some(names).filter(|names| !names.is_empty()))
         } else if full(cpu).is_some() {
             (Some(Bottleneck::Processors), None)
         } else if let Some(disk) = full(disk) {
@@ -119,7 +137,7 @@ impl Resources {
 
 /// The counter's name, if it is of use here.
 fn name(row: &Counter) -> Option<&'static str> {
-    [PROCESSORS, DISK, PROCESSES].into_iter().find(|name| row.name == *name)
+    [PROCESSORS, DISK, PROCESSES, OTHERS].into_iter().find(|name| row.name == *name)
 }
 
 #[cfg(test)]
@@ -165,10 +183,13 @@ mod tests {
             sample("server", PROCESSORS, Some("cpu0"), 100.0),
             sample("server", PROCESSORS, Some("cpu1"), 100.0),
             sample("server", PROCESSES, Some("smbd"), 90.0),
+            sample("server", OTHERS, Some("sh"), 3.0),
+            sample("server", OTHERS, Some("cc"), 20.0),
+            sample("server", OTHERS, Some("rustc"), 80.0),
         ];
         let row = described(&shared, true);
         assert_eq!(row.bottleneck, Some(Bottleneck::OtherProcesses));
-        assert_eq!(row.bottleneck_instance, None);
+        assert_eq!(row.bottleneck_instance.as_deref(), Some("rustc, cc"));
         let other =
             [one[0].clone(), one[1].clone(), sample("server", PROCESSES, Some("smbd"), 9.0)];
         assert_eq!(described(&other, false).bottleneck, None);

@@ -63,7 +63,9 @@ pub(super) fn joined(parts: &[&Step], run: &str, limit: Option<f64>) -> StepRow 
         overloaded,
         operations_per_second: per_second(parts, |part| part.operations),
         bytes_per_second: per_second(parts, |part| part.transferred_bytes),
-        operation_mean_ns: operation_mean(parts),
+        operation_mean_ns: mean_over_operations(parts, |part| part.operation_mean_ns),
+        reply_wait_mean_ns: mean_over_operations(parts, |part| part.reply_wait_mean_ns),
+        reply_wait_p99_ns: parts.iter().filter_map(|part| part.reply_wait_p99_ns).max(),
         server_gone: parts.iter().any(|part| part.server_gone == Some(true)),
         client_cpu_share: most(|it| it.client_cpu_percent.map(|percent| percent / 100.0)),
         client_late_ns: parts.iter().filter_map(|part| part.client_late_ns).max(),
@@ -82,9 +84,9 @@ fn per_second(parts: &[&Step], of: fn(&Step) -> Option<u64>) -> Option<f64> {
     rates.sum::<Option<f64>>().map(rounded)
 }
 
-/// Mean latency of the operations of all machines.
-fn operation_mean(parts: &[&Step]) -> Option<i64> {
-    let known = parts.iter().filter_map(|part| Some((part.operations?, part.operation_mean_ns?)));
+/// The mean over the operations of all machines, from each machine's own.
+fn mean_over_operations(parts: &[&Step], of: fn(&Step) -> Option<i64>) -> Option<i64> {
+    let known = parts.iter().filter_map(|part| Some((part.operations?, of(part)?)));
     let (n, sum) = known.fold((0.0, 0.0), |(n, sum), (operations, mean)| {
         (n + operations as f64, sum + operations as f64 * mean as f64)
     });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use smbscope_tables::description::RunDescription;
+use smbscope_tables::readable;
 use smbscope_tables::run::Step;
 
 use super::data::{RunPart, Warning, WarningKind};
@@ -39,7 +40,7 @@ pub(super) fn warnings(
     if runs.len() > 1 {
         let firsts: Vec<_> = runs.values().filter_map(|of_run| of_run.first().copied()).collect();
         let names = firsts.iter().map(|run| run.recording.clone());
-        found.push(of(WarningKind::OtherRun, names, runs.keys().map(ToString::to_string)));
+        found.push(of(WarningKind::OtherRun, names, identities(&firsts)));
         differences(&firsts, false, &mut found);
     }
     starts(parts, steps, &mut found);
@@ -149,6 +150,39 @@ fn share_users(one: &RunDescription, other: &RunDescription) -> bool {
     overlap && one.users_from.abs_diff(other.users_from).is_multiple_of(every)
 }
 
+/// The names of runs, with what makes them different runs.
+fn identities(runs: &[&RunDescription]) -> Vec<String> {
+    let server = |run: &RunDescription| match &run.server_guid {
+        Some(guid) => guid.clone(),
+        None => format!("{}:{}", run.server, run.server_port),
+    };
+    let start = |run: &RunDescription| {
+        run.start_at_ns.map_or("none".to_owned(), |ns| readable::zoned(ns, 0))
+    };
+    let of = |run: &RunDescription| {
+        [
+            ("--start-at", start(run)),
+            ("--users", run.users_total.to_string()),
+            ("parts", run.shards.to_string()),
+            ("server", server(run)),
+        ]
+    };
+    let all: Vec<_> = runs.iter().map(|run| of(run)).collect();
+    let differs = |place: usize| {
+        all.iter().any(|one| one.get(place) != all.first().and_then(|first| first.get(place)))
+    };
+    let words = |(run, facts): (&&RunDescription, &[(&str, String); 4])| {
+        let unlike = facts.iter().enumerate().filter(|(place, _)| differs(*place));
+        let words: Vec<_> = unlike.map(|(_, (name, value))| format!("{name} {value}")).collect();
+        if words.is_empty() {
+            run.run.clone()
+        } else {
+            format!("{} ({})", run.run, words.join(", "))
+        }
+    };
+    runs.iter().zip(&all).map(words).collect()
+}
+
 type Property = (WarningKind, bool, fn(&RunDescription) -> String);
 
 /// What the parts should have in common; of some, parts of one run have it by their run's name.
@@ -204,9 +238,8 @@ fn clocks(of_run: &[&RunDescription], found: &mut Vec<Warning>) {
     };
     let mut unknown = Vec::new();
     for other in others {
-        if !first.hostname.is_empty() && first.hostname == other.hostname {
-            continue;
-        }
+        // Containers of one machine may have other names or clocks; what was measured counts.
+        let same_machine = !first.hostname.is_empty() && first.hostname == other.hostname;
         match (first.server_clock_ahead_ns, other.server_clock_ahead_ns) {
             (Some(a), Some(b)) => {
                 // If the server is ahead by more, this machine is behind by more.
@@ -225,6 +258,7 @@ fn clocks(of_run: &[&RunDescription], found: &mut Vec<Warning>) {
                     });
                 }
             }
+            _ if same_machine => {}
             _ => unknown.push(other.recording.clone()),
         }
     }
@@ -322,6 +356,32 @@ mod tests {
         assert_eq!(changed(&|run| run.server_clock_ahead_ns = None), [ClocksUnknown]);
         assert_eq!(changed(&|run| run.server_clock_ahead_ns = Some(3_000_000_000)), [ClocksDiffer]);
         assert_eq!(changed(&|run| run.limited_by_client = true), [LimitedByClient]);
+        // Containers of one machine have its name, and may have other clocks.
+        let same_name = |run: &mut RunDescription| {
+            run.hostname = "client1".into();
+            run.server_clock_ahead_ns = Some(3_000_000_000);
+        };
+        assert_eq!(changed(&same_name), [ClocksDiffer]);
+    }
+
+    #[test]
+    fn a_server_is_the_same_by_all_its_addresses() {
+        let reached = |shard: u64, server: &str, guid: Option<&str>| {
+            let mut part = part(shard);
+            part.description.server = server.into();
+            part.description.server_guid = guid.map(str::to_owned);
+            part.description.identify();
+            part
+        };
+        let by = |guid: [Option<&str>; 2]| {
+            [reached(1, "10.0.0.2", guid[0]), reached(2, "10.1.0.2", guid[1])]
+        };
+        assert_eq!(kinds(&by([Some("a1"), Some("a1")])), []);
+        for parts in [by([None, None]), by([Some("a1"), Some("a2")])] {
+            let found = warnings(&parts, &[], &BTreeMap::new(), &[], &[]);
+            let other = found.iter().find(|it| it.kind == WarningKind::OtherRun).unwrap();
+            assert!(other.values.iter().all(|value| value.contains("(server ")), "{other:?}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn channel(stream: DuplexStream, dialect: Dialect) -> Channel {
         round_trip: Arc::new(RoundTrip::new()),
         names: Arc::new(LinkNames::default()),
         socket: None,
+        arrival: None,
     };
     let mut channel = Channel::new(Box::new(stream), endpoints, Clock::start(), 64, true);
     channel.negotiated(dialect, dialect > Dialect::SMB_2_0_2);

@@ -55,6 +55,26 @@ fn each_fast_interface_gets_its_channels() {
 }
 
 #[test]
+fn interfaces_without_a_number_are_told_apart_by_the_way_to_them() {
+    let unknown = u32::MAX;
+    let offers = [
+        offer(unknown, "10.0.0.2", 1, false),
+        offer(unknown, "10.1.0.2", 1, false),
+        offer(unknown, "10.0.0.3", 1, false),
+        offer(7, "10.2.0.2", 1, false),
+    ];
+    let by_subnet = |address: IpAddr| {
+        let text = address.to_string();
+        let interface = text.rsplit_once('.').map(|(subnet, _)| subnet.to_owned());
+        Ok(Route { interface, ..route(None) })
+    };
+    let found = verdicts(&offers, &Rules::default(), by_subnet);
+    assert_eq!(found, ["1", "1", "same_interface", "1"]);
+    let one_way = verdicts(&offers, &Rules::default(), on_link);
+    assert_eq!(one_way, ["1", "same_interface", "same_interface", "same_interface"]);
+}
+
+#[test]
 fn there_is_a_limit_on_all_channels() {
     let offers = [
         offer(1, "10.1.0.2", 10, true),

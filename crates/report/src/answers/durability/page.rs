@@ -13,6 +13,7 @@ pub(super) fn document(test: &Durability, version: &str) -> Document {
     let checked: u64 = test.ways.iter().map(|way| way.checked).sum();
     let tone = match (test.broken(), checked) {
         (0, 0) => Tone::Unknown,
+        (0, _) if !test.proves() => Tone::Watch,
         (0, _) => Tone::Good,
         _ => Tone::Bad,
     };

@@ -11,13 +11,30 @@ use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Cell, Column, Facts, Join, Lines, Section, Table};
 use crate::value::{Format, format};
 
+/// The tables are worth their space if this much data was at risk at one time.
+const AT_RISK_BYTES: u64 = 16 << 20;
+
 pub(crate) fn durability(report: &Report, meta: &Meta) -> Section {
     Section {
         id: "durability",
         title: "Durability",
         help: "Which acknowledged writes were stable, as the wire shows it: write-through, a Flush before the Close, or a continuously available share. Whether the server keeps these promises is not visible on the wire.",
-        blocks: report.durability.as_ref().map(|one| blocks(one, meta)).unwrap_or_default(),
+        blocks: report.durability.as_ref().map(|one| folded(one, meta)).unwrap_or_default(),
     }
+}
+
+/// The section, of which a page folds all but the facts if little was at risk.
+fn folded(found: &Durability, meta: &Meta) -> Vec<Block> {
+    let notes = meta.diagnosis.iter().flat_map(|diagnosis| &diagnosis.notes);
+    let is_noted = notes.into_iter().any(|note| note.about == About::NotStable);
+    let blocks = blocks(found, meta);
+    if is_noted || found.not_persistent.is_some() || found.most_bytes >= AT_RISK_BYTES {
+        return blocks;
+    }
+    let (mut shown, hidden): (Vec<_>, Vec<_>) =
+        blocks.into_iter().partition(|block| matches!(block, Block::Facts(_)));
+    shown.push(Block::fold("By way, application, share, client and file", hidden));
+    shown
 }
 
 fn blocks(found: &Durability, meta: &Meta) -> Vec<Block> {

@@ -4,13 +4,16 @@ use smbscope_analysis::summary::{Bottleneck, StepRow};
 
 use crate::value::format::sanitized;
 
+const OTHERS: &str = "server CPUs, mostly by other processes than smbd";
+
 /// The step's bottleneck; `None` if it has none, or if nothing is known of the server.
 pub(crate) fn bottleneck(row: &StepRow) -> Option<String> {
     let instance = sanitized(row.bottleneck_instance.as_deref().unwrap_or_default());
     Some(match row.bottleneck? {
         Bottleneck::LoadGenerator => "load generator".to_owned(),
         Bottleneck::Processors => "server CPUs".to_owned(),
-        Bottleneck::OtherProcesses => "server CPUs, mostly by other processes than smbd".to_owned(),
+        Bottleneck::OtherProcesses if instance.is_empty() => OTHERS.to_owned(),
+        Bottleneck::OtherProcesses => format!("{OTHERS} ({instance})"),
         Bottleneck::Disk => format!("server disk {instance}"),
         Bottleneck::OneProcessor => format!("server CPU {instance} alone"),
         Bottleneck::None => "neither CPUs nor disks of the server".to_owned(),

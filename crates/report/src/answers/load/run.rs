@@ -9,6 +9,8 @@ use crate::value::format;
 
 /// Runs that get a list of facts of their own.
 const LISTED_MAX: usize = 4;
+/// Share of the mean time of an operation above which the generator's own delay is worth a sentence.
+const REPLY_WAIT_SHARE: f64 = 0.05;
 
 pub(crate) fn run(load: &Load) -> Section {
     let mut blocks = Vec::new();
@@ -222,8 +224,22 @@ fn machines(runs: &[RunPart]) -> Table {
 /// What makes the numbers doubtful or special, a sentence each.
 pub(crate) fn notices(load: &Load) -> Vec<Block> {
     let doubtful = load.warnings.iter().map(|warning| Block::Warn(sentence(warning)));
-    let special = load.runs.iter().take(1).flat_map(aloud).map(Block::Note);
+    let special = load.runs.iter().take(1).flat_map(aloud).chain(generator(load)).map(Block::Note);
     doubtful.chain(special).collect()
+}
+
+/// The part of the response times that is the load generator's, if it matters.
+fn generator(load: &Load) -> Option<String> {
+    let step = load.answer_step()?;
+    let (mean, operation) = (step.reply_wait_mean_ns?, step.operation_mean_ns?);
+    (mean as f64 > REPLY_WAIT_SHARE * operation as f64).then(|| {
+        format!(
+            "Replies waited {} on average (99th percentile {}) in the load generator before it read them. The times of \
+             operations do not contain that; the response times of scenarios do.",
+            format::duration(mean),
+            format::duration(step.reply_wait_p99_ns.unwrap_or(mean))
+        )
+    })
 }
 
 fn sentence(warning: &Warning) -> String {

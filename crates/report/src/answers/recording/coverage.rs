@@ -126,7 +126,7 @@ fn locked(row: &Coverage) -> String {
     match parts.is_empty() {
         true if row.sessions_unlocked > 0 => "they belong to no session that was set up".to_owned(),
         true => {
-            "give a password, a keytab or the session keys, or record inside the server".to_owned()
+            "give a password, a keytab, or keys of these sessions (each key is that of one session id); or record inside the server".to_owned()
         }
         false => parts.join("; "),
     }
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn encrypted_messages_have_a_reason_or_a_remedy() {
         let mut row = Coverage { messages_encrypted: 9, ..Coverage::default() };
-        assert!(locked(&row).starts_with("give a password, a keytab or the session keys"));
+        assert!(locked(&row).starts_with("give a password, a keytab, or keys of these sessions"));
         row.sessions_unlocked = 1;
         assert_eq!(locked(&row), "they belong to no session that was set up");
         row.sessions_without_logon = 2;

@@ -370,8 +370,14 @@ pub(crate) fn slowest(report: &Report) -> Section {
         column(of, "response_frame", 2, |row: &Slow| {
             Cell::text(&row.response_frame.map(|frame| frame.to_string()))
         }),
-        column(of, "filter", 0, |row: &Slow| row.filter.clone().map_or(Cell::Empty, Cell::Code)),
     ];
+    // Load runs and recordings from inside a server have none.
+    let has_packets = report.slowest.iter().any(|row| row.request_frame.is_some());
+    if has_packets {
+        columns.push(column(of, "filter", 0, |row: &Slow| {
+            row.filter.clone().map_or(Cell::Empty, Cell::Code)
+        }));
+    }
     if report.coverage.len() > 1 {
         columns.push(column(of, "capture_file", 1, |row: &Slow| {
             Cell::text(if row.capture_file.is_some() { &row.capture_file } else { &row.recording })
@@ -379,7 +385,11 @@ pub(crate) fn slowest(report: &Report) -> Section {
     }
     let table = Table::new(
         "Slowest operations",
-        "By elapsed time, without those that wait by design; paste the filter into Wireshark to see the packets.",
+        if has_packets {
+            "By elapsed time, without those that wait by design; paste the filter into Wireshark to see the packets."
+        } else {
+            "By elapsed time, without those that wait by design."
+        },
         &report.slowest,
         columns,
     )
@@ -393,7 +403,7 @@ pub(crate) fn slowest(report: &Report) -> Section {
     Section {
         id: "slowest",
         title: "Slowest operations",
-        help: "The outliers, each with its packets.",
+        help: if has_packets { "The outliers, each with its packets." } else { "The outliers." },
         blocks,
     }
 }

@@ -7,15 +7,13 @@ mod tiles;
 
 pub(crate) use tiles::tiles;
 
-use smbscope_analysis::channels::SessionTimeline;
-use smbscope_analysis::explain::{Diagnosis, is_reported};
-use smbscope_analysis::summary::{Answer, Load, Net, Report, StepRow};
-use smbscope_findings::Kind as _;
+use smbscope_analysis::explain::Diagnosis;
+use smbscope_analysis::summary::{Net, Report};
 use smbscope_tables::tables::Coverage;
 
 use crate::answers::diagnosis::state::state_verdict;
 use crate::answers::diagnosis::{logged, speed};
-use crate::answers::load::bottleneck::bottleneck;
+use crate::answers::load::state::load_verdict;
 use crate::answers::recording::meta::Meta;
 use crate::answers::recording::problem;
 use crate::document::{Tone, Verdict};
@@ -26,12 +24,10 @@ const NOT_SESSIONS: &str =
     "datagrams of NetBIOS (names, announcements, mailslots): these are not SMB sessions";
 const IN_IPX: &str = "packets of SMB or NetBIOS sessions in IPX, which smbscope does not read: it reads SMB over TCP, \
                       NetBEUI, RDMA";
-/// This share of failed scenarios is bad news.
-const BAD_FAILURES: f64 = 0.01;
 
 pub(crate) fn verdict(report: &Report, meta: &Meta) -> Verdict {
     match &report.load {
-        Some(load) if !load.steps.is_empty() => {
+        Some(load) if !load.runs.is_empty() || !load.steps.is_empty() => {
             let channels = report.channels.as_ref().and_then(|channels| channels.sessions.first());
             load_verdict(load, channels, meta.diagnosis.as_ref())
         }
@@ -155,158 +151,8 @@ fn without_operations(report: &Report) -> String {
     )
 }
 
-/// The step that the answer is read from: the highest load without overload, or the only one.
-pub(crate) fn answer_step(load: &Load) -> Option<&StepRow> {
-    let of = |row: &&StepRow| {
-        load.scenario_steps.iter().any(|it| it.run == row.run && it.step == row.step)
-    };
-    let steps = || load.steps.iter().filter(of);
-    let answer = load.answers.first().and_then(|answer| answer.users);
-    steps().find(|row| Some(row.users) == answer).or_else(|| steps().next())
-}
-
-/// Median and 95th percentile of the response times of scenarios: of all steps with the answer's users, or
-/// of that step where no capacity was searched.
-pub(crate) fn response(load: &Load, step: &StepRow) -> (Option<i64>, Option<i64>) {
-    match load.answers.as_slice() {
-        [answer] if answer.users == Some(step.users) => (answer.p50_ns, answer.p95_ns),
-        _ => (step.response.p50_ns, step.response.p95_ns),
-    }
-}
-
-/// The workload that moves bulk data over the channels of a session.
-const MIGRATION: &str = "migrate";
-
-/// Whether the run moves bulk data, for which users and their response times say nothing.
-pub(crate) fn is_migration(load: &Load) -> bool {
-    load.runs.iter().any(|run| run.description.workload == MIGRATION)
-}
-
-/// Channels that were bound: a refused one carries nothing.
-pub(crate) fn bound(session: &SessionTimeline) -> u64 {
-    session.channels.iter().filter(|one| one.bind_status.is_none()).count() as u64
-}
-
-fn load_verdict(
-    load: &Load,
-    session: Option<&SessionTimeline>,
-    diagnosis: Option<&Diagnosis>,
-) -> Verdict {
-    let step = answer_step(load);
-    let time = |row: &StepRow| {
-        let (median, p95) = response(load, row);
-        format!(
-            "95 of 100 scenarios end within {}, half of them within {}",
-            format::known_duration(p95),
-            format::known_duration(median)
-        )
-    };
-    // One user who moves data has no share of scenarios that end in time.
-    let mut reasons: Vec<_> = step
-        .filter(|_| !is_migration(load))
-        .map(|row| {
-            let users = format::count(row.users);
-            format!("With {users} users {}.", time(row))
-        })
-        .into_iter()
-        .collect();
-    let failed = step.map_or(0.0, |row| row.failed_share);
-    let (mut tone, sentence) = match (load.answers.as_slice(), step) {
-        ([answer], _) => capacity_verdict(load, answer),
-        (_, Some(row)) if row.overloaded => (
-            Tone::Bad,
-            format!(
-                "{} users are too many: {} overload",
-                format::count(row.users),
-                format::share(row.overload_share)
-            ),
-        ),
-        (_, Some(row)) => (Tone::Good, step_verdict(load, session, row)),
-        (_, None) => (Tone::Unknown, "The run has no measured step".to_owned()),
-    };
-    if let [answer] = load.answers.as_slice() {
-        reasons.extend(Some(answer.reason.clone()).filter(|reason| !reason.is_empty()));
-    }
-    let beyond = load.steps.iter().filter(|row| row.overloaded).min_by_key(|row| row.users);
-    reasons.extend(beyond.and_then(|row| {
-        let bottleneck = bottleneck(row)?;
-        Some(format!("Bottleneck with {} users: {bottleneck}.", format::count(row.users)))
-    }));
-    // A step that ended before its window has no row: only the run says that its server is gone.
-    let gone = load.steps.iter().find(|row| row.server_gone);
-    if gone.is_some() || load.runs.iter().any(|run| run.description.server_gone_ns.is_some()) {
-        reasons.insert(0, format!("{sentence}."));
-        let with = gone
-            .map_or_else(String::new, |row| format!(" with {} users", format::count(row.users)));
-        return Verdict {
-            tone: Tone::Bad,
-            sentence: format!("The server stopped answering{with}"),
-            reasons,
-        };
-    }
-    if step.is_some_and(|row| row.limited_by_client) {
-        tone = Tone::Watch;
-        let why = "The load generator was the bottleneck, so that the server may carry more.";
-        reasons.insert(0, why.to_owned());
-    }
-    if failed >= BAD_FAILURES {
-        tone = Tone::Bad;
-        reasons.insert(0, format!("{} of its scenarios failed.", format::share(failed)));
-    }
-    let first = diagnosis.and_then(|all| all.findings.first());
-    if let Some(found) = first.filter(|found| is_reported(found)) {
-        reasons.push(format!(
-            "Most time of the whole run: {} ({}).",
-            found.kind.title(),
-            format::share(found.share())
-        ));
-    }
-    Verdict { tone, sentence, reasons }
-}
-
-/// A step without overload. A migration is one user's: its rate is what counts.
-fn step_verdict(load: &Load, session: Option<&SessionTimeline>, row: &StepRow) -> String {
-    match (row.bytes_per_second.filter(|_| is_migration(load)), row.users) {
-        (Some(bytes), _) => {
-            // What was configured is not what there was.
-            let over = session.map(bound).map_or_else(String::new, |channels| {
-                let word = if channels == 1 { "channel" } else { "channels" };
-                format!(" over {} {word}", format::count(channels))
-            });
-            format!("Data moved at {}{over}", format::bits(bytes * 8.0))
-        }
-        (None, 1) => "The server carries this user without overload".to_owned(),
-        (None, users) => {
-            format!("The server carries these {} users without overload", format::count(users))
-        }
-    }
-}
-
-fn capacity_verdict(load: &Load, answer: &Answer) -> (Tone, String) {
-    let Some(users) = answer.users else {
-        return (Tone::Bad, "The server carries none of the loads that were tried".to_owned());
-    };
-    if answer.derived {
-        // Read from the steps, without the limits of the run.
-        let users = format::count(users);
-        return (Tone::Watch, format!("The highest load without overload was {users} users"));
-    }
-    let limits = load.runs.first().map_or(&[][..], |run| &run.description.max_response);
-    let within = if limits.is_empty() {
-        String::new()
-    } else {
-        format!(" and within {}", format::sanitized(&limits.join(", ")))
-    };
-    // Where nothing was too much, it may carry more.
-    let least = if answer.high.is_none() { "at least " } else { "" };
-    let users = format::count(users);
-    (Tone::Good, format!("The server carries {least}{users} users without overload{within}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use smbscope_analysis::summary::{RunPart, StepName};
-
     use super::*;
 
     #[test]
@@ -331,44 +177,5 @@ mod tests {
         let report = Report { coverage: vec![coverage], ..Report::default() };
         let reasons = recording_verdict(&report, None).reasons;
         assert!(reasons[0].contains("2 connections of SMB over QUIC"), "{reasons:?}");
-    }
-
-    fn load(step: StepRow, answer: Answer) -> Verdict {
-        let name = StepName { users: step.users, ..StepName::default() };
-        let mut part = RunPart::default();
-        part.description.max_response = vec!["p95<2s".to_owned()];
-        let load = Load {
-            runs: vec![part],
-            steps: vec![step],
-            scenario_steps: vec![name],
-            answers: vec![answer],
-            ..Load::default()
-        };
-        load_verdict(&load, None, None)
-    }
-
-    #[test]
-    fn a_limit_is_said_to_be_kept_only_by_the_run_s_own_answer() {
-        let step = StepRow { users: 150, ..StepRow::default() };
-        let own = Answer { users: Some(150), high: Some(160), ..Answer::default() };
-        let verdict = load(step.clone(), own.clone());
-        let said = "The server carries 150 users without overload and within p95<2s";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Good, said));
-        let verdict = load(step.clone(), Answer { derived: true, ..own.clone() });
-        let said = "The highest load without overload was 150 users";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Watch, said));
-        let verdict = load(StepRow { limited_by_client: true, ..step.clone() }, own.clone());
-        assert_eq!(verdict.tone, Tone::Watch);
-        let verdict = load(StepRow { server_gone: true, ..step.clone() }, own.clone());
-        let said = "The server stopped answering with 150 users";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
-        // The step in which it went had no window yet, and so no row.
-        let mut part = RunPart::default();
-        part.description.server_gone_ns = Some(1);
-        let load =
-            Load { runs: vec![part], steps: vec![step], answers: vec![own], ..Load::default() };
-        let verdict = load_verdict(&load, None, None);
-        let said = "The server stopped answering";
-        assert_eq!((verdict.tone, verdict.sentence.as_str()), (Tone::Bad, said));
     }
 }

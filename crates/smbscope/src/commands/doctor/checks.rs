@@ -7,6 +7,7 @@ use smbscope_tables::SCHEMA_VERSION;
 
 use super::Check;
 use crate::clock_sync::synchronised;
+use crate::settings;
 use crate::subprocess::{answer_of, program};
 use crate::terminal;
 
@@ -23,6 +24,7 @@ const CAP_NET_RAW: u64 = 1 << 13;
 pub(super) fn all() -> Vec<Check> {
     let mut all = vec![
         version(),
+        settings(),
         terminal(),
         threads(),
         memory(),
@@ -63,6 +65,30 @@ fn version() -> Check {
             found,
             "smbscope is tested on Linux: please report what differs here.",
         ),
+    }
+}
+
+/// What smbscope.toml says.
+fn settings() -> Check {
+    const REMEDY: &str =
+        "Correct the file (docs/guide/settings.md); other commands end with this error.";
+    if let Err(error) = settings::load() {
+        let error = format!("{error:#}");
+        let lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
+        return Check::warn("settings", lines.collect::<Vec<_>>().join("; "), REMEDY);
+    }
+    let settings = settings::get();
+    if let Some(refused) = settings.refused.first() {
+        return Check::warn(
+            "settings",
+            format!("not read: {refused}"),
+            "Let only its owner write it (chmod go-w).",
+        );
+    }
+    let files: Vec<_> = settings.files.iter().map(|path| path.display().to_string()).collect();
+    match files.as_slice() {
+        [] => Check::ok("settings", "no smbscope.toml"),
+        files => Check::ok("settings", format!("{}: {}", files.join(", "), settings.summary())),
     }
 }
 

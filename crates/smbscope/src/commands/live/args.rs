@@ -1,6 +1,7 @@
 //! Options that `record` and `top` share: what to observe and with which resources.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use clap::Args;
 use smbscope_capture::live;
@@ -41,6 +42,10 @@ pub struct Listen {
     /// Observe only smbd processes in this control group, for example /system.slice/smbd.service.
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
+    /// Observe only the Samba of a lab (`smbscope lab up`): of the lab in DIR, or of the default lab.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with_all = ["processes", "cgroup", "no_probe"])]
+    #[allow(clippy::option_option)]
+    pub lab: Option<Option<PathBuf>>,
     /// TCP ports of the server [default: the ports on which smbd listens; without the probe 445 and
     /// 139].
     #[arg(long = "port", value_name = "PORT,...", value_delimiter = ',')]

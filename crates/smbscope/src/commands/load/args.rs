@@ -18,7 +18,7 @@ pub use client::Client;
 use super::target::Where;
 use crate::exit::{Code, Failure};
 use crate::format::TextFormat;
-use crate::options::{duration, positive, size};
+use crate::options::{duration, percent, positive, size};
 
 /// Load a server with simulated users.
 ///
@@ -150,6 +150,10 @@ pub struct Course {
     /// throughput.
     #[arg(long, conflicts_with = "find_capacity")]
     pub closed: bool,
+    /// End the run when the server does not answer for this long. Users try again until then, so that a
+    /// failover can be measured [default: not before the end of the run; with --find-capacity 5s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub outage: Option<Duration>,
     /// Run part I of N of the users on this machine, for example 3/8.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = Shard::parse)]
     pub shard: Shard,
@@ -185,8 +189,12 @@ pub struct SearchArgs {
     /// p50, p95, p99 or max of all scenarios), or of one scenario or SMB command:
     /// ExplorerNavigate:p95<1s, Read:p99<50ms. Can be repeated. Without it, overload alone decides, and
     /// the answer gives the p95 [default: no limit, as in FSCT].
-    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str, requires = "find_capacity")]
+    #[arg(long, value_name = "LIMIT", value_parser = Limit::from_str)]
     pub max_response: Vec<Limit>,
+    /// Try these numbers of users, one step each and for its full length, instead of a search: fixed load points, as
+    /// of SPECstorage. The answer is the largest number that is carried, with the overall response time.
+    #[arg(long, value_name = "USERS,...", value_delimiter = ',', conflicts_with_all = ["find_capacity", "closed"], value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub steps: Vec<u64>,
     /// Run each step for its full length, even if its result is certain earlier.
     #[arg(long)]
     pub full_steps: bool,
@@ -206,6 +214,9 @@ pub struct Record {
     /// can be repeated. For a server on this machine, /proc is read as well.
     #[arg(long, value_name = "URL")]
     pub metrics: Vec<String>,
+    /// End with exit code 11 if more than this percentage of the scenarios fail.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub fail_above: f64,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: TextFormat,

@@ -1,13 +1,16 @@
 //! `smbscope load` without a subcommand: arguments to a plan, and the output of the run.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbscope_analysis::summary::LoadState;
 use smbscope_load::run::{Pace, Progress};
 use smbscope_load::workload::Planner;
 use smbscope_report::format;
 use smbscope_report::load::capacity::{failure_lines, scenario_lines, step_line, steps_header};
+use smbscope_report::load::state::load_sentence;
 
 use super::args::Run;
 use super::display::Display;
@@ -22,10 +25,12 @@ use crate::pipeline::measure::run as pipeline;
 use crate::pipeline::measure::run::{
     Observer, RunOutcome, RunPlan, SearchPlan, StepDone, server_gone,
 };
-use crate::terminal;
+use crate::{settings, terminal};
 
 /// Most kinds of unexpected replies that are printed at the end.
 const UNEXPECTED_SHOWN: usize = 10;
+/// Most users with the same problem who are named at the end.
+const REFUSED_SHOWN: usize = 20;
 
 /// Runs users and prints the results.
 pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
@@ -49,6 +54,10 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
         let times = if *count == 1 { "time" } else { "times" };
         verbosity.say(&format!("{count} {times}: {what}"));
     }
+    for line in refused(&outcome.refused) {
+        verbosity.say(&line);
+    }
+    let assessed = assess(&outcome, args.record.fail_above);
     outcome.written?;
     if let Some(out) = &out {
         let out = out.display();
@@ -61,28 +70,72 @@ pub fn run(args: &Run, verbosity: Verbosity) -> anyhow::Result<()> {
     if outcome.server_gone_ns.is_some() {
         return Err(server_gone().into());
     }
-    Ok(())
+    assessed
+}
+
+/// Fails if users could not log on, or if more than `limit` percent of the answer's scenarios failed.
+fn assess(outcome: &RunOutcome, limit: f64) -> anyhow::Result<()> {
+    let failed = outcome.load.outcomes().failed_share();
+    let why = if failed * 100.0 > limit {
+        format!("{} of the scenarios failed (--fail-above {limit})", format::share(failed))
+    } else if !outcome.refused.is_empty() {
+        let users = format::count(outcome.refused.len() as u64);
+        format!("users that the server refused to log on: {users}")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(Code::LoadFailed, why).into())
+}
+
+/// Users whom the server refused, by reason.
+fn refused(users: &[(String, String)]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, reason) in users {
+        reasons.entry(reason).or_default().push(name);
+    }
+    let line = |(reason, names): (&str, Vec<&str>)| {
+        let listed = names.iter().take(REFUSED_SHOWN).copied().collect::<Vec<_>>().join(", ");
+        let more = match names.len().saturating_sub(REFUSED_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {} more", format::count(more as u64)),
+        };
+        format!("the server refused to log on {listed}{more}: {reason}")
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// What the arguments ask for.
 fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
-    if args.search.find_capacity && args.course.shard.count > 1 {
+    let searches = args.search.find_capacity || !args.search.steps.is_empty();
+    if searches && args.course.shard.count > 1 {
         return Err(Failure::usage(
-            "--find-capacity works on one machine only: machines that share a run (--shard) do not know each other's steps",
+            "--find-capacity and --steps work on one machine only: machines that share a run (--shard) do not know each other's steps",
         ));
     }
-    if !args.search.max_response.is_empty() && !args.search.find_capacity {
-        return Err(Failure::usage("--max-response needs --find-capacity"));
+    if !args.search.max_response.is_empty() && !searches {
+        return Err(Failure::usage("--max-response needs --find-capacity or --steps"));
     }
     let mut place = args.place.resolve()?;
     let (workload, workload_text) = args.what.load()?;
     let config = args.client.config(place.kerberos.clone())?;
     place.follow_links(&config, args.client.timeout, verbosity)?;
-    let Destination { target, credentials, line, smbd, .. } = place;
+    let Destination { target, credentials, line, smbd, logons, .. } = place;
     let planner = Planner::new(Arc::new(workload), args.what.seed, args.what.scale()?);
-    let search = args.search.find_capacity.then_some(SearchPlan {
+    let site = settings::get();
+    // They belong to the site's own server only.
+    let is_own = args.place.lab.is_none() && args.place.target.is_none();
+    let metrics = match args.record.metrics.as_slice() {
+        [] if is_own => site.metrics.clone(),
+        given => given.to_vec(),
+    };
+    let limits = match args.search.max_response.as_slice() {
+        [] if searches => site.limits()?,
+        given => given.to_vec(),
+    };
+    let search = searches.then_some(SearchPlan {
+        points: args.search.steps.clone(),
         start_users: args.search.start_users,
-        max_users: args.search.max_users,
+        max_users: args.search.steps.iter().copied().max().or(args.search.max_users),
         resolution_percent: args.search.resolution,
         repeats: args.search.repeats,
         full_steps: args.search.full_steps,
@@ -98,14 +151,14 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
             workload_text,
             seed: args.what.seed,
             scale: args.what.scale,
-            user_names: (args.place.logon.users_file.is_none())
-                .then(|| args.place.logon.user.clone()),
+            user_names: (args.place.logon.users_file().is_none())
+                .then(|| args.place.logon.user().to_owned()),
             line,
         },
         cache: args.client.client_cache,
         timeout: args.client.timeout,
         users: args.course.users,
-        limits: args.search.max_response.clone(),
+        limits,
         shard: args.course.shard,
         pace: Pace {
             ramp_per_second: args.course.ramp,
@@ -116,13 +169,18 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
             },
             closed: args.course.closed,
             grace: Pace::GRACE,
+            outage: args.course.outage.unwrap_or(match search {
+                Some(_) => Pace::OUTAGE,
+                None => Duration::MAX,
+            }),
         },
         search,
         duration: args.course.duration,
         start_at: args.course.start_at,
         threads: args.course.threads,
         smbd,
-        metrics: args.record.metrics.clone(),
+        logons,
+        metrics,
         out: args.record.out.clone(),
         force: args.record.force,
     })
@@ -193,8 +251,18 @@ impl Screen<'_> {
                 .text("The run ended before the measured window: nothing was measured.\n")?;
             return self.output.finish();
         }
+        if table.answer.is_none() {
+            self.output.text(&format!("\n{}\n", load_sentence(&outcome.load)))?;
+        }
         if let Some(answer) = &table.answer {
-            self.output.text(&format!("\n{}\n", answer.sentence()))?;
+            // Too few scenarios, or too many that failed, are not an answer.
+            let sentence = match outcome.load.state() {
+                LoadState::TooFew | LoadState::Failing | LoadState::Refused => {
+                    load_sentence(&outcome.load)
+                }
+                _ => answer.sentence(),
+            };
+            self.output.text(&format!("\n{sentence}\n"))?;
             if let Some(overall) = outcome.overall_response_ns {
                 let overall = format::duration(overall);
                 self.output.text(&format!(
@@ -204,8 +272,10 @@ impl Screen<'_> {
         }
         let style = self.output.bold();
         if let Some(users) = outcome.users.filter(|_| !outcome.scenarios.is_empty()) {
+            let from = if self.args.course.closed { "their begin" } else { "the scheduled time" };
+            let word = if users == 1 { "user" } else { "users" };
             self.output.text(&format!(
-                "\n{workload} with {users} users, response times from the scheduled time:\n"
+                "\n{workload} with {users} {word}, response times from {from}:\n"
             ))?;
             self.output.text(&scenario_lines(&outcome.scenarios, style))?;
         }

@@ -20,13 +20,17 @@ use zeroize::Zeroizing;
 use crate::exit::{Code, Failure};
 use crate::options::Verbosity;
 use crate::pipeline::measure::{runtime, unless_interrupted};
+use crate::settings;
+
+/// Names of users without `--user`.
+const USER_PATTERN: &str = "user{:05}";
 
 /// The share, and how users log on.
 #[derive(Debug, Args)]
 pub struct Where {
     /// Share to use: //HOST[:PORT]/SHARE[/FOLDER]. Simulated users have separate folders in it. DFS links in
-    /// FOLDER are followed.
-    #[arg(value_name = "TARGET", required_unless_present = "lab")]
+    /// FOLDER are followed [default: `server` in smbscope.toml].
+    #[arg(value_name = "TARGET")]
     pub target: Option<String>,
     /// Use share, users and password of a lab (`smbscope lab up`) instead of TARGET: of the lab in
     /// DIR, or of the default lab. With --auth kerberos only the share is used.
@@ -42,11 +46,11 @@ pub struct Where {
 #[command(next_help_heading = "Logon options")]
 pub struct Logon {
     /// Names of the users: {} or {:05} is replaced with the number of the user. A domain can be
-    /// given as DOMAIN\name or name@domain.
-    #[arg(long, value_name = "PATTERN", default_value = "user{:05}")]
-    pub user: String,
+    /// given as DOMAIN\name or name@domain [default: `user` in smbscope.toml, or user{:05}].
+    #[arg(long, value_name = "PATTERN")]
+    pub user: Option<String>,
     /// Read the password of all users from the first line of this file [default:
-    /// $SMBSCOPE_PASSWORD, or a prompt].
+    /// $SMBSCOPE_PASSWORD, `password-file` in smbscope.toml, or a prompt].
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
     /// Read users from this file: one line NAME:PASSWORD per user.
@@ -91,6 +95,10 @@ pub struct Destination {
     pub line: Option<String>,
     /// The process of the lab's smbd, to distinguish it from other Sambas on this machine.
     pub smbd: Option<u32>,
+    /// The file of a lab's logons.
+    pub logons: Option<PathBuf>,
+    /// The network namespace of a lab's clients.
+    pub namespace: Option<String>,
 }
 
 fn kdc(text: &str) -> Result<KdcAddress, KdcAddressError> {
@@ -152,8 +160,8 @@ impl Where {
         let path = |path: &Path| path.display().to_string();
         if let Some(file) = &logon.users_file {
             add("--users-file", &path(file));
-        } else if self.lab.is_none() {
-            add("--user", &logon.user);
+        } else if self.lab.is_none() && logon.users_file().is_none() {
+            add("--user", logon.user());
         }
         for (option, file) in
             [("--password-file", &logon.password_file), ("--keytab", &logon.keytab)]
@@ -195,50 +203,90 @@ impl Where {
             }
             return Ok(place);
         }
-        let Some(target) = &self.target else {
-            return Err(Failure::usage("no share given: add //HOST/SHARE or --lab"));
+        let Some(target) = self.target.as_ref().or(settings::get().server.as_ref()) else {
+            return Err(Failure::usage(
+                "no share given: add //HOST/SHARE or --lab, or set `server` in smbscope.toml",
+            ));
         };
         let target = Target::parse(target).map_err(|error| Failure::usage(error.to_string()))?;
         let credentials = self.logon.credentials(kerberos.as_deref())?;
-        Ok(Destination { target, credentials, kerberos, line: None, smbd: None })
+        Ok(Destination {
+            target,
+            credentials,
+            kerberos,
+            line: None,
+            smbd: None,
+            logons: None,
+            namespace: None,
+        })
     }
 }
 
-/// Share and credentials of a running lab.
+/// Where the share of a running lab is, without entering its network.
 #[cfg(target_os = "linux")]
-fn lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
-    use smbscope_lab::{Lab, State, USER_PATTERN, default_dir};
+pub fn running_lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
+    use smbscope_lab::{Lab, State, default_dir};
     let dir = dir.map_or_else(default_dir, Path::to_owned);
-    let input = |message: String| anyhow::Error::from(Failure::new(Code::Input, message));
-    let status = Lab::status(&dir).map_err(|error| input(error.to_string()))?;
+    let status = Lab::status(&dir).map_err(|error| unusable(error.to_string()))?;
     if status.state != State::Running {
-        return Err(input(format!(
+        return Err(unusable(format!(
             "{}: the lab is not running; start it with `smbscope lab up`",
             dir.display()
         )));
     }
     let record = status.record;
-    let password = Lab::password(&dir).map_err(|error| input(error.to_string()))?;
+    let password = Lab::password(&dir).map_err(|error| unusable(error.to_string()))?;
     let target = Target {
         host: record.address.to_string(),
         port: record.port,
         share: record.share.clone(),
         folder: String::new(),
     };
-    let credentials = Credentials::pattern(USER_PATTERN, &password)?;
+    let credentials = Credentials::pattern(smbscope_lab::USER_PATTERN, &password)?;
     let smbd = record.smbd_pid().and_then(|pid| u32::try_from(pid).ok());
+    let namespace = record.line.as_ref().map(|line| line.client());
+    let line = record.line.map(|line| line.options);
+    let logons = Some(Lab::logons(&dir));
+    Ok(Destination { target, credentials, kerberos: None, line, smbd, logons, namespace })
+}
+
+/// There are no labs here.
+#[cfg(not(target_os = "linux"))]
+pub fn running_lab(_: Option<&Path>) -> anyhow::Result<Destination> {
+    Err(Failure::usage("--lab: labs need Linux"))
+}
+
+fn unusable(message: String) -> anyhow::Error {
+    Failure::new(Code::Input, message).into()
+}
+
+/// Share and credentials of a running lab, in whose network this process is from now on.
+#[cfg(target_os = "linux")]
+fn lab(dir: Option<&Path>) -> anyhow::Result<Destination> {
+    let place = running_lab(dir)?;
     // Clients of a lab behind a line are in a network namespace; `ip netns exec` is not needed.
-    if let Some(line) = &record.line {
-        let namespace = line.client();
-        smbscope_lab::wan::netns::enter(&namespace).map_err(|error| {
-            input(format!("{error}; or run it as root, or with: ip netns exec {namespace} ..."))
+    if let Some(namespace) = &place.namespace {
+        smbscope_lab::wan::netns::enter(namespace).map_err(|error| {
+            unusable(format!("{error}; or run it as root, or with: ip netns exec {namespace} ..."))
         })?;
     }
-    let line = record.line.map(|line| line.options);
-    Ok(Destination { target, credentials, kerberos: None, line, smbd })
+    Ok(place)
 }
 
 impl Logon {
+    /// Names of the users, where no file has them.
+    pub fn user(&self) -> &str {
+        let set = settings::get().user.as_deref();
+        self.user.as_deref().or(set).unwrap_or(USER_PATTERN)
+    }
+
+    /// The file with names and passwords.
+    pub fn users_file(&self) -> Option<&Path> {
+        let is_given = self.user.is_some() || self.password_file.is_some() || self.keytab.is_some();
+        let set = settings::get().users_file.as_deref().filter(|_| !is_given);
+        self.users_file.as_deref().or(set)
+    }
+
     /// How to get Kerberos tickets; `None` for NTLM.
     fn kerberos(&self) -> anyhow::Result<Option<Kerberos>> {
         let only = [
@@ -297,7 +345,7 @@ impl Logon {
         #[cfg(target_os = "linux")]
         crate::capabilities::keep_memory_private();
         let input = |message: String| Failure::new(Code::Input, message);
-        if let Some(path) = &self.users_file {
+        if let Some(path) = self.users_file() {
             let shown = path.display();
             let text = std::fs::read_to_string(path)
                 .with_context(|| input(format!("{shown}: cannot read the file")))?;
@@ -305,7 +353,10 @@ impl Logon {
             return Credentials::list(&text)
                 .map_err(|error| input(format!("{shown}: {error}")).into());
         }
-        let password = Zeroizing::new(match &self.password_file {
+        let set = settings::get().password_file.as_ref();
+        let of_environment = std::env::var("SMBSCOPE_PASSWORD");
+        let file = self.password_file.as_ref().or(set.filter(|_| of_environment.is_err()));
+        let password = Zeroizing::new(match file {
             _ if self.keytab.is_some() => String::new(),
             Some(path) => {
                 let shown = path.display();
@@ -313,19 +364,19 @@ impl Logon {
                     .with_context(|| input(format!("{shown}: cannot read the file")))?;
                 Zeroizing::new(text).lines().next().unwrap_or_default().to_owned()
             }
-            None => match std::env::var("SMBSCOPE_PASSWORD") {
+            None => match of_environment {
                 Ok(password) => password,
-                Err(_) => rpassword::prompt_password(format!("Password of {}: ", self.user))
+                Err(_) => rpassword::prompt_password(format!("Password of {}: ", self.user()))
                     .map_err(|_| {
                         Failure::usage(format!(
                             "no password of {} is given, and there is no terminal to ask for it: use --password-file FILE, \
                              --users-file FILE or the variable SMBSCOPE_PASSWORD",
-                            self.user
+                            self.user()
                         ))
                     })?,
             },
         });
-        Credentials::pattern(&self.user, &password)
+        Credentials::pattern(self.user(), &password)
             .map_err(|error| Failure::usage(error.to_string()))
     }
 }

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::windows::What;
 use crate::commands::live::args::Listen;
 use crate::options::{Anonymize, duration};
+use crate::pipeline::record::ring::Condition;
 
 /// Record the operations of a running server.
 ///
@@ -45,6 +46,8 @@ Examples:
   smbscope record --out run/
   smbscope record --duration 60s --out run/ --anonymize
   smbscope record --port 4450 --cpus 1 --out run/
+  smbscope record --lab --duration 60s --out run/
+  smbscope record --last 10m --when 'p95>200ms' --out slow/
   smbscope record --interface eth0 --duration 60s --out run/
   smbscope record --cpu --no-probe --duration 20s --out cpu/
   smbscope record --print-windows-script --node 1 --duration 20s --to 'S:\\temp' > cpu.cmd
@@ -62,6 +65,14 @@ pub struct Record {
     /// Stop after this time (30s, 10m) instead of at Ctrl-C.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Keep only the last part of the recording, such as 10m: it continues until Ctrl-C, --duration or --when, and
+    /// overwrites what is older. The folder then contains several recordings that are read together.
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "out", conflicts_with_all = ["cpu", "pcap", "print_windows_script"])]
+    pub last: Option<Duration>,
+    /// End with what --last keeps soon after this is true for the operations of the last ten seconds: p95>200ms
+    /// (mean, p50, p95, p99 or max).
+    #[arg(long, value_name = "CONDITION", requires = "last")]
+    pub when: Option<Condition>,
     /// Replace an existing dataset in the folder, and an existing --pcap file.
     #[arg(long)]
     pub force: bool,

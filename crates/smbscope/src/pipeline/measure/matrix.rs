@@ -71,10 +71,12 @@ pub async fn cell(plan: CellPlan) -> anyhow::Result<CellOutcome> {
             closed: true,
             // Blocks are measured, not files: a file may take longer than the cell.
             grace: Duration::ZERO,
+            outage: Pace::OUTAGE,
         },
         timeout: plan.timeout.max(time * 4),
         threads: plan.threads,
         interrupted,
+        logons: None,
     });
     let duration_ns = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let step = Step {

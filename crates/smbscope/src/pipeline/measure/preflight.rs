@@ -68,6 +68,8 @@ impl Preflight<'_> {
             let cipher = protection.seal.as_ref().and(negotiated.cipher);
             let cipher = cipher.and_then(|cipher| cipher.name());
             description.encryption = Some(cipher.map_or_else(off, str::to_owned));
+            let guid = negotiated.server_guid.iter().map(|byte| format!("{byte:02x}"));
+            description.server_guid = Some(guid.collect());
             description.server_clock_ahead_ns = negotiated.server_clock.map(|told| told.ahead_ns);
             description.server_clock_error_ns = negotiated.server_clock.map(|told| told.error_ns);
         }

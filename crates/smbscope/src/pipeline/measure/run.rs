@@ -3,7 +3,8 @@
 //! Connects the engine, the counters, the writer and the numbers of each step. It neither knows the command
 //! line nor prints: an [`Observer`] receives what happens.
 
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
@@ -38,12 +39,16 @@ use super::{runtime, unless_interrupted};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 
+/// Users that the server refused who are named.
+const REFUSED_MAX: usize = 1_000;
 /// Most parts that wait for the disk.
 const PARTS_WAITING: usize = 64;
 
 /// How the largest number of users is searched.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SearchPlan {
+    /// Numbers of users to try instead of a search; none to search.
+    pub points: Vec<u64>,
     /// Users of the first step.
     pub start_users: u64,
     /// Most users; as many as have files on the share if not given.
@@ -92,6 +97,8 @@ pub struct RunPlan {
     pub threads: usize,
     /// The process of the server if it is a lab.
     pub smbd: Option<u32>,
+    /// The file of a lab's logons.
+    pub logons: Option<PathBuf>,
     /// Endpoints of the server's counters.
     pub metrics: Vec<String>,
     /// The run folder.
@@ -136,6 +143,10 @@ pub struct RunOutcome {
     pub unexpected: Vec<(String, u64)>,
     /// Since when the server does not answer, ns since 1970.
     pub server_gone_ns: Option<i64>,
+    /// Users whom the server refused to log on: name and reason.
+    pub refused: Vec<(String, String)>,
+    /// All numbers of the run, as its report has them.
+    pub load: Load,
     /// Whether writing the folder failed.
     pub written: anyhow::Result<()>,
 }
@@ -153,9 +164,9 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     runtime.block_on(unless_interrupted(choosing))?;
     let host = Arc::new(host);
     let mut description = describe(&plan, &host);
-    let needed = match plan.search {
+    let needed = match &plan.search {
         None => Needed::Users(plan.users),
-        Some(SearchPlan { max_users: Some(most), .. }) => Needed::Users(most),
+        Some(SearchPlan { max_users: Some(most), .. }) => Needed::Users(*most),
         Some(_) => Needed::AllPrepared,
     };
     let needed = (plan.timeout, plan.shard, needed);
@@ -193,6 +204,7 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         timeout: plan.timeout,
         threads,
         interrupted,
+        logons: plan.logons.as_deref().and_then(open_logons),
     });
     observer.begin(1.0 / plan.planner.workload().mean_interval().as_secs_f64());
     let cannot_write = writer.failed.clone();
@@ -208,8 +220,13 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         steps.course(most, engine, observer).await
     });
     let Steps { mut table, gone, .. } = steps;
-    let load = complete(&mut description, &mut table, &so_far, gone);
+    let mut load = complete(&mut description, &mut table, &so_far, gone);
     description.end_ns = Some(clock.now());
+    let shared = engine.shared();
+    let refused: Vec<_> = shared.refused_users().values().take(REFUSED_MAX).cloned().collect();
+    description.users_refused = refused.iter().map(|(name, _)| name.clone()).collect();
+    description.outages.clone_from(&shared.answers().outages);
+    description.opens_reconnected = shared.opens_resumed();
     for report in sampler.map(Sampler::stop).unwrap_or_default() {
         description.counters_missed += report.failures;
         if let Some(warning) = report.warning() {
@@ -224,11 +241,17 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
     }
     let unexpected = engine.unexpected();
     recorder.finish();
+    description.opens_lost = recorder.opens_lost();
     recorder.part(Part::Coverage(Box::new(coverage(&description, &recorder))));
     // The engine's users have ended, so these are the last owners of the other end of the channel.
     drop(engine);
     drop(recorder);
     let written = writer.end(description.clone(), !interrupt::asked());
+    let server_gone_ns = description.server_gone_ns;
+    for part in &mut load.runs {
+        part.description = description.clone();
+        part.complete = !interrupt::asked();
+    }
     let users = match &table.answer {
         Some(answer) => Some(answer.users),
         None => table.rows.last().map(|row| row.users),
@@ -240,10 +263,17 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         overall_response_ns: answer.and_then(|answer| answer.overall_response_ns),
         failures: load.failures.clone(),
         unexpected,
-        server_gone_ns: description.server_gone_ns,
+        server_gone_ns,
+        refused,
         table,
+        load,
         written,
     })
+}
+
+/// The file of a lab's logons, to append to. A recorder has the names of the sessions of this run; it works without.
+fn open_logons(path: &Path) -> Option<File> {
+    OpenOptions::new().create(true).append(true).open(path).ok()
 }
 
 /// Which compounds users send: as the plan says, or those that the server answers.
@@ -346,7 +376,7 @@ impl Steps<'_> {
         observer: &mut dyn Observer,
     ) -> Engine {
         let duration_ns = i64::try_from(self.plan.duration.as_nanos()).unwrap_or(i64::MAX);
-        let Some(plan) = self.plan.search else {
+        let Some(plan) = &self.plan.search else {
             let step = Step {
                 step: 1,
                 users: self.plan.users,
@@ -360,15 +390,19 @@ impl Steps<'_> {
             self.ended(result, observer);
             return engine;
         };
-        let mut search = Search::new(Settings {
-            resolution_percent: plan.resolution_percent,
-            repeats: plan.repeats,
-            ..Settings::new(plan.start_users, most, duration_ns)
-        });
+        let mut search = match plan.points.as_slice() {
+            [] => Search::new(Settings {
+                resolution_percent: plan.resolution_percent,
+                repeats: plan.repeats,
+                ..Settings::new(plan.start_users, most, duration_ns)
+            }),
+            points => Search::of_points(points.to_vec(), duration_ns),
+        };
+        let may_end_early = !plan.full_steps && plan.points.is_empty();
         while let Some(step) = search.next() {
             let left = Some(search.steps_left());
             let show = |progress: &Progress| observer.progress(progress, left);
-            let result = engine.step(step, !plan.full_steps, show).await;
+            let result = engine.step(step, may_end_early, show).await;
             let is_interrupted = engine.interrupted();
             let result = self.ended(result, observer);
             // An interrupted step is shown, but does not influence the search.

@@ -4,6 +4,7 @@ use smbscope_store::{Part, Table};
 use smbscope_tables::filter::{Filter, RowFilter};
 
 use super::known_names::KnownNames;
+use super::machine::MachineCounters;
 use super::source::{Filtered, LiveSource, Received};
 
 /// What is done to the parts that arrived together.
@@ -12,6 +13,8 @@ enum Amend {
     Sift(Box<RowFilter>),
     /// The names of sessions and shares that Samba knows are filled in.
     Name(KnownNames),
+    /// The machine's counters are added.
+    Count(MachineCounters),
 }
 
 impl Amend {
@@ -19,6 +22,8 @@ impl Amend {
         match self {
             Amend::Sift(filter) => sift(filter, parts),
             Amend::Name(names) => parts.into_iter().map(|part| names.part(part)).collect(),
+            // Coverage stays the last part.
+            Amend::Count(counters) => Ok(counters.parts().chain(parts).collect()),
         }
     }
 
@@ -45,6 +50,11 @@ impl AmendedSource {
     /// Fills in the names of sessions and shares that Samba knows.
     pub fn named(source: Box<dyn LiveSource>, names: KnownNames) -> AmendedSource {
         AmendedSource { source, amend: Amend::Name(names) }
+    }
+
+    /// Adds the counters of this machine.
+    pub fn counted(source: Box<dyn LiveSource>, counters: MachineCounters) -> AmendedSource {
+        AmendedSource { source, amend: Amend::Count(counters) }
     }
 }
 
@@ -90,7 +100,11 @@ impl LiveSource for AmendedSource {
     }
 
     fn start_recording(&mut self, recording: &str) -> anyhow::Result<Vec<Part>> {
-        self.amend.parts(self.source.start_recording(recording)?)
+        let before = self.amend.parts(self.source.start_recording(recording)?)?;
+        if let Amend::Count(counters) = &mut self.amend {
+            counters.rename(recording);
+        }
+        Ok(before)
     }
 
     fn stop_recording(&mut self) -> anyhow::Result<Vec<Part>> {

@@ -5,6 +5,8 @@
 //! never replaced; rows of the tables `sessions` and `trees` say where their name came from.
 
 use std::collections::{BTreeSet, HashMap};
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,6 +28,9 @@ const NAMED_BY: &str = "smbstatus";
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Its output is read up to here: a session takes about a kilobyte.
 const OUTPUT_MAX: u64 = 64 << 20;
+#[cfg(target_os = "linux")]
+/// Longest file of a lab's logons: a line has about twenty bytes.
+const LOGONS_MAX: u64 = 64 << 20;
 /// Servers on one machine whose tables are read.
 const SERVERS_MAX: usize = 8;
 
@@ -45,6 +50,8 @@ impl KnownNames {
         for configuration in configurations() {
             let output = smbstatus(configuration.as_deref());
             known.add(&output.unwrap_or_default());
+            #[cfg(target_os = "linux")]
+            known.add_logons(configuration.as_deref());
         }
         known
     }
@@ -70,6 +77,27 @@ impl KnownNames {
             let ids = id(row, "session_id").zip(id(row, "tcon_id"));
             if let (Some(ids), Some(share)) = (ids, row["service"].as_str()) {
                 self.shares.insert(ids, share.to_owned());
+            }
+        }
+    }
+
+    /// Sets the names of a lab's users: its Samba knows all of them as one user of the system.
+    #[cfg(target_os = "linux")]
+    fn add_logons(&mut self, configuration: Option<&str>) {
+        let Some(folder) = configuration.and_then(|path| Path::new(path).parent()) else { return };
+        let path = smbscope_lab::Lab::logons(folder);
+        // The user who runs an smbd chooses the path: a pipe would never end.
+        if !path.is_file() {
+            return;
+        }
+        let Ok(file) = File::open(&path) else { return };
+        let mut text = String::new();
+        let _ = file.take(LOGONS_MAX).read_to_string(&mut text);
+        for (id, name) in text.lines().filter_map(|line| line.split_once(' ')) {
+            // Only sessions that Samba has now: ids of earlier ones may be used again.
+            let id = u64::from_str_radix(id, 16).ok();
+            if let Some(user) = id.and_then(|id| self.users.get_mut(&id)) {
+                name.clone_into(user);
             }
         }
     }
@@ -244,6 +272,21 @@ mod tests {
             known.add(text.as_bytes());
             assert!(known.is_empty());
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn users_of_a_lab_have_their_own_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let logons = smbscope_lab::Lab::logons(folder.path());
+        std::fs::create_dir_all(logons.parent().unwrap()).unwrap();
+        std::fs::write(&logons, "7 user00009\nx y\n\nd8ea0ce0 user00003\n").unwrap();
+        let conf = folder.path().join("smb.conf");
+        let mut known = known();
+        known.add_logons(conf.to_str());
+        assert_eq!(known.user(Some(0xd8ea_0ce0)), Some("user00003"));
+        // Samba has no such session now.
+        assert_eq!(known.user(Some(7)), None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use smbscope_analysis::channels::{ChannelTimeline, CpuCost, SessionTimeline};
 use smbscope_analysis::summary::{Load, Report, StepRow};
 
-use super::{answer_step, bound, is_migration, response};
+use crate::answers::load::state::{bound, is_migration, response};
 use crate::document::Tile;
 use crate::value::format;
 
 /// At most six numbers.
 pub(crate) fn tiles(report: &Report) -> Vec<Tile> {
     if let Some(load) = &report.load
-        && let Some(step) = answer_step(load)
+        && let Some(step) = load.answer_step()
     {
         let session = report.channels.as_ref().and_then(|channels| channels.sessions.first());
         return match session.filter(|_| is_migration(load)) {
@@ -132,7 +132,9 @@ fn step_tiles(load: &Load, step: &StepRow) -> Vec<Tile> {
                 (Some(low), Some(high), None) => {
                     format!("{} to {}", format::count(low), format::count(high))
                 }
-                (Some(low), None, _) => format!("at least {}", format::count(low)),
+                (Some(low), None, _) => {
+                    format!("at least {}", format::count(low.min(answer.users.unwrap_or(low))))
+                }
                 (None, Some(high), _) => format!("at most {}", format::count(high)),
                 (None, None, _) => String::new(),
             };
@@ -153,7 +155,11 @@ fn step_tiles(load: &Load, step: &StepRow) -> Vec<Tile> {
         Tile::new(
             "Scenarios per second",
             format::number(step.throughput),
-            format!("of {} scheduled", format::number(step.rate)),
+            if step.rate > 0.0 {
+                format!("of {} scheduled", format::number(step.rate))
+            } else {
+                "without a schedule".to_owned()
+            },
         ),
     ];
     if let Some(operations) = step.operations_per_second {
@@ -170,10 +176,12 @@ fn step_tiles(load: &Load, step: &StepRow) -> Vec<Tile> {
         let late = format!("at most {}", format::known_duration(step.late.max_ns));
         tiles.push(Tile::new("p95 of lateness", format::known_duration(step.late.p95_ns), late));
     }
-    tiles.push(Tile::new(
-        "Failed scenarios",
-        format::count(step.failed),
-        format!("{} of {}", format::share(step.failed_share), format::count(step.scheduled)),
-    ));
+    let outcomes = load.outcomes();
+    let mut note =
+        format!("{} of {}", format::share(outcomes.failed_share()), format::count(outcomes.ended));
+    if outcomes.not_started > 0 {
+        note += &format!(", {} more did not start", format::count(outcomes.not_started));
+    }
+    tiles.push(Tile::new("Failed scenarios", format::count(outcomes.failed), note));
     tiles
 }
