@@ -3,3 +3,4 @@
 //! An exporter takes rows as they come and writes to any `std::io::Write`; it does not read inputs.
 
 pub mod perfetto;
+pub mod prometheus;

@@ -40,7 +40,7 @@ pub use answers::{baseline, cores, namespace, replication};
 pub use document::TextOptions;
 pub use render::json::{escaped as escaped_json, schema, text as json_text};
 pub use render::text::FINDINGS_SHOWN;
-pub use render::{Answer, html, json, table, text};
+pub use render::{Answer, SCRIPT, STYLE, fragment, html, json, table, text};
 pub use smbscope_analysis::summary::Report;
 pub use value::clock::Clock;
 pub use value::{fields, format};

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use crate::document::{Document, TextOptions};
 
+pub use html::{SCRIPT, STYLE};
+
 /// What a command answers, in the forms in which it is shown.
 pub trait Answer {
     /// All of it, for a page and for a terminal; none if it has only a text of its own.
@@ -40,6 +42,13 @@ pub fn text(answer: &dyn Answer, options: &TextOptions) -> String {
 /// An answer as one HTML file that needs nothing else.
 pub fn html(answer: &dyn Answer) -> String {
     answer.document().as_ref().map_or_else(String::new, html::page)
+}
+
+/// The head of an answer's page and some of its sections, by their ids, for a live page with [`STYLE`] and
+/// [`SCRIPT`]. `window.smbscope.enliven(element)` of the script makes its tables and charts react.
+pub fn fragment(answer: &dyn Answer, sections: &[&str]) -> String {
+    let document = answer.document();
+    document.as_ref().map_or_else(String::new, |document| html::fragment(document, sections))
 }
 
 /// An answer for programs; [`schema`](json::schema) describes it.

@@ -6,10 +6,7 @@ SELECT
   to_timestamp_seconds(response_end / 1000000000) AS second,
   count(*) AS operations,
   count(*) FILTER (
-    WHERE (status >= 3221225472 OR status_name LIKE 'ERR%')
-      AND coalesce(status_name, '') NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'STATUS_END_OF_FILE',
-        'STATUS_CANCELLED', 'STATUS_NO_SUCH_FILE', 'STATUS_OBJECT_NAME_NOT_FOUND',
-        'STATUS_OBJECT_PATH_NOT_FOUND', 'STATUS_NOT_FOUND', 'ERRnofiles', 'ERRbadfile', 'ERRbadpath')
+    WHERE {errors}
   ) AS errors,
   sum(transferred_bytes) AS transferred_bytes,
   percentile(elapsed_ns, 0.5) AS elapsed_ns_p50,

@@ -10,7 +10,7 @@
 //! | `{parts}` | the sum of the columns of all disjoint parts of the turnaround |
 //! | `{part_columns}` | the names of these columns, separated by commas |
 //! | `{slice_columns}` | the names of the columns of all kinds |
-//! | `{files}`, `{latency_columns}` | what several questions share: `questions/parts/` |
+//! | `{errors}`, `{files}`, `{latency_columns}` | what several questions share: `questions/parts/` |
 
 use smbscope_tables::slice::{Group, Kind};
 
@@ -62,8 +62,13 @@ fn sum(kinds: impl Iterator<Item = Kind>) -> String {
     terms.collect::<Vec<_>>().join(" + ")
 }
 
+/// Whether a row of `operations` failed, as SQL: like in the report, without names that do not exist and without
+/// statuses that are part of normal operation.
+pub const ERRORS: &str = include_str!("../questions/parts/errors.sql");
+
 /// Placeholders of what several questions share.
-const PARTS: [(&str, &str); 2] = [
+const PARTS: [(&str, &str); 3] = [
+    ("{errors}", ERRORS),
     ("{files}", include_str!("../questions/parts/files.sql")),
     ("{latency_columns}", include_str!("../questions/parts/latency_columns.sql")),
 ];

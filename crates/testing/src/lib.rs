@@ -7,6 +7,7 @@
 //! | what | module | feature |
 //! |---|---|---|
 //! | skip a test, with the reason | [`skip!`] | - |
+//! | a browser for tests of pages | [`chromium`] | - |
 //! | a file or folder of the real data of other people | [`shared`] | - |
 //! | event trace logs of Windows (`.etl`), record by record | [`etl`] | - |
 //! | logs of a published case: a server whose CPUs are flooded by receive work | [`flooded_server`] | - |
@@ -102,4 +103,19 @@ pub fn shared(name: &str) -> Option<PathBuf> {
         return None;
     }
     Some(path)
+}
+
+/// The browser: `SMBSCOPE_CHROMIUM`, or one of the usual names. Without one, the test is skipped ([`skip!`]).
+#[track_caller]
+pub fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("SMBSCOPE_CHROMIUM").map(PathBuf::from);
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders = std::env::split_paths(&paths);
+    let mut files = folders.flat_map(|folder| names.map(|name| folder.join(name)));
+    let found = named.or_else(|| files.find(|file| file.exists()));
+    if found.is_none() {
+        skipped("the browser test needs Chromium (SMBSCOPE_CHROMIUM, or in PATH)");
+    }
+    found
 }

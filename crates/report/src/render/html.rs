@@ -20,7 +20,23 @@ use crate::value::{
 pub(crate) use charts::{legend, open};
 
 /// The hash of the page's script, the only one that a browser runs in it (Content Security Policy, section 2.3.1).
-const SCRIPT_HASH: &str = "sha256-Xqd0/lNzlxvbcY+j6bNRn1Cw/UDdt6vA0prjJQgyPj8=";
+const SCRIPT_HASH: &str = "sha256-8OouEb6S+LXgSP3m58jRkxaZkL8+6o3uSyeTLI7Q4sk=";
+
+/// The rules of every page.
+pub const STYLE: &str = concat!(include_str!("html/style.css"), include_str!("html/charts.css"));
+
+/// The script of every page, which sorts its tables and shows the values of its charts.
+pub const SCRIPT: &str = include_str!("html/script.js");
+
+/// The head of a document and some of its sections, for a page that has [`STYLE`] and [`SCRIPT`].
+pub(crate) fn fragment(document: &Document, sections: &[&str]) -> String {
+    let mut out = String::new();
+    head(&mut out, document);
+    for section in document.sections.iter().filter(|section| sections.contains(&section.id)) {
+        write_section(&mut out, section, document);
+    }
+    out
+}
 
 /// Any document as a page.
 pub(crate) fn page(document: &Document) -> String {
@@ -31,10 +47,8 @@ pub(crate) fn page(document: &Document) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'\">\n\
-         <title>smbscope: {}</title>\n<style>\n{}{}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
+         <title>smbscope: {}</title>\n<style>\n{STYLE}{}{}</style>\n</head>\n<body data-offset=\"{}\">\n",
         escape(&document.title),
-        include_str!("html/style.css"),
-        include_str!("html/charts.css"),
         include_str!("html/cores.css"),
         style_of(document),
         document.clock.offset_s()
@@ -48,12 +62,11 @@ pub(crate) fn page(document: &Document) -> String {
     let _ = write!(
         out,
         "<footer><p>smbscope {} · schema version {} · times in {} · read from {}</p></footer>\n</main>\n\
-         <script>\n{}</script>\n</body>\n</html>\n",
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         escape(&document.version),
         document.schema,
         escape(document.clock.zone()),
-        escape(&document.title),
-        include_str!("html/script.js")
+        escape(&document.title)
     );
     out
 }
@@ -247,7 +260,7 @@ mod tests {
         use sha2::{Digest as _, Sha256};
         const DIGITS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let script = format!("\n{}", include_str!("html/script.js"));
+        let script = format!("\n{SCRIPT}");
         let hash = Sha256::digest(script.as_bytes());
         // RFC 4648: 32 bytes are ten groups of three and one of two.
         let mut text = String::new();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Normal dependencies between the workspace's crates; tests and benches may reach further.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     // For tests only; all of these are optional.
     ("smbscope-testing", &["smbscope-client", "smbscope-lab", "smbscope-load", "smbscope-tables"]),
     ("smbscope-wire", &[]),
@@ -34,6 +34,17 @@ const EDGES: [(&str, &[&str]); 16] = [
         "smbscope-report",
         &["smbscope-analysis", "smbscope-findings", "smbscope-plan", "smbscope-tables"],
     ),
+    // All of these are optional: without them it is a small HTTP server.
+    (
+        "smbscope-serve",
+        &[
+            "smbscope-analysis",
+            "smbscope-findings",
+            "smbscope-report",
+            "smbscope-store",
+            "smbscope-tables",
+        ],
+    ),
     (
         "smbscope",
         &[
@@ -47,6 +58,7 @@ const EDGES: [(&str, &[&str]); 16] = [
             "smbscope-plan",
             "smbscope-report",
             "smbscope-samba",
+            "smbscope-serve",
             "smbscope-store",
             "smbscope-tables",
             // Recording CPUs.

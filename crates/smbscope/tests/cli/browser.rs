@@ -1,31 +1,14 @@
 //! Pages in a real browser: `tests/browser/check.py` drives a headless Chromium over the pages of a
 //! capture, a load run, a comparison, a prediction and a plan of cores.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::{answer, fixture, folder, load_run};
 
-/// The browser: `SMBSCOPE_CHROMIUM`, or one of the usual names.
-fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("SMBSCOPE_CHROMIUM").map(PathBuf::from);
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let found = || {
-        let names = ["chromium", "chromium-browser", "google-chrome"];
-        let folders: Vec<_> = std::env::split_paths(&paths).collect();
-        let files = names.iter().flat_map(|name| folders.iter().map(move |dir| dir.join(name)));
-        let mut files = files.filter(|file| file.exists());
-        files.next()
-    };
-    named.or_else(found)
-}
-
 #[test]
 fn pages_fit_and_react_in_a_browser() {
-    let Some(chromium) = chromium() else {
-        smbscope_testing::skip!("the browser test needs Chromium (SMBSCOPE_CHROMIUM, or in PATH)");
-        return;
-    };
+    let Some(chromium) = smbscope_testing::chromium() else { return };
     let (_guard, dir) = folder();
     let mut pages = Vec::new();
     let mut page = |name: &str, words: &[&str]| {

@@ -122,11 +122,10 @@
       fit();
     });
     show();
-    return fit;
+    return Object.assign(fit, { box });
   };
-  const fits = [...document.querySelectorAll("table.sortable")].map(table);
+  let fits = [];
   const fitAll = () => fits.forEach((fit) => fit());
-  fitAll();
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth !== width) {
@@ -134,11 +133,9 @@
       fitAll();
     }
   });
-  // What was folded had no width.
-  document.querySelectorAll("details").forEach((one) => one.addEventListener("toggle", fitAll, { once: true }));
 
   // Commands can be copied. Where that is not allowed they are selected.
-  document.querySelectorAll(".copy").forEach((box) => {
+  const copy = (box) => {
     const text = box.querySelector("code");
     const button = make("button", { type: "button", textContent: "Copy" }, box);
     button.addEventListener("click", async () => {
@@ -151,7 +148,7 @@
       }
       setTimeout(() => (button.textContent = "Copy"), 2000);
     });
-  });
+  };
 
   // A link into what is folded unfolds it.
   const unfold = () => {
@@ -202,7 +199,7 @@
   const offset = Number(document.body.dataset.offset) * 1000;
   const clock = (ms) => new Date(ms + offset).toISOString().slice(11, 23);
 
-  document.querySelectorAll("[data-plot]").forEach((plot) => {
+  const plot = (plot) => {
     const data = JSON.parse(plot.dataset.plot);
     const area = plot.querySelector(".area");
     const place = (index) => (data.t ? (index + 0.5) * data.w : data.x[index]);
@@ -236,5 +233,17 @@
     area.addEventListener("pointermove", move);
     area.addEventListener("pointerdown", move);
     area.addEventListener("pointerleave", leave);
-  });
+  };
+
+  // What is in an element, which may come later than the page.
+  const enliven = (root) => {
+    fits = [...fits.filter((fit) => fit.box.isConnected), ...[...root.querySelectorAll("table.sortable")].map(table)];
+    fitAll();
+    // What was folded had no width.
+    root.querySelectorAll("details").forEach((one) => one.addEventListener("toggle", fitAll, { once: true }));
+    root.querySelectorAll(".copy").forEach(copy);
+    root.querySelectorAll("[data-plot]").forEach(plot);
+  };
+  enliven(document);
+  window.smbscope = { enliven, value };
 })();

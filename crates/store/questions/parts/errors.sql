@@ -1,0 +1,4 @@
+(status >= 3221225472 OR status_name LIKE 'ERR%')
+      AND coalesce(status_name, '') NOT IN ('STATUS_MORE_PROCESSING_REQUIRED', 'STATUS_END_OF_FILE',
+        'STATUS_CANCELLED', 'STATUS_NO_SUCH_FILE', 'STATUS_OBJECT_NAME_NOT_FOUND',
+        'STATUS_OBJECT_PATH_NOT_FOUND', 'STATUS_NOT_FOUND', 'ERRnofiles', 'ERRbadfile', 'ERRbadpath')
