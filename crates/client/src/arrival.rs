@@ -51,7 +51,7 @@ impl Stamped {
     }
 
     /// One read: how many bytes, and how old the last of them are.
-    fn read(&self, bytes: &mut [u8]) -> io::Result<(usize, i64)> {
+    fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, i64)> {
         let mut control = Control([0; 128]);
         let mut parts = [IoSliceMut::new(bytes)];
         let descriptor = self.stream.as_raw_fd();
@@ -83,7 +83,7 @@ impl AsyncRead for Stamped {
             let room = out.initialize_unfilled();
             let mut taken = None;
             let tried = self.stream.try_io(Interest::READABLE, || {
-                let (bytes, age_ns) = self.read(room)?;
+                let (bytes, age_ns) = self.receive(room)?;
                 taken = Some((bytes, age_ns));
                 // A short read emptied the socket: this saves the read that would find nothing, as tokio's own do.
                 let is_empty = bytes > 0 && bytes < room.len();

@@ -127,7 +127,8 @@ mod tests {
         let result =
             CreateResult { size_bytes: Some(99), durable: Some(true), ..CreateResult::default() };
         let result = Some(Box::new(result));
-        Row { operation, path: Some("a\\b".into()), link: Arc::new(link), told: result }
+        let (path, link) = (Some("a\\b".into()), Arc::new(link));
+        Row { operation, path, link, told: result, read_late_ns: None }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `smbscope load` without a subcommand: arguments to a plan, and the output of the run.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +139,8 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
         max_users: args.search.steps.iter().copied().max().or(args.search.max_users),
         resolution_percent: args.search.resolution,
         repeats: args.search.repeats,
-        full_steps: args.search.full_steps,
+        // A load point is compared with others.
+        full_steps: args.search.full_steps || !args.search.steps.is_empty(),
     });
     Ok(RunPlan {
         target,
@@ -179,7 +181,9 @@ fn plan(args: &Run, verbosity: Verbosity) -> anyhow::Result<RunPlan> {
         start_at: args.course.start_at,
         threads: args.course.threads,
         smbd,
-        logons,
+        // A recorder then has the names of its sessions; the run works without.
+        logons: logons
+            .and_then(|path| OpenOptions::new().create(true).append(true).open(path).ok()),
         metrics,
         out: args.record.out.clone(),
         force: args.record.force,

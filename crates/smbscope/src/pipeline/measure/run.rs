@@ -3,8 +3,8 @@
 //! Connects the engine, the counters, the writer and the numbers of each step. It neither knows the command
 //! line nor prints: an [`Observer`] receives what happens.
 
-use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
@@ -98,7 +98,7 @@ pub struct RunPlan {
     /// The process of the server if it is a lab.
     pub smbd: Option<u32>,
     /// The file of a lab's logons.
-    pub logons: Option<PathBuf>,
+    pub logons: Option<File>,
     /// Endpoints of the server's counters.
     pub metrics: Vec<String>,
     /// The run folder.
@@ -204,7 +204,7 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         timeout: plan.timeout,
         threads,
         interrupted,
-        logons: plan.logons.as_deref().and_then(open_logons),
+        logons: plan.logons.as_ref().and_then(|file| file.try_clone().ok()),
     });
     observer.begin(1.0 / plan.planner.workload().mean_interval().as_secs_f64());
     let cannot_write = writer.failed.clone();
@@ -269,11 +269,6 @@ pub fn run(plan: RunPlan, observer: &mut dyn Observer) -> anyhow::Result<RunOutc
         load,
         written,
     })
-}
-
-/// The file of a lab's logons, to append to. A recorder has the names of the sessions of this run; it works without.
-fn open_logons(path: &Path) -> Option<File> {
-    OpenOptions::new().create(true).append(true).open(path).ok()
 }
 
 /// Which compounds users send: as the plan says, or those that the server answers.
@@ -398,22 +393,18 @@ impl Steps<'_> {
             }),
             points => Search::of_points(points.to_vec(), duration_ns),
         };
-        let may_end_early = !plan.full_steps && plan.points.is_empty();
         while let Some(step) = search.next() {
             let left = Some(search.steps_left());
             let show = |progress: &Progress| observer.progress(progress, left);
-            let result = engine.step(step, may_end_early, show).await;
+            let result = engine.step(step, !plan.full_steps, show).await;
             let is_interrupted = engine.interrupted();
             let result = self.ended(result, observer);
             // An interrupted step is shown, but does not influence the search.
             if is_interrupted {
                 search.interrupt();
-            } else {
-                search.report(&result);
-            }
-            if is_interrupted {
                 break;
             }
+            search.report(&result);
         }
         let mut answer = search.answer();
         answer.limits = self.plan.limits.clone();
