@@ -35,7 +35,7 @@ fi
 command=$1
 shift
 # No path of this machine is in the program.
-env -i HOME=/root PATH=/usr/bin:/bin CARGO_HOME=/cargo CARGO_TARGET_DIR=/target RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 \
+env -i HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin CARGO_HOME=/cargo CARGO_TARGET_DIR=/target RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 \
   RUSTFLAGS="--remap-path-prefix=/cargo=cargo --remap-path-prefix=/src=smbscope" \
   ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "${certificates[@]}" \
   chroot "$root" sh -c 'cd /src && command=$1 && shift && exec cargo "$command" --target x86_64-pc-windows-gnu -Zbuild-std=std,panic_abort "$@"' \
