@@ -87,6 +87,16 @@ impl TicketLogon {
 
     /// The next token for the server in answer to `token` (empty for the first one).
     pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
+        let kdcs = self.kdcs.clone();
+        self.step_with(token, async |request: &NetworkRequest| ask(&kdcs, request).await).await
+    }
+
+    /// Likewise, with the answers of KDCs from `ask`.
+    pub async fn step_with(
+        &mut self,
+        token: &[u8],
+        mut ask: impl AsyncFnMut(&NetworkRequest) -> Result<Vec<u8>, ClientError>,
+    ) -> Result<Vec<u8>, ClientError> {
         let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
         let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
         let done = {
@@ -113,7 +123,7 @@ impl TicketLogon {
                         match state {
                             GeneratorState::Completed(done) => break done,
                             GeneratorState::Suspended(request) => {
-                                let reply = ask(&self.kdcs, &request).await?;
+                                let reply = ask(&request).await?;
                                 state = generator.resume(Ok(reply));
                             }
                         }
