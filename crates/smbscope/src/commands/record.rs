@@ -59,7 +59,11 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     let about = About { inputs, created_at, filter: filter.clone() };
     RecordingFolder::create_folder(out, args.force)?;
     // The thread that writes the folder inherits the current capabilities.
-    live::drop_capabilities(out, verbosity);
+    let pcap = args.pcap.as_deref().map(|pcap| match pcap.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    });
+    live::drop_capabilities(out, pcap, verbosity);
     let folder = RecordingFolder::create(out, about, args.force, tokenizer)?;
     verbosity.say(&beginning(out, args.duration, &what));
     let display = Display::begin(verbosity);
