@@ -74,31 +74,22 @@ impl Kerberos {
 /// any bytes.
 #[cfg(feature = "kerberos")]
 pub async fn try_replies(mut bytes: &[u8]) {
-    let mut next = || {
-        let (length, rest) = bytes.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let mut replies = std::collections::VecDeque::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
         let (reply, rest) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
+        replies.push_back(reply.to_vec());
         bytes = rest;
-        reply.to_vec()
-    };
+    }
     let kdcs = vec![KdcAddress { host: "kdc.lab.test".to_owned(), port: 88 }];
     let kerberos = Kerberos { kdcs, ..Kerberos::default() };
     let credential = Credential::new("alice@LAB.TEST", "secret");
-    let Ok(mut logon) = ticket::TicketLogon::new(&kerberos, &credential, "fs.lab.test") else {
-        return;
-    };
-    let mut token = Vec::new();
-    for _ in 0..8 {
-        let ask = async |_: &sspi::NetworkRequest| match next() {
-            reply if reply.is_empty() => Err(ClientError::Kdc("no more replies".to_owned())),
-            reply => Ok(reply),
-        };
-        match logon.step_with(&token, ask).await {
-            Ok(_) => token = next(),
-            Err(_) => return,
-        }
-        if token.is_empty() {
-            return;
-        }
+    let logon = ticket::TicketLogon::new(&kerberos, &credential, "fs.lab.test");
+    let Ok(mut logon) = logon else { return };
+    // The last one is the server's.
+    let token = replies.pop_back().unwrap_or_default();
+    logon.scripted = Some(replies);
+    if logon.step(&[]).await.is_ok() {
+        let _ = logon.finish(&token).await;
     }
 }
 

@@ -3,6 +3,8 @@
 //! Sources: RFC 4120, RFC 4121, RFC 4178, MS-KILE, MS-SPNG. Each connection requests its own ticket,
 //! because `sspi` neither exports nor imports tickets.
 
+use std::collections::VecDeque;
+
 use smbscope_wire::crypto::Key;
 use sspi::generator::GeneratorState;
 use sspi::{
@@ -29,6 +31,8 @@ pub(crate) struct TicketLogon {
     keytab: bool,
     service: String,
     kdcs: Vec<KdcAddress>,
+    /// Replies instead of those of KDCs, for tests with any bytes.
+    pub(super) scripted: Option<VecDeque<Vec<u8>>>,
     established: bool,
 }
 
@@ -81,22 +85,13 @@ impl TicketLogon {
             keytab: kerberos.keytab.is_some(),
             service: kerberos.service.clone().unwrap_or_else(|| format!("cifs/{server}")),
             kdcs,
+            scripted: None,
             established: false,
         })
     }
 
     /// The next token for the server in answer to `token` (empty for the first one).
     pub async fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, ClientError> {
-        let kdcs = self.kdcs.clone();
-        self.step_with(token, async |request: &NetworkRequest| ask(&kdcs, request).await).await
-    }
-
-    /// Likewise, with the answers of KDCs from `ask`.
-    pub async fn step_with(
-        &mut self,
-        token: &[u8],
-        mut ask: impl AsyncFnMut(&NetworkRequest) -> Result<Vec<u8>, ClientError>,
-    ) -> Result<Vec<u8>, ClientError> {
         let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
         let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
         let done = {
@@ -123,7 +118,12 @@ impl TicketLogon {
                         match state {
                             GeneratorState::Completed(done) => break done,
                             GeneratorState::Suspended(request) => {
-                                let reply = ask(&request).await?;
+                                let reply = match &mut self.scripted {
+                                    Some(replies) => replies.pop_front().ok_or_else(|| {
+                                        ClientError::Kdc("no more replies".to_owned())
+                                    })?,
+                                    None => ask(&self.kdcs, &request).await?,
+                                };
                                 state = generator.resume(Ok(reply));
                             }
                         }
