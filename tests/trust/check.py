@@ -112,7 +112,7 @@ def of_bombs(smbscope, folder, names, is_fast):
         path = f"{folder}/{name}{ending}"
         write(path, fast if is_fast else count)
         size = os.path.getsize(path) >> 10
-        limits = (megabytes, cpu, 2 * cpu)
+        limits = (megabytes, cpu, 10 * cpu)
         ran = Ran([smbscope, "report", path, "--no-progress"], limits[2], folder)
         os.unlink(path)
         wrong = ran.wrong(*limits[:2])
@@ -132,7 +132,7 @@ def of_datasets(smbscope, folder, names):
             # A query of operations does not see what is wrong with other tables' types, and casts numbers.
             if reader == "query" and (not has_query or name == "numbers-as-nan"):
                 continue
-            limits = (640, 15, 30)
+            limits = (640, 15, 90)
             ran = Ran([smbscope, *words], limits[2], folder)
             wrong = ran.wrong(*limits[:2])
             if not wrong and is_refused is not None and (ran.code != 0) != is_refused:

@@ -58,7 +58,7 @@ def rewritten(of_table, **options):
         notes = pq.ParquetFile(path).metadata.metadata
         notes = {key: value for key, value in notes.items() if key.startswith(b"smbscope")}
         table = of_table(pq.read_table(path)).replace_schema_metadata(notes)
-        pq.write_table(table, path, **options)
+        pq.write_table(table, path, **{"compression": "zstd", **options})
 
     return change
 

@@ -233,8 +233,10 @@ def restarted(bench):
             users.wait()
         recorder.signal(signal.SIGINT)
         code, said = recorder.end()
+        if code != 0:
+            return f"{words}: exit code {code}: {said[-200:]}"
         _, end, _ = bench.operations(out)
-        if code != 0 or end < between:
+        if end < between:
             return f"{words}: exit code {code}, nothing after the restart: {said[-200:]}"
         found = subprocess.run(["ss", "-Hltnp", f"sport = :{bench.port}"], capture_output=True, text=True).stdout
         process = found.split("pid=")[1].split(",")[0]

@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(mut state) = State::read(&text) {
         for number in 0..TRIES {
             black_box((state.causes(), state.tries_left()));
-            let Step::Try(_) = state.step() else { break };
+            let Step::Try(..) = state.step() else { break };
             let speed = if bytes[number % bytes.len()] & 1 == 0 { Speed::Slow } else { Speed::Fast };
             if state.result(speed).is_err() {
                 break;

@@ -170,6 +170,11 @@ impl Dataset {
         };
         for part in manifest.tables.values().flatten() {
             let path = self.dir.join(&part.file);
+            let mut steps = Path::new(&part.file).components();
+            if !steps.all(|step| matches!(step, std::path::Component::Normal(_))) {
+                let what = format!("it lists {}, which is not in the folder", part.file);
+                return Err(Error::NotRecognised { path: self.dir.join(FILE_NAME), what });
+            }
             if !path.is_file() {
                 return Err(Error::NotRecognised {
                     path,

@@ -216,6 +216,19 @@ fn parts_that_are_not_what_the_manifest_lists_are_refused() {
     assert!(error.contains("100 rows, but the manifest lists 101"), "{error}");
 }
 
+#[test]
+fn a_manifest_lists_files_of_its_folder_only() {
+    for name in ["../../../etc/passwd", "/etc/passwd", "operations/../../x"] {
+        let dir = tempfile::tempdir().unwrap();
+        dataset(dir.path(), 10);
+        let path = dir.path().join("manifest.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replacen("operations/part-000000.parquet", name, 1)).unwrap();
+        let error = unreadable(dir.path());
+        assert!(error.contains("which is not in the folder"), "{error}");
+    }
+}
+
 /// A text of many bytes is a few in a dictionary.
 #[test]
 fn a_bomb_of_texts_is_refused() {
