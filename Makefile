@@ -26,6 +26,7 @@
 # make verify-verdicts     state, owner and cause of made-up captures against what is true; writes the table in docs/measurements
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
+# make verify-trust      a hostile server, bombs, datasets of strangers, killed recorders: limits and outcomes (needs root; ten minutes)
 # make verify-plans      ten thousand random plans of a namespace's move, executed in a model (a minute or two)
 # make verify-baseline   what signing costs a private Samba against `plan baseline` (needs root; five minutes)
 # make bench-channels    several paths against raw TCP and against predictions (needs root; ten minutes)
@@ -57,7 +58,7 @@ WINDOWS := $(WINDOWS_ROOT)/target/x86_64-pc-windows-gnu/dist/smbscope.exe
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo build-size install dist packages windows test-packages test-windows schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-plans verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo build-size install dist packages windows test-packages test-windows schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-plans verify-trust verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -177,6 +178,10 @@ verify-writes: build
 verify-durability:
 	scripts/setup.sh predictions
 	SMBSCOPE_ROUNDS=100 cargo test --locked -p smbscope-load --test durability -- --nocapture --test-threads=1
+
+verify-trust: build
+	scripts/setup.sh test
+	$(SMBSCOPE_PYTHON) tests/trust/check.py --smbscope $(SMBSCOPE) --table docs/measurements/trust.md
 
 verify-plans:
 	SMBSCOPE_PLANS=10000 cargo test -p smbscope-plan --test namespace_executor

@@ -65,6 +65,8 @@ else
 fi
 step "servers in QEMU"
 SMBSCOPE=$CARGO_TARGET_DIR/debug/smbscope scripts/test-servers.sh prepare load truth protection capacity client_of_ksmbd client_of_samba
+step "hostile servers, captures and datasets"
+"$SMBSCOPE_PYTHON" tests/trust/check.py --smbscope "$CARGO_TARGET_DIR/debug/smbscope" --fast
 step "fuzzing"
 fuzz/run.sh "$seconds"
 

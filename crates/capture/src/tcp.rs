@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use hashbrown::HashSet;
 
-use crate::limits::Limits;
+use crate::limits::{Limits, WaitingBytes};
 use crate::options::Options;
 use crate::smb::secrets::Keys;
 pub use carrier::{Carrier, CarrierBegin, CarrierHalf, count};
@@ -40,6 +40,8 @@ pub fn is_usual(port: u16) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     pub limits: Limits,
+    /// What waits in all connections.
+    pub waiting: WaitingBytes,
     /// Decryption keys by session, and secrets to compute them from.
     pub keys: Keys,
     /// Addresses of the machine that records.
@@ -51,6 +53,7 @@ impl Context {
     pub fn new(options: &Options) -> Context {
         Context {
             limits: options.limits,
+            waiting: WaitingBytes::default(),
             keys: Keys::new(&options.keys, options.secrets.clone()),
             host: options.host.iter().copied().collect(),
         }

@@ -150,6 +150,28 @@ fn unanswered_requests_are_given_up() {
 }
 
 #[test]
+fn long_names_that_wait_are_limited_in_bytes() {
+    let mut talk = Talk::new();
+    talk.connect();
+    for id in 4..204 {
+        talk.ask(smb2::create(id, &format!("{id}{}", "x".repeat(8_000))).framed());
+        talk.pass(1_000);
+    }
+    // A quarter of it is 1 MiB, and each name is counted with its capacity.
+    let limits = Limits { state_bytes: 4 << 20, ..Limits::default() };
+    let decoded = decoded(&Sending::default().aligned(&talk), limits);
+    let coverage = &decoded.coverage[0];
+    assert!(
+        (50..150).contains(&coverage.operations_discarded),
+        "{}",
+        coverage.operations_discarded
+    );
+    assert_eq!(coverage.operations_unanswered, 200);
+    // Each has its row nevertheless.
+    assert_eq!(decoded.operations(), 204);
+}
+
+#[test]
 fn replies_without_a_request_are_given_up() {
     let mut talk = Talk::new();
     talk.connect();

@@ -116,10 +116,13 @@ pub async fn follow(
 
 /// What a server answered.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
-    step: Step,
-    targets: Vec<Target>,
-    is_root: bool,
+pub struct Answer {
+    /// The referral.
+    pub step: Step,
+    /// Its targets with the rest of the path.
+    pub targets: Vec<Target>,
+    /// Whether it is about a root, and not a link.
+    pub is_root: bool,
 }
 
 /// Asks the server of a target for the referral of its path; `None` if it has none.
@@ -155,8 +158,8 @@ async fn referral(
     Ok(answer(place, &path, output))
 }
 
-/// Reads an answer to the question about `path`.
-fn answer(place: &Target, path: &str, output: &[u8]) -> Option<Answer> {
+/// Reads an answer to the question about `path`; `None` if it names no usable target.
+pub fn answer(place: &Target, path: &str, output: &[u8]) -> Option<Answer> {
     let response = Response::new(output);
     let units: Vec<u16> = path.encode_utf16().collect();
     let consumed = usize::from(response.path_consumed()?) / 2;

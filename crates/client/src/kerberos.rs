@@ -70,6 +70,29 @@ impl Kerberos {
     }
 }
 
+/// Tries a logon whose KDC and server send these bytes, cut into replies by their length in the first two; for tests with
+/// any bytes.
+#[cfg(feature = "kerberos")]
+pub async fn try_replies(mut bytes: &[u8]) {
+    let mut replies = std::collections::VecDeque::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let (reply, rest) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
+        replies.push_back(reply.to_vec());
+        bytes = rest;
+    }
+    let kdcs = vec![KdcAddress { host: "kdc.lab.test".to_owned(), port: 88 }];
+    let kerberos = Kerberos { kdcs, ..Kerberos::default() };
+    let credential = Credential::new("alice@LAB.TEST", "secret");
+    let logon = ticket::TicketLogon::new(&kerberos, &credential, "fs.lab.test");
+    let Ok(mut logon) = logon else { return };
+    // The last one is the server's.
+    let token = replies.pop_back().unwrap_or_default();
+    logon.scripted = Some(replies);
+    if logon.step(&[]).await.is_ok() {
+        let _ = logon.finish(&token).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -46,6 +46,8 @@ pub struct Library {
 pub struct Found {
     /// smbd's processes.
     pub processes: BTreeSet<u32>,
+    /// Those of them that listen, and whose parents do not: services.
+    pub services: BTreeSet<u32>,
     /// TCP ports on which they listen; the usual ones if they do not listen yet.
     pub ports: BTreeSet<u16>,
     /// Server libraries, each file once.
@@ -98,6 +100,11 @@ pub fn find(choice: &Choice) -> Result<Found, FindError> {
     };
     let mut found = Found::default();
     found.processes.extend(smbd.iter().copied().filter(|&process| chosen(process)));
+    let listens = |process: &u32| listening.get(process).is_some_and(|ports| !ports.is_empty());
+    let services = found.processes.iter().filter(|process| {
+        listens(process) && !lineage(**process, &all).skip(1).any(|ancestor| listens(&ancestor))
+    });
+    found.services = services.copied().collect();
     let count = all.keys().filter(|&&process| is_hidden(process)).count();
     if found.processes.is_empty() && count > 0 {
         return Err(FindError::Hidden { count });

@@ -45,6 +45,9 @@ pub enum LoadError {
     Symbols(#[from] SymbolError),
 }
 
+/// Kinds of recorded processes: bpf/state.h.
+const OF_SERVICE: u8 = 1;
+const SERVICE: u8 = 2;
 /// A step that the kernel may refuse although it permits everything else.
 const FUNCTION_PROBE: &str = "function probe";
 /// Events that are read in one batch.
@@ -157,6 +160,7 @@ impl Probe {
             constants.functions = without_functions.is_none();
             constants.disk = options.disk;
             constants.follow_new = options.follow_new;
+            constants.follow_restart = !found.services.is_empty();
             for (number, class) in CLASSES {
                 constants.classes[usize::from(*number)] = *class;
             }
@@ -221,21 +225,25 @@ impl Probe {
             probe.attach_functions(found)?;
         }
         let sockets = check::Sockets { tracepoints: at_tracepoints, ..sockets };
-        probe.follow(found.processes.iter().copied())?;
+        probe.follow(found.processes.iter().copied(), OF_SERVICE)?;
+        if let Some(variables) = probe.skel.maps.bss_data.as_deref_mut() {
+            variables.services = found.services.len() as u32;
+        }
+        probe.follow(found.services.iter().copied(), SERVICE)?;
         probe.attach_tracepoints(options, sockets)?;
         // Loading takes a second: the process of a client that connects in the meantime was neither
         // found nor seen to start.
         if let Ok(born) = born_since(found) {
-            probe.follow(born)?;
+            probe.follow(born, OF_SERVICE)?;
         }
         probe.start(true);
         Ok(probe)
     }
 
-    fn follow(&self, processes: impl IntoIterator<Item = u32>) -> Result<(), LoadError> {
+    fn follow(&self, processes: impl IntoIterator<Item = u32>, kind: u8) -> Result<(), LoadError> {
         for process in processes {
             let map = &self.skel.maps.processes;
-            let updated = map.update(&process.to_le_bytes(), &[1], MapFlags::ANY);
+            let updated = map.update(&process.to_le_bytes(), &[kind], MapFlags::ANY);
             updated.map_err(kernel("processes"))?;
         }
         Ok(())
@@ -333,6 +341,11 @@ impl Probe {
         if let Some(variables) = self.skel.maps.bss_data.as_deref_mut() {
             variables.started = started;
         }
+    }
+
+    /// Whether no process is left that is recorded.
+    pub fn is_alone(&self) -> bool {
+        self.skel.maps.processes.keys().next().is_none()
     }
 
     /// Removes all probes; the events until then can still be read.

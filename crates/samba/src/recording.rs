@@ -66,6 +66,8 @@ pub struct Progress {
     pub wire: Option<live::Counters>,
     /// Operations that only the interface showed; known at the end.
     pub wire_only: u64,
+    /// Whether the recorded processes have ended, and no service was started instead.
+    pub is_alone: bool,
 }
 
 /// A running recording.
@@ -231,6 +233,7 @@ impl Recording {
             without_slices: self.rows.without_slices(),
             wire: self.wire.as_mut().map(live::Recorder::counters),
             wire_only: 0,
+            is_alone: self.probe.is_alone(),
         }
     }
 

@@ -17,6 +17,19 @@ static LAST: OnceLock<fn()> = OnceLock::new();
 
 /// Starts to catch signals.
 pub fn install() {
+    // The thread that waits for signals has the capabilities of the thread that starts it: none.
+    let start = || {
+        #[cfg(target_os = "linux")]
+        let _ = crate::capabilities::drop_own();
+        catch();
+    };
+    match std::thread::Builder::new().name("signals".to_owned()).spawn(start) {
+        Ok(thread) => drop(thread.join()),
+        Err(_) => catch(),
+    }
+}
+
+fn catch() {
     // Fails only if there is a handler already; then the signal ends the program as usual.
     let _ = ctrlc::set_handler(|| {
         ASKED.store(true, Ordering::Relaxed);

@@ -57,6 +57,10 @@ pub struct Reading {
     /// Number of decoding threads; 0 uses one per CPU.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+    /// Memory for the sessions, trees and opens of a capture and their names. Beyond it the oldest
+    /// are forgotten, which the report says.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = state_size)]
+    pub memory: u64,
 }
 
 /// Replacement of names by tokens.
@@ -120,6 +124,10 @@ impl Reading {
             keys: self.keys()?,
             secrets: Arc::new(self.secrets.read()?),
             threads: self.threads,
+            limits: capture::Limits {
+                state_bytes: usize::try_from(self.memory).unwrap_or(usize::MAX),
+                ..capture::Limits::default()
+            },
             ..capture::Options::default()
         };
         let symbols = Symbols::open(&self.symbols).map_err(smbscope_store::Error::from)?;
@@ -202,6 +210,14 @@ pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
+/// Parses the size of the decoder's state: below 1 MiB a few names would fill it.
+fn state_size(text: &str) -> Result<u64, String> {
+    size(text).and_then(|bytes| match bytes {
+        0x10_0000.. => Ok(bytes),
+        _ => Err("must be at least 1MiB".to_owned()),
+    })
+}
+
 fn parse_hex_key(text: &str) -> Option<[u8; 32]> {
     let mut key = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
@@ -218,6 +234,13 @@ fn parse_hex_key(text: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_decoder_gets_at_least_a_mebibyte() {
+        assert_eq!(state_size("1MiB"), Ok(1 << 20));
+        assert!(state_size("1023KiB").is_err());
+        assert!(state_size("0").is_err());
+    }
 
     #[test]
     fn keys_of_tokens_are_32_bytes_in_hexadecimal() {

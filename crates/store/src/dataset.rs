@@ -9,10 +9,12 @@
 //! ```
 //!
 //! A part gets its final name only when it is complete and on disk, and the manifest is replaced after
-//! that, so a folder is valid at any time. [`properties`] has the encoding of columns, [`writer`]
+//! that, so a folder is valid at any time. While a server is recorded, the rows of an open part are also in
+//! pieces (`part-000000-00.parquet`), which are made each second and deleted when the part is complete. [`properties`] has the encoding of columns, [`writer`]
 //! writes, [`reader`] reads.
 
 mod folder;
+mod pieces;
 pub mod properties;
 pub mod reader;
 mod stored;
@@ -20,6 +22,9 @@ pub mod writer;
 
 pub use reader::Dataset;
 pub use writer::{DatasetWriter, ManifestSeed, WriteOptions, may_write};
+
+#[cfg(all(test, feature = "sql"))]
+pub(crate) use stored::{stored, stored_schema};
 
 /// File extension of a part that is being written; readers ignore it.
 pub const UNFINISHED: &str = "tmp";

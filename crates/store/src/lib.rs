@@ -10,7 +10,7 @@
 //! [`DatasetWriter`](dataset::DatasetWriter) takes parts (rows of one table) and writes them in a
 //! thread of its own. A Parquet file gets its final name only when it is complete and on disk, at
 //! least every ten seconds, and the manifest is replaced after it. So a folder is valid at any time,
-//! and a killed writer loses at most the last ten seconds.
+//! and a killed writer loses at most the last ten seconds; a recording is also in pieces, so that it loses a second.
 //!
 //! # Reading
 //!

@@ -28,6 +28,8 @@ use crate::dataset::{Dataset, DatasetWriter, ManifestSeed, WriteOptions};
 use crate::error::{Error, Result};
 use crate::trace;
 
+#[cfg(feature = "sql")]
+pub(crate) use conform::check_texts;
 pub use input::Input;
 pub use parts::{Filtered, Parts, Progress};
 pub use recorded_filter::RecordedFilter;

@@ -1,7 +1,8 @@
 //! SQL over a source, with DataFusion.
 //!
 //! Captures are decoded while the query runs, only the columns that it uses. Datasets are read by
-//! DataFusion's Parquet reader, which skips row groups by their statistics. Memory is bounded: data
+//! DataFusion's Parquet reader, which skips row groups by their statistics, if they are as this version writes them, else
+//! by the reader of all other commands; texts have the same limits in both. Memory is bounded: data
 //! that does not fit is spilled to the temporary folder. SQL cannot change anything.
 
 mod failure;

@@ -82,6 +82,8 @@ pub(super) struct Connections {
     /// Connections with any bytes, the bytes of all, and those of the largest.
     carried: (u64, u64, u64),
     unread: u64,
+    /// Sessions and trees that the decoder forgot for a limit.
+    forgotten: u64,
     /// Messages that were captured in part, and members of compounds that were not captured.
     cut: (u64, u64),
 }
@@ -148,6 +150,8 @@ impl Connections {
     pub(super) fn add_coverage(&mut self, row: &Coverage) {
         let unread = row.messages_encrypted.saturating_sub(row.messages_decrypted);
         self.unread = self.unread.saturating_add(unread);
+        let forgotten = row.sessions_forgotten.saturating_add(row.trees_forgotten);
+        self.forgotten = self.forgotten.saturating_add(forgotten);
         // Without cut packets it is the capture that ends, or has gaps.
         if row.frames_cut == 0 {
             return;
@@ -246,6 +250,15 @@ impl Connections {
                 "the packets were cut too short for {messages} messages and {members} members of compounds: names, sizes \
                  and statuses in them are not known, so that findings may be missing; record at least 512 bytes of each \
                  packet"
+            ),
+        );
+        note(
+            self.forgotten > 0,
+            About::Unseen,
+            format!(
+                "{} sessions and trees were forgotten before their end, because there were too many at once: later \
+                 operations have no user or share; --memory with a larger size keeps more",
+                self.forgotten
             ),
         );
         note(

@@ -10,6 +10,7 @@ use smbscope_tables::code::{self, Source, Vantage};
 use smbscope_tables::operation::Operation;
 use smbscope_tables::tables::Connection;
 
+use crate::limits::{LONG_BYTES, Limits, WaitingBytes};
 use crate::outcome::{Effect, OperationEnd, Output};
 use crate::smb::pending::{Pending, ReplyTimes};
 use crate::smb::unanswered;
@@ -89,6 +90,8 @@ pub struct Pairing {
     /// Times in which TCP recovered from losses.
     pub recoveries: Recoveries,
     pub client_guid: Option<[u8; 16]>,
+    /// Long names in requests that wait.
+    pub waiting: WaitingBytes,
     /// Messages come without TCP: sequence numbers do not identify them.
     pub has_no_sequence: bool,
 }
@@ -156,6 +159,27 @@ impl Pairing {
         if let Some(dialect) = self.dialect {
             row.set_dialect(dialect);
         }
+    }
+
+    /// Counts a request with a long name, or with a session of a message of `session_bytes`, among those that wait. False if all
+    /// connections together have no room for it.
+    #[inline]
+    pub fn keeps(&mut self, pending: &mut Pending, session_bytes: usize, limits: &Limits) -> bool {
+        let session = if pending.session.is_some() { session_bytes } else { 0 };
+        let bytes = pending.name.capacity() + session;
+        if bytes <= LONG_BYTES {
+            return true;
+        }
+        pending.waiting_bytes = bytes;
+        self.waiting.add(bytes);
+        self.waiting.all() <= limits.waiting_bytes()
+    }
+
+    /// Forgets the names of a request that waits.
+    #[cold]
+    pub fn drop_names(&mut self, pending: &mut Pending) {
+        self.waiting.remove(std::mem::take(&mut pending.waiting_bytes));
+        (pending.name, pending.has_name, pending.session) = (String::new(), false, None);
     }
 
     /// Counts an operation as in flight. Call it after all members of a message were started.
@@ -370,6 +394,11 @@ impl Pairing {
         table.encrypted += u64::from(row.encrypted() == Some(true));
         table.compressed += u64::from(row.compressed() == Some(true));
         let path = pending.has_name.then(|| out.push_text(&pending.name));
+        if pending.waiting_bytes > 0 {
+            self.waiting.remove(std::mem::take(&mut pending.waiting_bytes));
+            pending.name = String::new();
+        }
+        let row = &mut pending.row;
         out.rows.extend_from_slice(std::slice::from_ref(row));
         out.done.push(OperationEnd {
             connection: self.index,

@@ -33,6 +33,8 @@ pub struct Pending {
     pub lost_at: u64,
     /// Whether its reply seems to be one of those that were not captured.
     pub is_missed: bool,
+    /// Bytes of it that count among those that wait in all connections.
+    pub waiting_bytes: usize,
 }
 
 impl Pending {
@@ -50,6 +52,7 @@ impl Pending {
         self.session = None;
         self.lost_at = 0;
         self.is_missed = false;
+        self.waiting_bytes = 0;
     }
 }
 

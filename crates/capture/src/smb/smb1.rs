@@ -218,6 +218,10 @@ impl Smb1 {
                 pending.row.set_related(index > 0);
             }
             cx.pairing.start(pending, message, index == 0);
+            if !cx.pairing.keeps(pending, message.bytes.len(), cx.limits) {
+                cx.pairing.drop_names(pending);
+                cx.out.coverage.paths_unknown += 1;
+            }
             cx.out.coverage.commands_unknown += u64::from(command.name().is_none());
             exchange.stage = stage;
         }

@@ -271,6 +271,12 @@ impl Smb2 {
             }
         }
         cx.out.coverage.commands_unknown += u64::from(header.command.name().is_none());
+        if !cx.pairing.keeps(pending, member.bytes.len(), cx.limits) {
+            // The names that wait on all connections take too much: this one does not.
+            cx.out.coverage.operations_discarded += 1;
+            self.give_up(slot, message.end.unwrap_or(message.start), cx);
+            return None;
+        }
         Some(slot)
     }
 

@@ -10,6 +10,7 @@ use smbscope_wire::read::{array_at, u8_at, u16_at};
 
 use super::Piece;
 use super::wanted_bytes;
+use crate::limits::{LONG_BYTES, Limits, WaitingBytes};
 
 /// A message of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +94,10 @@ pub struct Framer {
     sequence: u32,
     begun: Option<i64>,
     limit_bytes: usize,
+    /// The capacity of a long buffer, among what waits in all connections, and the limit of all.
+    waiting: WaitingBytes,
+    waiting_max: usize,
+    counted: usize,
     header_bytes: u32,
     /// Whether a message was ever found.
     pub synchronised: bool,
@@ -101,8 +106,9 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// A framer that keeps at most `limit_bytes` of a message.
-    pub fn new(limit_bytes: usize) -> Framer {
+    /// A framer that keeps at most [`Limits::message_bytes`] of a message, and little while all connections together keep
+    /// too much.
+    pub fn new(limits: &Limits, waiting: WaitingBytes) -> Framer {
         Framer {
             state: State::Boundary,
             buffer: Vec::new(),
@@ -117,7 +123,10 @@ impl Framer {
             frame: 0,
             sequence: 0,
             begun: None,
-            limit_bytes,
+            limit_bytes: limits.message_bytes,
+            waiting,
+            waiting_max: limits.waiting_bytes(),
+            counted: 0,
             header_bytes: nbss::HEADER_BYTES as u32,
             synchronised: false,
             counters: Counters::default(),
@@ -282,9 +291,27 @@ impl Framer {
         let decrypts = sink.decrypts();
         let want = wanted_bytes::of_message(message, length, decrypts, &mut self.member);
         let want = want.min(length);
-        let limit = if sink.decrypts() { usize::MAX } else { self.limit_bytes };
+        let limit = match self.count(want) {
+            true if sink.decrypts() => usize::MAX,
+            true => self.limit_bytes,
+            false => self.buffer.len().saturating_sub(nbss::HEADER_BYTES).max(LONG_BYTES),
+        };
         self.cut |= want > limit;
         self.want = nbss::HEADER_BYTES + want.min(limit);
+        true
+    }
+
+    /// Counts a long message among what waits; false if there is no room for it.
+    fn count(&mut self, want: usize) -> bool {
+        if want <= LONG_BYTES || want <= self.counted {
+            return true;
+        }
+        let more = want - self.counted;
+        if self.waiting.all().saturating_add(more) > self.waiting_max {
+            return false;
+        }
+        self.waiting.add(more);
+        self.counted = want;
         true
     }
 
@@ -308,11 +335,13 @@ impl Framer {
         });
         self.buffer = buffer;
         self.buffer.clear();
-        // A very large message must not keep its memory for the life of the connection.
-        self.buffer.shrink_to(64 << 10);
+        self.waiting.remove(std::mem::take(&mut self.counted));
+        // A large message must not keep its memory for the life of the connection.
+        self.buffer.shrink_to(LONG_BYTES);
     }
 
     fn abandon(&mut self, time: i64, sink: &mut impl MessageSink) {
+        self.waiting.remove(std::mem::take(&mut self.counted));
         if let Some(begun) = self.begun.take() {
             sink.unbegin(time, begun);
         }

@@ -2,7 +2,7 @@
 
 use super::interval::HalfInterval;
 use super::waits::Resent;
-use crate::limits::Limits;
+use crate::limits::{Limits, WaitingBytes};
 use crate::stream::{Framer, Order, Piece};
 
 /// One direction.
@@ -45,10 +45,10 @@ pub(super) struct Half {
 }
 
 impl Half {
-    pub(super) fn new(limits: &Limits) -> Half {
+    pub(super) fn new(limits: &Limits, waiting: WaitingBytes) -> Half {
         Half {
             order: Order::default(),
-            framer: Framer::new(limits.message_bytes),
+            framer: Framer::new(limits, waiting),
             packets: 0,
             bytes: 0,
             retransmissions: 0,

@@ -61,7 +61,8 @@ impl Krb5Conf {
         names.join(", ")
     }
 
-    fn add(&mut self, text: &str) {
+    /// Takes the settings of one file; those of earlier files stay.
+    pub fn add(&mut self, text: &str) {
         let mut section = "";
         // The groups that enclose the line: `REALM = {`.
         let mut groups: Vec<&str> = Vec::new();

@@ -3,6 +3,8 @@
 //! Sources: RFC 4120, RFC 4121, RFC 4178, MS-KILE, MS-SPNG. Each connection requests its own ticket,
 //! because `sspi` neither exports nor imports tickets.
 
+use std::collections::VecDeque;
+
 use smbscope_wire::crypto::Key;
 use sspi::generator::GeneratorState;
 use sspi::{
@@ -29,6 +31,8 @@ pub(crate) struct TicketLogon {
     keytab: bool,
     service: String,
     kdcs: Vec<KdcAddress>,
+    /// Replies instead of those of KDCs, for tests with any bytes.
+    pub(super) scripted: Option<VecDeque<Vec<u8>>>,
     established: bool,
 }
 
@@ -81,6 +85,7 @@ impl TicketLogon {
             keytab: kerberos.keytab.is_some(),
             service: kerberos.service.clone().unwrap_or_else(|| format!("cifs/{server}")),
             kdcs,
+            scripted: None,
             established: false,
         })
     }
@@ -113,7 +118,12 @@ impl TicketLogon {
                         match state {
                             GeneratorState::Completed(done) => break done,
                             GeneratorState::Suspended(request) => {
-                                let reply = ask(&self.kdcs, &request).await?;
+                                let reply = match &mut self.scripted {
+                                    Some(replies) => replies.pop_front().ok_or_else(|| {
+                                        ClientError::Kdc("no more replies".to_owned())
+                                    })?,
+                                    None => ask(&self.kdcs, &request).await?,
+                                };
                                 state = generator.resume(Ok(reply));
                             }
                         }

@@ -14,6 +14,7 @@ use smbscope_wire::smb2::header::{Flags, Header, members};
 use smbscope_wire::smb2::negotiate_context::{CipherId, SigningId};
 use smbscope_wire::smb2::session::SessionSetupRequest;
 use smbscope_wire::smb2::transform::{ENCRYPTED_MAGIC, TRANSFORM_HEADER_BYTES};
+use smbscope_wire::smb2::write::WriteRequest;
 use smbscope_wire::smb2::{Command, Dialect};
 use smbscope_wire::status::Status;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -73,6 +74,8 @@ pub struct Server {
     /// ServerGuid, capabilities and dialect as validated.
     pub validated: ([u8; 16], u32, u16),
     pub lie: Option<(Command, Lie)>,
+    /// Right replies to that command before the first lie.
+    pub honest_first: u32,
 }
 
 impl Server {
@@ -88,6 +91,7 @@ impl Server {
             last: None,
             validated: (GUID, CAPABILITIES, dialect.0),
             lie: None,
+            honest_first: 0,
         }
     }
 
@@ -105,6 +109,7 @@ impl Server {
                 preauth: PreauthIntegrity::new(),
                 signer: None,
                 seal: None,
+                seen: 0,
             };
             // An error means that the client has left.
             tokio::spawn(async move { peer.serve().await });
@@ -119,6 +124,8 @@ struct Peer {
     preauth: PreauthIntegrity,
     signer: Option<Signer>,
     seal: Option<(Encryptor, Decryptor)>,
+    /// Requests of the command that is lied about.
+    seen: u32,
 }
 
 impl Peer {
@@ -146,6 +153,8 @@ impl Peer {
         is_sealed: bool,
     ) -> std::io::Result<()> {
         let lie = self.server.lie.filter(|(command, _)| *command == request.command);
+        self.seen += u32::from(lie.is_some());
+        let lie = lie.filter(|_| self.seen > self.server.honest_first);
         let lie = lie.map(|(_, lie)| lie);
         let mut status = Status::SUCCESS;
         let mut last = None;
@@ -175,10 +184,18 @@ impl Peer {
             Command::WRITE => {
                 let count = match lie {
                     Some(Lie::Count(count)) => count,
-                    _ => 16,
+                    _ => WriteRequest(bytes).length().unwrap_or_default(),
                 };
                 [&[17, 0, 0, 0][..], &count.to_le_bytes(), &[0; 9]].concat()
             }
+            Command::CREATE => {
+                let mut body = vec![89, 0, 0, 0, 1, 0, 0, 0];
+                body.resize(88, 0);
+                // A file id, which is not zero.
+                body[64..80].fill(7);
+                body
+            }
+            Command::CLOSE => [&[60, 0][..], &[0; 58]].concat(),
             _ => vec![4, 0, 0, 0],
         };
         let mut reply = header(request, status);

@@ -13,7 +13,7 @@ pub fn stat(text: &str, out: &mut Vec<Reading>) {
         let mut words = line.split_ascii_whitespace();
         let Some(word) = words.next() else { continue };
         if let Some(cpu) = word.strip_prefix("cpu") {
-            let ticks: Vec<f64> = words.map_while(|word| word.parse().ok()).take(8).collect();
+            let ticks: Vec<f64> = words.map_while(number).take(8).collect();
             if ticks.len() < 4 {
                 continue;
             }
@@ -250,7 +250,8 @@ pub fn pressure(resource: &str, text: &str, out: &mut Vec<Reading>) {
 fn number(word: &str) -> Option<f64> {
     // Accepts only what the kernel writes: digits, a sign, a point.
     let plain = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'));
-    if plain { word.parse().ok() } else { None }
+    // More digits than a number of the kernel has would be infinite.
+    if plain && word.len() <= 40 { word.parse().ok() } else { None }
 }
 
 #[cfg(test)]

@@ -303,8 +303,8 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	__u32 born = child->tgid;
 	if (process == born || !bpf_map_lookup_elem(&processes, &process))
 		return 0;
-	__u8 one = 1;
-	if (bpf_map_update_elem(&processes, &born, &one, BPF_ANY))
+	__u8 kind = OF_SERVICE;
+	if (bpf_map_update_elem(&processes, &born, &kind, BPF_ANY))
 		count(COUNTER_NO_PROCESS);
 	return 0;
 }
@@ -315,13 +315,16 @@ int BPF_PROG(executed)
 {
 	char name[16] = {};
 	__u32 process = bpf_get_current_pid_tgid() >> 32;
-	__u8 one = 1;
-	if (!follow_new || bpf_get_current_comm(name, sizeof(name)))
+	__u8 kind = SERVICE;
+	bool restarts = follow_restart && services == 0;
+	if (!(follow_new || restarts) || bpf_get_current_comm(name, sizeof(name)))
 		return 0;
 	if (name[0] != 's' || name[1] != 'm' || name[2] != 'b' || name[3] != 'd' || name[4])
 		return 0;
-	if (bpf_map_update_elem(&processes, &process, &one, BPF_ANY))
+	if (bpf_map_update_elem(&processes, &process, &kind, BPF_ANY))
 		count(COUNTER_NO_PROCESS);
+	else
+		__sync_fetch_and_add(&services, 1);
 	return 0;
 }
 
@@ -331,6 +334,9 @@ int BPF_PROG(ended, struct task_struct *task)
 	__u32 process = task->tgid;
 	if (task->pid != process)
 		return 0;
+	__u8 *kind = bpf_map_lookup_elem(&processes, &process);
+	if (kind && *kind == SERVICE)
+		__sync_fetch_and_add(&services, -1);
 	if (bpf_map_delete_elem(&processes, &process) == 0) {
 		struct head event = {};
 		fill(&event, EVENT_EXIT, bpf_get_current_pid_tgid());

@@ -10,11 +10,17 @@ const volatile __u8 classes[CALLS] = {}; // of each system call
 // Set once everything is attached: half of the probes would report half of the events.
 volatile bool started;
 const volatile bool follow_new = false; // record every smbd that is started
+// Record an smbd that is started after the chosen services ended: it is the same one.
+const volatile bool follow_restart = false;
+volatile __u32 services; // chosen services that run
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
 } events SEC(".maps");
+
+#define OF_SERVICE 1
+#define SERVICE 2 // it listens, and its end is the service's
 
 // Processes that are recorded.
 struct {

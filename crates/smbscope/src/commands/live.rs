@@ -153,13 +153,22 @@ impl Listen {
         self.buffer.min(self.memory / 4)
     }
 
+    /// Memory for sessions, trees and opens: half of --memory, beside packets, events and rows.
+    fn state_bytes(&self) -> u64 {
+        self.memory / 2
+    }
+
     /// A network interface alone.
     fn wire(&self, interface: &str, time: i64, kept: Option<Kept>) -> anyhow::Result<Opened> {
         let recording = name(interface, time);
         let own = self.ports()?;
         let ports = if own.is_empty() { &live::PORTS[..] } else { &own };
         let what = format!("{} on {interface}", ports_text(ports));
-        let source = InterfaceSource::open(&recording, &self.listening(interface, ports, kept))?;
+        let source = InterfaceSource::open(
+            &recording,
+            &self.listening(interface, ports, kept),
+            self.state_bytes(),
+        )?;
         let memory = MemoryLimit::new(self.memory, self.packet_buffer());
         let from = vec![interface.to_owned()];
         Ok(Opened { source: Box::new(source), from, what, filter: None, memory })
@@ -193,13 +202,14 @@ impl Listen {
         let recording = name(SAMBA, time);
         let also = interface.as_ref().map(|interface| interface.interface.clone());
         let source =
-            source::ProbeSource::open(&recording, &choice, load, interface).map_err(|error| {
-                match error {
-                    // It determines the exit code itself.
-                    RecordError::Wire(error) => anyhow::Error::from(error),
-                    error => error.into(),
-                }
-            })?;
+            source::ProbeSource::open(&recording, &choice, load, interface, self.state_bytes())
+                .map_err(|error| {
+                    match error {
+                        // It determines the exit code itself.
+                        RecordError::Wire(error) => anyhow::Error::from(error),
+                        error => error.into(),
+                    }
+                })?;
         if let Some(line) = expensive(source.expensive()) {
             verbosity.say(&line);
         }
@@ -276,16 +286,23 @@ fn is_the_probes(error: &anyhow::Error) -> bool {
 }
 
 /// Drops this program's capabilities: everything that needs them is open, and from here on it parses untrusted
-/// input. It may still write below `out`.
-pub fn drop_capabilities(out: &Path, verbosity: Verbosity) {
+/// input. It may still write below `out`, and below the folder `also`.
+pub fn drop_capabilities(out: &Path, also: Option<&Path>, verbosity: Verbosity) {
     #[cfg(target_os = "linux")]
-    if let Err(error) = crate::capabilities::drop_all(out) {
-        verbosity.say(&format!("cannot drop capabilities: {error}"));
+    {
+        use crate::capabilities::{drop_all, restrict_files};
+        if let Err(error) = drop_all(out) {
+            verbosity.say(&format!("cannot drop capabilities: {error}"));
+        }
+        let writable: Vec<&Path> = std::iter::once(out).chain(also).collect();
+        if let Err(error) = restrict_files(&writable) {
+            verbosity.say(&format!("cannot give up access to other files: {error:#}"));
+        }
     }
     // The thread that it starts inherits the current capabilities.
     memory::return_free_memory();
     #[cfg(not(target_os = "linux"))]
-    let _ = (out, verbosity);
+    let _ = (out, also, verbosity);
 }
 
 /// What the filter kept; `None` without a filter. `words` describe it.
@@ -297,6 +314,12 @@ pub fn kept(received: &Received, words: Option<&str>) -> Option<String> {
 /// Warnings about lost data.
 pub fn losses(seen: &Received, memory: &MemoryLimit) -> Vec<String> {
     let mut said = Vec::new();
+    if seen.has_ended {
+        said.push(
+            "the observed smbd has ended and was not started again: nothing was recorded after its end"
+                .to_owned(),
+        );
+    }
     if memory.was_reached {
         said.push(
             "smbscope reached its memory limit and dropped data for a while: use a larger --memory"

@@ -82,7 +82,11 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
         return keep_last(last, out, args, collector, verbosity);
     }
     // The thread that writes the folder inherits the current capabilities.
-    live::drop_capabilities(out, verbosity);
+    let pcap = args.pcap.as_deref().map(|pcap| match pcap.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    });
+    live::drop_capabilities(out, pcap, verbosity);
     let folder = RecordingFolder::create(out, about, args.force, tokenizer)?;
     verbosity.say(&beginning(out, args.duration, &what));
     let display = Display::begin(verbosity);

@@ -67,7 +67,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     // Recordings are made later, after capabilities were dropped.
     let out = args.out.as_deref().and_then(Path::parent);
     let out = out.filter(|out| !out.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    live::drop_capabilities(out, verbosity);
+    live::drop_capabilities(out, None, verbosity);
     let recordings = Recordings { from, filter: filter.clone(), out: args.out.clone(), made: 0 };
     let mut collector = Collector::new(source, memory, recordings, tokenizer);
     let slot_ns = i64::try_from(args.interval.as_nanos()).unwrap_or(i64::MAX);

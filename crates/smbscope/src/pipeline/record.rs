@@ -23,7 +23,7 @@ use folder::RecordingFolder;
 use memory::MemoryLimit;
 use source::{LiveSource, Received};
 
-/// How often rows go to the dataset, which completes its parts every ten seconds.
+/// How often rows go to the dataset, which makes them visible at once and completes its parts every ten seconds.
 const PARTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Watches a recording on behalf of the front end.

@@ -6,6 +6,7 @@
 
 mod floors;
 mod imports;
+mod parsers;
 mod rendering;
 
 use std::collections::{BTreeMap, BTreeSet};

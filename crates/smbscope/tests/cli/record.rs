@@ -43,7 +43,7 @@ impl Recording {
         Some(recording)
     }
 
-    /// Capabilities of each thread, by its name, except for the one that waits for signals.
+    /// Capabilities of each thread, by its name.
     fn capabilities(&self) -> Vec<(String, u64)> {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
         let of_thread = threads.map(|thread| {
@@ -52,7 +52,7 @@ impl Recording {
             let held = u64::from_str_radix(field("CapEff:").trim(), 16).unwrap();
             (field("Name:").trim().to_owned(), held)
         });
-        of_thread.filter(|(name, _)| name != "ctrl-c").collect()
+        of_thread.collect()
     }
 
     /// Sends a signal, waits for the end, and returns whether it succeeded, with standard error.

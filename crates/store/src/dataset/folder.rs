@@ -15,6 +15,7 @@ use smbscope_tables::manifest::{Clock, FILE_NAME, Manifest, PartFile};
 use smbscope_tables::tables::Coverage;
 
 use super::UNFINISHED;
+use super::pieces::Pieces;
 use super::properties::properties;
 use super::stored::{stored, stored_schema};
 use super::writer::WriteOptions;
@@ -28,6 +29,10 @@ pub(super) struct Folder {
     tokenizer: Option<Tokenizer>,
     row_group_rows: usize,
     open: BTreeMap<Table, OpenPart>,
+    /// Whether rows are kept for pieces.
+    has_pieces: bool,
+    /// Pieces of the latest complete parts, which a reader may still want to open.
+    stale: Vec<PathBuf>,
 }
 
 struct OpenPart {
@@ -37,6 +42,7 @@ struct OpenPart {
     unfinished: PathBuf,
     path: PathBuf,
     entry: PartFile,
+    pieces: Pieces,
 }
 
 impl Folder {
@@ -47,6 +53,8 @@ impl Folder {
             tokenizer: options.tokenizer.clone(),
             row_group_rows: options.row_group_rows,
             open: BTreeMap::new(),
+            has_pieces: options.visible.is_some(),
+            stale: Vec::new(),
         }
     }
 
@@ -60,6 +68,7 @@ impl Folder {
             self.note(coverage);
         }
         let (table, batch) = (part.table(), part.to_batch()?);
+        let has_pieces = self.has_pieces;
         let open = self.open_part(table)?;
         if batch.num_columns() != open.columns {
             return Err(Error::Internal("rows to be stored have missing columns"));
@@ -71,6 +80,9 @@ impl Folder {
         let entry = &mut open.entry;
         entry.time_min = entry.time_min.into_iter().chain(least).min();
         entry.time_max = entry.time_max.into_iter().chain(greatest).max();
+        if has_pieces {
+            open.pieces.add(rows);
+        }
         Ok(())
     }
 
@@ -88,13 +100,23 @@ impl Folder {
         rows.max().unwrap_or(0)
     }
 
+    /// Makes the rows visible that arrived since the last time.
+    pub(super) fn write_pieces(&mut self) -> Result<()> {
+        self.open
+            .iter_mut()
+            .try_for_each(|(&table, open)| open.pieces.write(table, &open.schema, &open.path))
+    }
+
     /// Completes the open parts and adds them to the manifest.
     pub(super) fn complete_parts(&mut self) -> Result<()> {
         if self.open.is_empty() {
             return Ok(());
         }
-        for (table, open) in std::mem::take(&mut self.open) {
+        self.remove_stale();
+        for (table, mut open) in std::mem::take(&mut self.open) {
+            let pieces = std::mem::take(&mut open.pieces);
             let entry = open.complete()?;
+            self.stale.extend(pieces.into_files());
             let parts = self.manifest.tables.entry(table.name().to_owned());
             parts.or_default().push(entry);
         }
@@ -110,12 +132,18 @@ impl Folder {
             }
         }
         self.complete_parts()?;
+        self.remove_stale();
         self.manifest.complete = complete;
         self.write_manifest()?;
         Ok(self.manifest)
     }
 
-    /// Deletes incomplete parts.
+    /// Deletes pieces whose parts are complete. One that stays is ignored.
+    fn remove_stale(&mut self) {
+        self.stale.drain(..).for_each(|piece| drop(std::fs::remove_file(piece)));
+    }
+
+    /// Deletes incomplete parts; their pieces stay.
     pub(super) fn abandon(self) {
         for open in self.open.into_values() {
             drop(open.writer);
@@ -186,7 +214,7 @@ impl OpenPart {
             .and_then(|properties| ArrowWriter::try_new(file, schema.clone(), Some(properties)))
             .map_err(Error::parquet(&unfinished))?;
         let entry = PartFile { file: format!("{}/{name}", table.name()), ..PartFile::default() };
-        Ok(OpenPart { writer, columns, schema, unfinished, path, entry })
+        Ok(OpenPart { writer, columns, schema, unfinished, path, entry, pieces: Pieces::default() })
     }
 
     /// Writes the footer, waits for the disk, then gives the file its final name.
@@ -206,7 +234,7 @@ impl OpenPart {
 }
 
 /// Creates a file for its owner only; a leftover of that name goes, a link among them: it is not followed.
-fn new_file(path: &Path) -> std::io::Result<File> {
+pub(super) fn new_file(path: &Path) -> std::io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}

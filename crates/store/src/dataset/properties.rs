@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Schema};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use smbscope_tables::SCHEMA_VERSION;
 
@@ -30,17 +30,10 @@ pub fn properties(
     schema: &Schema,
     row_group_rows: usize,
 ) -> Result<WriterProperties, ParquetError> {
-    let note = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
-    let mut builder = WriterProperties::builder()
-        .set_created_by(concat!("smbscope ", env!("CARGO_PKG_VERSION")).to_owned())
+    let mut builder = noted(table)
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_max_row_group_row_count(Some(row_group_rows))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_key_value_metadata(Some(vec![
-            note(TABLE_KEY, table.name().to_owned()),
-            note(SCHEMA_VERSION_KEY, SCHEMA_VERSION.to_string()),
-            note(VERSION_KEY, env!("CARGO_PKG_VERSION").to_owned()),
-        ]));
+        .set_statistics_enabled(EnabledStatistics::Chunk);
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
         builder = match layout(table, field.name(), field.data_type()) {
@@ -58,6 +51,26 @@ pub fn properties(
         };
     }
     Ok(builder.build())
+}
+
+/// The properties of a piece of a part, which lives for seconds: what costs the least.
+pub fn piece_properties(table: Table) -> WriterProperties {
+    noted(table)
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .build()
+}
+
+/// What all files of a table say about themselves.
+fn noted(table: Table) -> WriterPropertiesBuilder {
+    let note = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    WriterProperties::builder()
+        .set_created_by(concat!("smbscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(vec![
+            note(TABLE_KEY, table.name().to_owned()),
+            note(SCHEMA_VERSION_KEY, SCHEMA_VERSION.to_string()),
+            note(VERSION_KEY, env!("CARGO_PKG_VERSION").to_owned()),
+        ]))
 }
 
 /// How one column is written.

@@ -20,6 +20,7 @@ use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::manifest::{FILE_NAME, Kind, Manifest, ManifestError};
 
 use super::UNFINISHED;
+use super::pieces::is_piece_of_present;
 use super::properties::{SCHEMA_VERSION_KEY, TABLE_KEY};
 use crate::Table;
 use crate::error::{Error, Result};
@@ -28,6 +29,8 @@ use crate::error::{Error, Result};
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of one column in one row group, as its footer states them: far more than the writer makes.
 const COLUMN_BYTES_MAX: i64 = 512 << 20;
+/// Bytes of all columns in one row group, likewise.
+const GROUP_BYTES_MAX: i64 = 1 << 30;
 
 /// A run folder that can be read.
 #[derive(Clone, Debug)]
@@ -106,7 +109,10 @@ impl Dataset {
         let manifest = self.manifest.as_ref()?;
         let by_itself = !matches!(manifest.kind, Kind::Load | Kind::Net);
         (by_itself && !manifest.complete).then(|| {
-            "it was not finished (it is still written, or its writer was ended): up to 10 s before its end, and everything that is known only at the end, may be missing".to_owned()
+            let last = if manifest.kind == Kind::Record { "a second" } else { "10 s" };
+            format!(
+                "it was not finished (it is still written, or its writer was ended): up to {last} before its end, and everything that is known only at the end, may be missing"
+            )
         })
     }
 
@@ -164,6 +170,11 @@ impl Dataset {
         };
         for part in manifest.tables.values().flatten() {
             let path = self.dir.join(&part.file);
+            let mut steps = Path::new(&part.file).components();
+            if !steps.all(|step| matches!(step, std::path::Component::Normal(_))) {
+                let what = format!("it lists {}, which is not in the folder", part.file);
+                return Err(Error::NotRecognised { path: self.dir.join(FILE_NAME), what });
+            }
             if !path.is_file() {
                 return Err(Error::NotRecognised {
                     path,
@@ -226,14 +237,7 @@ pub fn read_file(
             "it has {count} rows, but the manifest lists {listed}: the dataset is damaged"
         )));
     }
-    let chunks = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
-    if let Some(bytes) = chunks.map(|chunk| chunk.uncompressed_size()).max()
-        && bytes > COLUMN_BYTES_MAX
-    {
-        return Err(damaged(format!(
-            "a column of {bytes} bytes: smbscope writes none of that size"
-        )));
-    }
+    check_sizes(metadata.metadata()).map_err(damaged)?;
     let metadata = with_dictionaries(metadata, table).map_err(Error::parquet(path))?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     let mask = match columns {
@@ -245,6 +249,43 @@ pub fn read_file(
         }
     };
     builder.with_projection(mask).with_batch_size(rows).build().map_err(Error::parquet(path))
+}
+
+/// Whether the columns of a file have sizes that smbscope writes: each is in memory as a whole.
+fn check_sizes(metadata: &ParquetMetaData) -> std::result::Result<(), String> {
+    for group in metadata.row_groups() {
+        let sizes = || group.columns().iter().map(|column| column.uncompressed_size());
+        let largest = sizes().max().unwrap_or(0);
+        let all = sizes().fold(0_i64, |sum, size| sum.saturating_add(size.max(0)));
+        if largest > COLUMN_BYTES_MAX || all > GROUP_BYTES_MAX {
+            return Err(format!(
+                "a column of {largest} bytes, and {all} bytes in one row group: smbscope writes none of that size"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file can be read by its own Arrow schema, because this version writes the same one for `table`, and has sizes as
+/// smbscope writes them. Only such a file may be read without [`read_file`].
+#[cfg(feature = "sql")]
+pub(crate) fn is_as_written(path: &Path, table: Table) -> bool {
+    let check = || -> Option<bool> {
+        let file = open_regular(path).ok()?;
+        let metadata = metadata(&file).ok()?;
+        let metadata = metadata.metadata();
+        let (found, _) = table_of(path, metadata).ok()?;
+        let notes = metadata.file_metadata().key_value_metadata()?;
+        let schema = notes.iter().find(|note| note.key == parquet::arrow::ARROW_SCHEMA_META_KEY)?;
+        let own = super::stored::stored_schema(&table.schema());
+        // An older version may lack the columns that came later.
+        let columns = metadata.file_metadata().schema_descr().root_schema().get_fields().iter();
+        let columns = columns.map(|column| own.index_of(column.name()));
+        let own = own.project(&columns.collect::<std::result::Result<Vec<_>, _>>().ok()?).ok()?;
+        let own = parquet::arrow::encode_arrow_schema(&own);
+        Some(found == table && schema.value.as_ref() == Some(&own) && check_sizes(metadata).is_ok())
+    };
+    check().unwrap_or(false)
 }
 
 /// Opens a file that is neither a pipe, which might never answer, nor a device, which might never end.
@@ -318,6 +359,9 @@ fn list(dir: &Path, table: Table) -> Result<Vec<PathBuf>> {
     let mut parts = entries(&dir.join(table.name()))?;
     parts.retain(|path| path.extension().is_some_and(|end| end == "parquet"));
     parts.sort();
+    let stale: Vec<bool> = parts.iter().map(|path| is_piece_of_present(path, &parts)).collect();
+    let mut stale = stale.into_iter();
+    parts.retain(|_| !stale.next().unwrap_or(false));
     Ok(parts)
 }
 

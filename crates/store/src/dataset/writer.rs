@@ -1,8 +1,8 @@
 //! Writes a run folder so that it is valid at any time.
 //!
 //! A separate thread encodes and writes, so that decoding continues meanwhile and parts are completed
-//! in time even if no rows arrive. A kill loses the rows that are not in a complete part: at most
-//! ten seconds.
+//! in time even if no rows arrive. A kill loses the rows that are neither in a complete part nor in a piece of
+//! one ([`WriteOptions::visible`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -50,6 +50,8 @@ pub struct WriteOptions {
     pub overwrite: bool,
     /// Parts are completed at least this often.
     pub interval: Duration,
+    /// Rows are in a file at least this often (`pieces`); `None` for complete parts alone.
+    pub visible: Option<Duration>,
     /// Parts are completed after this number of rows of a table.
     pub part_rows: u64,
     /// Rows of a Parquet row group: the unit that is held in memory and that readers can skip.
@@ -63,6 +65,7 @@ impl Default for WriteOptions {
         WriteOptions {
             overwrite: false,
             interval: Duration::from_secs(10),
+            visible: None,
             part_rows: 4 << 20,
             row_group_rows: ROW_GROUP_ROWS,
             tokenizer: None,
@@ -190,9 +193,12 @@ fn take_parts(
     options: &WriteOptions,
 ) -> Result<bool> {
     let mut completed = Instant::now();
+    let mut shown = completed;
     loop {
         let mut is_asked = false;
         let wait = options.interval.saturating_sub(completed.elapsed());
+        let until_shown = options.visible.map(|visible| visible.saturating_sub(shown.elapsed()));
+        let wait = until_shown.map_or(wait, |until| wait.min(until));
         match messages.recv_timeout(wait) {
             Ok(Message::Part(part)) => folder.add(*part)?,
             Ok(Message::Describe(run)) => folder.describe(*run),
@@ -204,7 +210,10 @@ fn take_parts(
         let is_late = completed.elapsed() >= options.interval;
         if is_asked || is_late || folder.rows_open() >= options.part_rows {
             folder.complete_parts()?;
-            completed = Instant::now();
+            (completed, shown) = (Instant::now(), Instant::now());
+        } else if options.visible.is_some_and(|visible| shown.elapsed() >= visible) {
+            folder.write_pieces()?;
+            shown = Instant::now();
         }
     }
 }

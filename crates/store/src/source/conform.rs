@@ -60,7 +60,7 @@ const TEXT_BYTES_MAX: usize = 128 << 10;
 const BATCH_TEXT_BYTES_MAX: usize = 256 << 20;
 
 /// What is wrong with the texts of a batch: a few kilobytes of a dictionary can expand to any number of bytes in rows.
-pub(super) fn check_texts(batch: &RecordBatch) -> std::result::Result<(), String> {
+pub(crate) fn check_texts(batch: &RecordBatch) -> std::result::Result<(), String> {
     let mut total = 0_usize;
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         let length = |texts: &StringArray, place: usize| {

@@ -1,5 +1,6 @@
 //! The tables as DataFusion sees them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -7,6 +8,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DataFusionResult;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::config::ConfigOptions;
 use datafusion::datasource::TableType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
@@ -15,14 +18,23 @@ use datafusion::datasource::listing::{
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::stream::{
+    RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter,
+};
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+};
+use futures::StreamExt as _;
 
 use super::failure;
+use crate::dataset::reader::is_as_written;
 use crate::error::{Error, Result};
-use crate::source::{Inputs, Request, Source};
+use crate::source::{Inputs, Request, Source, check_texts};
 use crate::{Part, Table};
 
 /// One table of a source: Parquet files through DataFusion's reader, everything else (captures, traces,
@@ -47,8 +59,12 @@ impl SourceTable {
             (None, Some(Inputs::All))
         } else {
             let paths = source.files(table);
-            let streamed = source.has_decoded().then_some(Inputs::Decoded);
-            (listing(table, &paths)?, streamed)
+            if paths.iter().all(|path| is_as_written(path, table)) {
+                (listing(table, &paths)?, source.has_decoded().then_some(Inputs::Decoded))
+            } else {
+                // The reader of datasets says what is wrong with a file, or casts its columns.
+                (None, Some(Inputs::All))
+            }
         };
         // A table without files (empty dataset) still exists.
         let streamed = match files {
@@ -100,7 +116,8 @@ impl TableProvider for SourceTable {
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         let mut plans = Vec::new();
         if let Some(files) = &self.files {
-            plans.push(files.scan(state, projection, filters, limit).await?);
+            let plan = files.scan(state, projection, filters, limit).await?;
+            plans.push(CheckedScan::of_files(plan, state)?);
         }
         if let Some(inputs) = self.streamed {
             plans.push(self.stream(inputs, projection, limit)?);
@@ -121,6 +138,99 @@ impl TableProvider for SourceTable {
             None => TableProviderFilterPushDown::Unsupported,
         };
         Ok(vec![answer; filters.len()])
+    }
+}
+
+/// A scan of files whose texts are checked as those of every reader ([`check_texts`]).
+#[derive(Debug)]
+struct CheckedScan {
+    plan: Arc<dyn ExecutionPlan>,
+}
+
+impl CheckedScan {
+    /// The scan in as many partitions as the session wants.
+    fn of_files(
+        plan: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let partitions = state.config().target_partitions();
+        let plan = plan.repartitioned(partitions, state.config_options())?.unwrap_or(plan);
+        Ok(Arc::new(CheckedScan { plan }))
+    }
+}
+
+impl DisplayAs for CheckedScan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CheckedScan")
+    }
+}
+
+impl ExecutionPlan for CheckedScan {
+    fn name(&self) -> &'static str {
+        "CheckedScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.plan.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.plan]
+    }
+
+    /// It has none of its own.
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,
+    ) -> DataFusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let plan = children.into_iter().next().unwrap_or_else(|| self.plan.clone());
+        Ok(Arc::new(CheckedScan { plan }))
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> DataFusionResult<FilterDescription> {
+        FilterDescription::from_children(filters, &self.children())
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> DataFusionResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(FilterPushdownPropagation::if_all(result))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> DataFusionResult<SendableRecordBatchStream> {
+        let rows = self.plan.execute(partition, context)?.map(|batch| {
+            let batch = batch?;
+            check_texts(&batch).map_err(DataFusionError::Execution)?;
+            Ok(batch)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.plan.schema(), rows)))
     }
 }
 

@@ -272,3 +272,68 @@ fn import(capture: &str, dir: &Path) {
     }
     writer.finish(true).unwrap();
 }
+
+/// The error of a query over a changed dataset.
+fn refused(change: impl FnOnce(&Path)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 100);
+    change(dir.path());
+    let inputs = [dir.path().display().to_string()];
+    let run = || -> Result<()> {
+        let engine = Engine::new(Source::open(&inputs, OpenOptions::default())?)?;
+        let rows = engine.query("SELECT path, count(*) FROM operations GROUP BY path")?;
+        rows.map(|batch| batch.map(drop)).collect()
+    };
+    run().unwrap_err().to_string()
+}
+
+#[test]
+fn files_of_strangers_have_the_limits_of_other_readers() {
+    let part = |dir: &Path| dir.join("operations/part-000000.parquet");
+    let error = refused(|dir| {
+        std::fs::copy(dir.join("sessions/part-000000.parquet"), part(dir)).unwrap();
+    });
+    assert!(error.contains("it holds the table sessions, but belongs to operations"), "{error}");
+    // A text of many bytes is there once in a dictionary, and in each row of an answer.
+    let error = refused(|dir| {
+        let rows = crate::synthetic::rest::with_path(2000, &"x".repeat(200_000));
+        write_as_ours(&part(dir), &rows);
+        std::fs::remove_file(dir.join("manifest.json")).unwrap();
+    });
+    assert!(error.contains("column path: a text of 200000 bytes"), "{error}");
+    #[cfg(unix)]
+    {
+        let error = refused(|dir| {
+            std::fs::remove_file(part(dir)).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", part(dir)).unwrap();
+            std::fs::remove_file(dir.join("manifest.json")).unwrap();
+        });
+        assert!(error.contains("not a regular file"), "{error}");
+    }
+}
+
+/// A file exactly as the dataset writer makes it.
+fn write_as_ours(path: &Path, rows: &RecordBatch) {
+    let schema = crate::dataset::stored_schema(&Table::Operations.schema());
+    let properties = properties(Table::Operations, &schema, 1000).unwrap();
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).unwrap();
+    writer.write(&crate::dataset::stored(rows, &schema).unwrap()).unwrap();
+    writer.close().unwrap();
+}
+
+/// Only a file with the very schema that this version writes is read by DataFusion's reader, which obeys that schema.
+#[test]
+fn a_damaged_arrow_schema_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    dataset(dir.path(), 100);
+    let part = dir.path().join("operations/part-000000.parquet");
+    assert!(crate::dataset::reader::is_as_written(&part, Table::Operations));
+    let mut bytes = std::fs::read(&part).unwrap();
+    let at = bytes.windows(12).position(|bytes| bytes == b"ARROW:schema").unwrap();
+    bytes[at + 500] = if bytes[at + 500] == b'A' { b'Q' } else { b'A' };
+    std::fs::write(&part, bytes).unwrap();
+    assert!(!crate::dataset::reader::is_as_written(&part, Table::Operations));
+    let engine = engine(&[&dir.path().display().to_string()], None);
+    assert_eq!(number(&engine, "SELECT count(*) FROM operations"), 100);
+}

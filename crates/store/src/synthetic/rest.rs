@@ -2,8 +2,8 @@
 
 use smbscope_tables::tables::{Connection, Coverage, Handle, Session, Tree};
 
-use crate::Part;
-use crate::synthetic::START;
+use crate::synthetic::{START, Synthetic};
+use crate::{Part, Table};
 
 /// The other tables of a synthetic recording.
 pub fn rest(rows: u64) -> Vec<Part> {
@@ -104,4 +104,16 @@ pub fn capture(name: &str) -> Option<String> {
         smbscope_testing::skip!("no capture {name}");
     }
     found.map(|path| path.to_string_lossy().into_owned())
+}
+
+/// Operations that all have this path.
+pub fn with_path(rows: u64, text: &str) -> arrow::array::RecordBatch {
+    use arrow::array::{ArrayRef, StringArray};
+    let schema = Table::Operations.schema();
+    let wanted = schema.index_of("path").unwrap();
+    let texts: ArrayRef = std::sync::Arc::new(StringArray::from(vec![text; rows as usize]));
+    let batch = Synthetic::new(rows, rows, None).next().unwrap();
+    let mut columns = batch.columns().to_vec();
+    columns[wanted] = arrow::compute::cast(&texts, schema.field(wanted).data_type()).unwrap();
+    arrow::array::RecordBatch::try_new(schema, columns).unwrap()
 }

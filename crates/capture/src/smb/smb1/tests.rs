@@ -14,7 +14,7 @@ use smbscope_tables::operation::{Column, Operation};
 use smbscope_wire::nbss::Kind;
 use smbscope_wire::read::u16_at;
 
-use crate::limits::Limits;
+use crate::limits::{Limits, WaitingBytes};
 use crate::outcome::{Effect, Output};
 use crate::smb::context::SmbContext;
 use crate::smb::pairing::Pairing;
@@ -166,7 +166,7 @@ impl Default for Wire {
             out: Output::default(),
             limits,
             time: 1_000_000,
-            framers: [Framer::new(limits.message_bytes), Framer::new(limits.message_bytes)],
+            framers: [(), ()].map(|()| Framer::new(&limits, WaitingBytes::default())),
             taken: 0,
         }
     }

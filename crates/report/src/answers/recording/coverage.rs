@@ -61,6 +61,7 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
             parts.join(", ")
         ));
     }
+    said.extend(forgotten(&row));
     let cut = row.messages_cut.saturating_add(row.members_not_captured);
     if cut > 0 && row.frames_cut > 0 {
         let messages =
@@ -83,6 +84,30 @@ pub(crate) fn notices(report: &Report) -> Vec<Block> {
     }
     said.into_iter().map(Block::Warn).collect()
 }
+
+/// What the limits of the decoder removed, by kind.
+fn forgotten(row: &Coverage) -> Option<String> {
+    let parts = [
+        (row.sessions_forgotten, "sessions, whose later operations have no user"),
+        (row.trees_forgotten, "trees, whose later operations have no share"),
+        (row.handles_forgotten, "opens, whose later operations have no path"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", crate::value::format::count(*count)))
+        .collect();
+    (row.sessions_forgotten + row.trees_forgotten > 0 || row.handles_forgotten >= FORGOTTEN_MIN).then(|| {
+        format!(
+            "The decoder forgot {} before their end, because there were too many at once. --memory with a larger size keeps \
+             more names.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Opens that are forgotten without a limit, because their Close was lost and another got the same FileId, are few.
+const FORGOTTEN_MIN: u64 = 100;
 
 /// Two inputs of the same time, one from inside a server and one of its packets, may show the same operations. A client's
 /// recording is another side of them, and joined.
@@ -461,6 +486,21 @@ mod tests {
         let member = Coverage { messages_cut: 0, members_not_captured: 3, ..cut.clone() };
         assert!(said(member).contains("for 3 of 33 messages"));
         assert_eq!(said(Coverage { messages_cut: 0, ..cut }), "[]", "headers are enough");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_said_by_kind() {
+        let row = Coverage { trees_forgotten: 34_464, handles_forgotten: 3, ..Coverage::default() };
+        let said = forgotten(&row).unwrap();
+        assert!(
+            said.contains("34,464 trees, whose later operations have no share; 3 opens"),
+            "{said}"
+        );
+        assert!(!said.contains("sessions"), "{said}");
+        let few = Coverage { handles_forgotten: 3, ..Coverage::default() };
+        assert_eq!(forgotten(&few), None);
+        let report = Report { coverage: vec![row], ..Report::default() };
+        assert_eq!(notices(&report).len(), 1);
     }
 
     #[test]

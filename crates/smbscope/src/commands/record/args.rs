@@ -36,7 +36,7 @@ use crate::pipeline::record::ring::Condition;
 /// is fixed, smbscope runs on CPUs that interrupts leave alone, and `smbscope report` shows
 /// which driver holds which CPUs.
 ///
-/// Data is written at least every ten seconds: a recording that is killed loses the last seconds
+/// Data is written every second: a recording that is killed loses the last second
 /// and the tables that are written at the end (sessions, trees, coverage); Ctrl-C stops it cleanly.
 /// Losses are counted and shown by `smbscope report`: packets and events dropped by the kernel
 /// because smbscope was too slow, and data that could not be decoded.

@@ -50,7 +50,7 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
     if !recorder.missing().is_empty() {
         verbosity.say(&format!("this kernel has no {}", recorder.missing().join(", ")));
     }
-    live::drop_capabilities(std::path::Path::new("."), verbosity);
+    live::drop_capabilities(std::path::Path::new("."), None, verbosity);
     let limits = Limits { begin: Instant::now(), duration: args.duration, count: args.count };
     let mut screen = is_screen(args).then(Screen::enter).transpose()?;
     let mut output = Output::stdout();

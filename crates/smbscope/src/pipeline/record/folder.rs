@@ -1,6 +1,7 @@
 //! The run folder that a recording is written to.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use smbscope_capture::Part;
@@ -9,6 +10,9 @@ use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::manifest::{InputFile, Kind, Manifest};
 
 use crate::exit::{Code, Failure};
+
+/// Rows are in a file after this time. They come once a second, so that a kill loses little more than a second.
+const VISIBLE_EVERY: Duration = Duration::from_millis(250);
 
 /// What the manifest says about a recording.
 pub struct About {
@@ -39,7 +43,8 @@ impl RecordingFolder {
         let About { inputs, created_at, filter } = about;
         let inputs = inputs.into_iter().map(input).collect();
         let seed = ManifestSeed { created_at, filter, ..ManifestSeed::now(Kind::Record, inputs) };
-        let options = WriteOptions { overwrite, tokenizer, ..WriteOptions::default() };
+        let visible = Some(VISIBLE_EVERY);
+        let options = WriteOptions { overwrite, tokenizer, visible, ..WriteOptions::default() };
         RecordingFolder::create_folder(out, overwrite)?;
         let writer =
             DatasetWriter::create(out, seed, options).with_context(|| cannot_write(out))?;

@@ -17,6 +17,8 @@ pub struct Received {
     pub events: Option<Events>,
     /// Events of CPUs, if they are recorded.
     pub processors: Option<Events>,
+    /// Whether the Samba that is observed has ended.
+    pub has_ended: bool,
 }
 
 /// Operations at a filter.
@@ -105,6 +107,13 @@ pub trait LiveSource {
     fn close(self: Box<Self>) -> anyhow::Result<(Vec<Part>, Received)>;
 }
 
+/// How packets and messages are decoded while they are recorded.
+fn decode(state_bytes: u64) -> Decode {
+    let state_bytes = usize::try_from(state_bytes).unwrap_or(usize::MAX);
+    let limits = smbscope_capture::Limits { state_bytes, ..smbscope_capture::Limits::default() };
+    Decode { limits, ..Decode::default() }
+}
+
 /// A network interface.
 pub struct InterfaceSource {
     recorder: Recorder,
@@ -113,9 +122,13 @@ pub struct InterfaceSource {
 }
 
 impl InterfaceSource {
-    /// Starts to listen.
-    pub fn open(recording: &str, options: &Options) -> Result<InterfaceSource, Error> {
-        let recorder = Recorder::open(recording, options, &Decode::default())?;
+    /// Starts to listen. The decoder's state takes at most `state_bytes`.
+    pub fn open(
+        recording: &str,
+        options: &Options,
+        state_bytes: u64,
+    ) -> Result<InterfaceSource, Error> {
+        let recorder = Recorder::open(recording, options, &decode(state_bytes))?;
         Ok(InterfaceSource { recorder, drops: false })
     }
 }
@@ -188,15 +201,16 @@ const OFTEN: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[cfg(feature = "probe")]
 impl ProbeSource {
-    /// Attaches to Samba.
+    /// Attaches to Samba. The decoder's state takes at most `state_bytes`.
     pub fn open(
         recording: &str,
         choice: &smbscope_samba::find::Choice,
         load: smbscope_samba::loader::LoadOptions,
         interface: Option<Options>,
+        state_bytes: u64,
     ) -> Result<ProbeSource, smbscope_samba::recording::RecordError> {
         use smbscope_samba::recording::Recording;
-        let recording = Recording::begin(recording, choice, load, &Decode::default(), interface)?;
+        let recording = Recording::begin(recording, choice, load, &decode(state_bytes), interface)?;
         Ok(ProbeSource { recording, parts: Vec::new(), until: 0 })
     }
 
@@ -275,6 +289,7 @@ fn received(progress: &smbscope_samba::recording::Progress) -> Received {
         operations: progress.operations,
         packets: progress.wire.map(|counters| Packets { alone, ..counters.into() }),
         events: Some(Events { count: progress.events, dropped: progress.counted.dropped }),
+        has_ended: progress.is_alone,
         ..Received::default()
     }
 }

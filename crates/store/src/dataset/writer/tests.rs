@@ -1,11 +1,9 @@
 //! Tests of the dataset writer: parts, interruption, refusals.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::Table;
 use crate::source::{OpenOptions, Request, Source};
-use crate::synthetic::rest::{dataset, rest};
+use crate::synthetic::rest::{dataset, rest, with_path};
 use crate::synthetic::{START, Synthetic};
 use smbscope_tables::SCHEMA_VERSION;
 use smbscope_tables::tables::Coverage;
@@ -218,18 +216,24 @@ fn parts_that_are_not_what_the_manifest_lists_are_refused() {
     assert!(error.contains("100 rows, but the manifest lists 101"), "{error}");
 }
 
+#[test]
+fn a_manifest_lists_files_of_its_folder_only() {
+    for name in ["../../../etc/passwd", "/etc/passwd", "operations/../../x"] {
+        let dir = tempfile::tempdir().unwrap();
+        dataset(dir.path(), 10);
+        let path = dir.path().join("manifest.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replacen("operations/part-000000.parquet", name, 1)).unwrap();
+        let error = unreadable(dir.path());
+        assert!(error.contains("which is not in the folder"), "{error}");
+    }
+}
+
 /// A text of many bytes is a few in a dictionary.
 #[test]
 fn a_bomb_of_texts_is_refused() {
-    use arrow::array::{ArrayRef, StringArray};
     let wrong = |text: String| {
-        let schema = Table::Operations.schema();
-        let wanted = schema.index_of("path").unwrap();
-        let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 2000]));
-        let batch = Synthetic::new(2000, 2000, None).next().unwrap();
-        let mut columns = batch.columns().to_vec();
-        columns[wanted] = arrow::compute::cast(&texts, schema.field(wanted).data_type()).unwrap();
-        let batch = arrow::array::RecordBatch::try_new(schema, columns).unwrap();
+        let batch = with_path(2000, &text);
         let dir = tempfile::tempdir().unwrap();
         let options = WriteOptions::default();
         let mut writer = DatasetWriter::create(dir.path(), seed(), options).unwrap();
@@ -268,6 +272,41 @@ fn an_unfinished_recording_says_so() {
     let parts: Vec<_> = source.parts(&Request::all()).unwrap().collect::<Result<_>>().unwrap();
     let [Part::Coverage(coverage)] = &parts[..] else { panic!("{parts:?}") };
     assert!(coverage.cut_off.as_ref().unwrap().contains("not finished"));
+}
+
+/// What a kill leaves of rows that are in no complete part: the pieces, which the part replaces.
+#[test]
+fn rows_are_visible_before_their_part_is_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let visible = Some(Duration::from_millis(5));
+    let options = WriteOptions { visible, ..WriteOptions::default() };
+    let mut writer = DatasetWriter::create(dir.path(), seed(), options).unwrap();
+    let wait_for = |rows_wanted: usize| {
+        let begin = Instant::now();
+        while rows(dir.path(), Table::Operations) != rows_wanted {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{rows_wanted} rows");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut batches = Synthetic::new(3000, 1000, None);
+    writer.part(Part::Operations(batches.next().unwrap())).unwrap();
+    wait_for(1000);
+    writer.part(Part::Operations(batches.next().unwrap())).unwrap();
+    wait_for(2000);
+    let piece = dir.path().join("operations/part-000000-00.parquet");
+    assert!(piece.exists() && !dir.path().join("operations/part-000000.parquet").exists());
+    // They stay for a reader that has found them, but count no longer.
+    writer.complete_parts().unwrap();
+    super::tests::wait_for(dir.path(), Table::Operations, 0);
+    assert!(piece.exists());
+    assert_eq!(rows(dir.path(), Table::Operations), 2000);
+    writer.part(Part::Operations(batches.next().unwrap())).unwrap();
+    wait_for(3000);
+    let manifest = writer.finish(true).unwrap();
+    assert_eq!(manifest.rows("operations"), 3000);
+    assert_eq!(rows(dir.path(), Table::Operations), 3000);
+    let left = std::fs::read_dir(dir.path().join("operations")).unwrap().count();
+    assert_eq!(left, 2, "the pieces are gone");
 }
 
 #[test]
