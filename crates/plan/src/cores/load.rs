@@ -66,6 +66,16 @@ pub struct Load {
     pub counted: Vec<String>,
 }
 
+/// Loads of the busiest CPU that differ by less are the same, in percent of the time.
+const SAME_PERCENT: f64 = 0.5;
+
+impl Load {
+    /// Whether the busiest CPU has less receive work than today.
+    pub fn is_better(&self) -> bool {
+        self.busiest_after_percent < self.busiest_before_percent - SAME_PERCENT
+    }
+}
+
 /// How the work of an adapter is distributed after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

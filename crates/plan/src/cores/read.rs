@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod adapter;
 mod adapter_hardware;
 mod adapter_rss;
+mod cpuinfo;
 mod ethtool;
 mod interrupts;
 mod linux_lists;
@@ -157,6 +158,7 @@ enum Format {
     CliXml,
     Lscpu,
     LscpuTable,
+    CpuInfo,
     Counters,
     Softnet,
 }
@@ -171,6 +173,7 @@ impl Format {
             Self::CliXml => objects::xml(lines, pieces),
             Self::Lscpu => lscpu::read(lines, pieces),
             Self::LscpuTable => lscpu::table(lines, pieces),
+            Self::CpuInfo => cpuinfo::read(lines, pieces),
             Self::Counters if softirqs::starts(lines) => softirqs::read(lines, pieces),
             Self::Counters => interrupts::read(lines, pieces),
             Self::Softnet => softnet::read(lines, pieces),
@@ -185,6 +188,8 @@ fn recognise(lines: &Lines<'_>) -> Option<Format> {
         Some(Format::Ethtool(heading))
     } else if lscpu::starts(line) {
         Some(Format::Lscpu)
+    } else if cpuinfo::starts(line) {
+        Some(Format::CpuInfo)
     } else if lscpu::table_starts(line) {
         Some(Format::LscpuTable)
     } else if softnet::starts(line) {

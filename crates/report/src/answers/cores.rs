@@ -99,7 +99,7 @@ fn text(plan: &CoresPlan, options: &TextOptions) -> String {
     if let Some(load) = &plan.load {
         load::text(&mut text, load);
     }
-    commands(&mut text, &plan.commands);
+    commands(&mut text, &plan.commands, !plan.layout.cards.is_empty());
     text.text
 }
 
@@ -131,7 +131,7 @@ fn layout(text: &mut Lines, plan: &CoresPlan) {
     if !machine.cpus.is_empty() {
         drawing::machine(text, &board);
     }
-    if layout.cards.is_empty() {
+    if layout.cards.is_empty() && plan.commands.refused.is_empty() {
         text.line(2, &words::no_layout(machine));
     }
     let shared = words::shared_notes(layout);
@@ -159,7 +159,12 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     for card in &prediction.cards {
         text.line(2, &format!("{}: {}", card.name, words::connections(card)));
         text.line(4, &format!("before: {}", words::spread(&card.before)));
-        text.line(4, &format!("after: {}", words::spread(&card.after)));
+        let is_same = card.before.cores == card.after.cores;
+        let after = words::spread(&card.after);
+        text.line(
+            4,
+            &if is_same { format!("after: the same; {after}") } else { format!("after: {after}") },
+        );
         for line in words::about(card) {
             text.line(4, &line);
         }
@@ -169,10 +174,12 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     }
 }
 
-fn commands(text: &mut Lines, commands: &Commands) {
+fn commands(text: &mut Lines, commands: &Commands, has_layout: bool) {
     text.heading("Commands (nothing was executed)");
     if commands.steps.is_empty() {
-        text.line(2, "None: the settings found are those of the layout, or cannot be changed.");
+        let is_layout = has_layout && commands.refused.is_empty();
+        let none = "None: the settings found are those of the layout.";
+        text.line(2, if is_layout { none } else { "None." });
     }
     for (number, step) in commands.steps.iter().enumerate() {
         self::step(text, number + 1, step);

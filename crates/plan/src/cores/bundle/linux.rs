@@ -22,6 +22,8 @@ const NODES: &str = "sys/devices/system/node";
 const ADAPTERS: &str = "sys/class/net";
 /// Interrupts that irqbalance leaves alone.
 const BANNED_MAX: usize = 4096;
+/// Other options of irqbalance.
+const OPTIONS_MAX: usize = 64;
 /// Queues of one adapter in each direction.
 const QUEUES_MAX: usize = 4096;
 
@@ -53,6 +55,11 @@ pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
     assemble::add(&mut bundle.machine, &pieces);
     let machine = &mut bundle.machine;
     irqbalance(files, machine);
+    for file in ["isolated", "nohz_full"] {
+        machine.isolated.extend(list(files, &format!("{CPUS}/{file}")));
+    }
+    machine.isolated.sort_unstable();
+    machine.isolated.dedup();
     if let Some(contents) = files.read(PROCESSES) {
         let mut processes: Processes = serde_json::from_slice(&contents)
             .map_err(|error| BundleError::new(PROCESSES, error))?;
@@ -216,11 +223,20 @@ fn irqbalance(files: &dyn Files, machine: &mut Machine) {
     let Some(words) = word_file(files, IRQBALANCE) else { return };
     machine.irqbalance = Some(!words.is_empty());
     let mut words = words.lines();
+    // The program itself.
+    words.next();
     while let Some(word) = words.next() {
         let banned = match word.strip_prefix("--banirq=") {
             Some(number) => Some(number),
             None if word == "--banirq" || word == "-i" => words.next(),
-            None => None,
+            None => {
+                if !matches!(word, "--foreground" | "-f")
+                    && machine.irqbalance_options.len() < OPTIONS_MAX
+                {
+                    machine.irqbalance_options.push(word.to_owned());
+                }
+                None
+            }
         };
         let space = BANNED_MAX.saturating_sub(machine.irqbalance_banned.len());
         machine.irqbalance_banned.extend(

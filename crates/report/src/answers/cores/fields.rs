@@ -47,6 +47,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("are_nodes_assumed", "Nodes assumed", Flag, Always, "Whether the numbers of nodes and sockets are not those of the system."),
         ("irqbalance", "irqbalance", Flag, Nullable, "Linux: whether irqbalance runs."),
         ("irqbalance_banned", "Banned", Counts, Always, "Linux: numbers of the interrupts that irqbalance leaves alone."),
+        ("isolated", "Isolated", Counts, Always, "Linux: CPUs that are kept free of other work (isolcpus, nohz_full)."),
         ("softnet", "Softnet", List("softnet"), Always, "Linux: frames, drops and squeezes of each CPU."),
         ("receive_softirqs", "Receive work", List("cpu_count"), Always, "Linux: how often receive work (NET_RX) ran on each CPU."),
         ("flow_entries", "Flow entries", Count, Nullable, "Linux: flows that RFS keeps for all queues."),
@@ -351,8 +352,9 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("key", "Key", Code, Always, "read (shares are exact), mellanox-default or microsoft (an example)."),
         ("is_steering_hash_unknown", "Hash of RPS unknown", Flag, Always, "Whether RPS uses a hash that is not the adapter's, so that its CPUs are not known."),
         ("multichannel", "Multichannel", Object("more_channels"), Nullable, "What several connections would bring, where one has most packets."),
+        ("keep_key", "Keep the key", Code, Nullable, "Linux: the command that keeps the key that was read; drivers draw one at each start."),
         ("before", "Before", Object("spread"), Always, "Today."),
-        ("after", "After", Object("spread"), Always, "As planned."),
+        ("after", "After", Object("spread"), Always, "As planned; today's for an adapter without a plan."),
     ]),
     ("more_channels", "What SMB Multichannel would bring to a connection.", &[], &[
         ("pairs", "Pairs", Count, Always, "Pairs of interfaces that use the adapter."),
@@ -388,7 +390,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("spread", "How connections are spread.", &[], &[
         ("cores", "Cores", List("core_load"), Always, "By CPU."),
         ("busiest_percent", "Busiest", Number, Always, "The busiest core's share of the packets, in percent."),
-        ("busiest", "Busiest at random", Object("interval"), Nullable, "The same over random keys, if the key is not known."),
+        ("busiest", "Busiest at random", Object("interval"), Nullable, "The same over random keys."),
     ]),
     ("interval", "A share with its quantiles.", &[], &[
         ("percent_mean", "Mean", Number, Always, "Mean, in percent."),
@@ -398,6 +400,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("core_load", "The work of a core.", &[], &[
         ("cpu", "CPU", Object("cpu_id"), Nullable, "Its CPU; null if that is not known."),
+        ("queue", "Queue", Number, Nullable, "The queue, where only the CPU of its interrupt is not known."),
         ("connections", "Connections", Count, Always, "Connections."),
         ("bytes", "Bytes", Count, Always, "Bytes received."),
         ("packets", "Packets", Count, Always, "Packets received."),

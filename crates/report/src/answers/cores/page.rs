@@ -185,16 +185,16 @@ fn predicted(prediction: &Prediction) -> Section {
 fn pairs(prediction: &Prediction) -> Vec<Block> {
     let mut cores: BTreeMap<_, (f64, f64)> = BTreeMap::new();
     for core in &prediction.before {
-        cores.entry(core.cpu).or_default().0 = core.packets_percent / 100.0;
+        cores.entry((core.cpu, core.queue)).or_default().0 = core.packets_percent / 100.0;
     }
     for core in &prediction.after {
-        cores.entry(core.cpu).or_default().1 = core.packets_percent / 100.0;
+        cores.entry((core.cpu, core.queue)).or_default().1 = core.packets_percent / 100.0;
     }
     let mut rows: Vec<_> = cores
         .into_iter()
-        .map(|(cpu, (now, planned))| match cpu {
-            Some(_) => (words::place(cpu), now, planned),
-            None => ("not known".to_owned(), now, planned),
+        .map(|((cpu, queue), (now, planned))| match (cpu, queue) {
+            (None, None) => ("not known".to_owned(), now, planned),
+            _ => (words::place(cpu, queue), now, planned),
         })
         .collect();
     let left_out = rows.len().saturating_sub(CORES_IN_CHART);

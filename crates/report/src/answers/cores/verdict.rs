@@ -18,7 +18,7 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
     let cards = plan.prediction.iter().flat_map(|prediction| &prediction.cards);
     let limited = cards.filter(|card| card.verdict != prediction::Verdict::Spreads);
     reasons.extend(limited.map(|card| format!("{}: {}", card.name, words::connections(card))));
-    reasons.push(if plan.layout.cards.is_empty() {
+    reasons.push(if plan.layout.cards.is_empty() && plan.commands.refused.is_empty() {
         words::no_layout(&plan.machine)
     } else {
         does(plan)
@@ -70,9 +70,9 @@ fn does(plan: &CoresPlan) -> String {
                 "The settings found are those of the layout: there is nothing to change.".to_owned()
             }
             count => format!(
-                "There is no command: {} cannot be changed with an undo, or {} as planned.",
-                format::counted(count, "setting"),
-                if count == 1 { "is" } else { "are" }
+                "There is no command: {} {} as it is, for the reason named below.",
+                format::counted(count, "adapter"),
+                if count == 1 { "stays" } else { "stay" }
             ),
         };
     }

@@ -104,7 +104,7 @@ pub(super) fn note(note: &Note) -> String {
             format!("Its node {node} has no CPU online: another node serves it.")
         }
         Note::QueuesUnknown => {
-            "How many queues it has is not known: the cores alone decided.".to_owned()
+            "How many queues it can have is not known: the plan has no more than today's, if these are known.".to_owned()
         }
         Note::FewQueues { queues, share } => {
             format!(
@@ -152,6 +152,11 @@ pub(super) fn about(card: &AdapterPrediction) -> Vec<String> {
         lines.push("The driver does not pass on the adapter's hash (ethtool -k: receive-hashing is off): RPS uses a hash of the kernel with a secret key, so its CPUs are a matter of chance.".to_owned());
     }
     lines.extend(key(card.key));
+    if let Some(command) = &card.keep_key {
+        lines.push(format!(
+            "The key was read: the shares are exact until the driver draws another one at its next start. To keep it, run at each start: {command}"
+        ));
+    }
     lines
 }
 
@@ -245,8 +250,12 @@ pub(super) fn ignored(count: u64) -> String {
     )
 }
 
-pub(super) fn place(id: Option<CpuId>) -> String {
-    id.map_or("an unknown CPU".to_owned(), |id| format!("CPU {}", cpu(id)))
+pub(super) fn place(id: Option<CpuId>, queue: Option<u32>) -> String {
+    match (id, queue) {
+        (Some(id), _) => format!("CPU {}", cpu(id)),
+        (None, Some(queue)) => format!("queue {queue}"),
+        (None, None) => "an unknown CPU".to_owned(),
+    }
 }
 
 pub(super) fn spread(spread: &Spread) -> String {
@@ -255,7 +264,7 @@ pub(super) fn spread(spread: &Spread) -> String {
     let listed = cores
         .iter()
         .take(CORES_LISTED)
-        .map(|core| format!("{} {:.0} %", place(core.cpu), core.packets_percent));
+        .map(|core| format!("{} {:.0} %", place(core.cpu, core.queue), core.packets_percent));
     let mut words = listed.collect::<Vec<_>>().join(", ");
     if cores.len() > CORES_LISTED {
         words.push_str(&format!(" and {} more", cores.len() - CORES_LISTED));
@@ -288,6 +297,12 @@ pub(super) fn refused(reason: Reason) -> &'static str {
         Reason::SteeringUnknown => {
             "its settings of RPS are not known, so there is no undo. Run the command on the machine, or with a file of --collect."
         }
+        Reason::NodeUnknown => {
+            "its queues are on several NUMA nodes, and its own node is not known. Add cat /sys/class/net/NAME/device/numa_node, or a file of --collect."
+        }
+        Reason::Minor => "it is slow next to faster adapters: one CPU can receive for it.",
+        Reason::Team => "it is a team or bond: its members have the queues, and they are planned.",
+        Reason::NoGain => "for what was recorded the plan would not be better than today.",
         Reason::StateUnknown => {
             "whether its receive-side scaling is on is not known, so there is no undo. Add the output of Get-NetAdapterRss."
         }
