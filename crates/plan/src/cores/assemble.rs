@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use super::processes::{PROCESSES_MAX, Process};
 use super::read::{
     AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts, ListedAdapter,
-    LogicalProcessors, Lscpu, LscpuRow, Piece, ServerProcess,
+    LogicalProcessors, Lscpu, LscpuRow, Piece, Power, ServerProcess,
 };
 use super::topology::{Adapter, Cpu, Kind, Machine, System};
+use pasted::Pasted;
 
 mod counted;
 mod limits;
+mod pasted;
 #[cfg(test)]
 mod tests;
 
@@ -44,9 +46,35 @@ pub(crate) fn add(machine: &mut Machine, pieces: &[Piece]) {
     if machine.cards.is_empty() {
         interrupts(pieces).for_each(|one| counted::add_adapters(machine, one));
     }
+    let files = Pasted::new(pieces);
+    files.add(machine);
     // An adapter's interrupts are found by its name: all names must be known.
-    interrupts(pieces).for_each(|one| add_interrupts(machine, one));
+    interrupts(pieces).for_each(|one| add_interrupts(machine, one, &files));
+    pieces.iter().for_each(|piece| add_pci(machine, piece));
     machine.cards.iter_mut().for_each(settle);
+}
+
+/// A network adapter on the bus is one of the adapters whose names are known by now.
+fn add_pci(machine: &mut Machine, piece: &Piece) {
+    let Piece::PciDevice(device) = piece else { return };
+    let mut cards = machine.cards.iter_mut();
+    if let Some(card) = cards.find(|card| card.bus.as_ref() == Some(&device.bus)) {
+        card.node = card.node.or(device.node);
+        card.pci.update(&device.link);
+    }
+}
+
+fn add_power(machine: &mut Machine, power: &Power) {
+    let is_new = |governor: &&String| !machine.governors.contains(governor);
+    let governors: Vec<String> = power.governors.iter().filter(is_new).cloned().collect();
+    machine.governors.extend(governors);
+    if machine.idle.is_empty() {
+        machine.idle.clone_from(&power.idle);
+    }
+    if power.plan.is_some() {
+        machine.system = System::Windows;
+        machine.power_plan.clone_from(&power.plan);
+    }
 }
 
 fn interrupts(pieces: &[Piece]) -> impl Iterator<Item = &Interrupts> {
@@ -65,8 +93,10 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 card.node = hardware.node.or(card.node);
                 card.bus = hardware.bus.clone().or(card.bus.take());
                 card.description = hardware.description.clone().or(card.description.take());
+                card.pci.update(&hardware.link);
             }
         }
+        Piece::Power(power) => add_power(machine, power),
         Piece::Adapter(adapter) => add_adapter(machine, adapter),
         Piece::AdvancedProperty(property) => add_property(machine, property),
         Piece::MultichannelConnection(connection) => {
@@ -139,6 +169,8 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
         Piece::ClientInterface(_)
         | Piece::Lscpu(_)
         | Piece::Interrupts(_)
+        | Piece::PciDevice(_)
+        | Piece::SystemFiles(_)
         | Piece::NotNeeded(_) => {}
     }
 }
@@ -360,7 +392,7 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
 }
 
 /// Gives each adapter the interrupts of its receive queues.
-fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
+fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts, files: &Pasted) {
     for card in &mut machine.cards {
         // The interrupts of its device are known already, with the CPUs that they may go to.
         let known: BTreeMap<u32, Vec<u32>> =
@@ -372,7 +404,8 @@ fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
             rows.retain(|row| is_receive_queue(&row.name));
         }
         rows.sort_by_key(|row| (queue(&row.name), row.number));
-        let allowed = |number: &u32| known.get(number).cloned().unwrap_or_default();
+        let allowed =
+            |number: &u32| known.get(number).cloned().unwrap_or_else(|| files.affinity(*number));
         card.rss.interrupts = rows.iter().map(|row| (row.number, allowed(&row.number))).collect();
         let counts = rows.iter().map(|row| {
             let counts = interrupts.cpus.iter().copied().zip(row.counts.iter().copied());

@@ -15,7 +15,7 @@ use crate::input::unknown::Unknowns;
 #[cfg(target_os = "linux")]
 mod ethtool;
 mod files;
-mod linux;
+pub(super) mod linux;
 pub mod tar;
 #[cfg(test)]
 mod tests;

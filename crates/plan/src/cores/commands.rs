@@ -4,8 +4,8 @@
 //! Does not own the layout ([`super::layout`]). Nothing is executed here.
 //!
 //! A step exists only if the settings found are known and differ: its undo sets what was found. An adapter's plan is whole
-//! or absent: if one of its steps cannot be made or undone, it has none, and the reason is named. One adapter is changed at a time, the one that carries the management address last, and
-//! the scripts wait for its link before they continue.
+//! or absent: if one of its steps cannot be made or undone, it has none, and the reason is named. One adapter is changed
+//! at a time, the one that carries the management address last, and the scripts wait for its link before they continue.
 
 use std::collections::BTreeMap;
 
@@ -190,15 +190,19 @@ impl Layout {
 }
 
 impl Commands {
-    /// Takes all steps back, because they gain nothing.
-    pub fn drop_without_gain(&mut self, layout: &Layout) {
+    /// Takes the adapters' steps back, because they gain nothing. The server's processes are placed nevertheless if all
+    /// adapters receive on their own node today.
+    pub fn drop_without_gain(&mut self, machine: &Machine, layout: &Layout) {
         let is_new =
             |card: &&AdapterLayout| self.refused.iter().all(|refusal| refusal.card != card.name);
         let refusal =
             |card: &AdapterLayout| Refusal { card: card.name.clone(), reason: Reason::NoGain };
         let refused: Vec<_> = layout.cards.iter().filter(is_new).map(refusal).collect();
         self.refused.extend(refused);
-        self.steps.clear();
+        self.steps = match self.system {
+            System::Windows => Vec::new(),
+            System::Linux => linux::without_adapters(machine),
+        };
     }
 
     /// The steps in the order in which they are taken back: adapters in the same order, so that the management address

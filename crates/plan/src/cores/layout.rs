@@ -32,6 +32,8 @@ use serde::Serialize;
 use super::json;
 use super::topology::{Adapter, Kind, Machine, System};
 
+pub(super) use home::nodes_today;
+
 mod home;
 mod share;
 #[cfg(test)]

@@ -158,8 +158,7 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
         let largest = of_card.iter().max_by_key(|(connection, _)| connection.packets);
         let multichannel = largest
             .filter(|_| !matches!(verdict, Verdict::Spreads))
-            .zip(placed)
-            .map(|((connection, _), placed)| multichannel(machine, card, placed, connection));
+            .map(|(connection, _)| multichannel(machine, card, &path_after, connection));
         let keep_key = (source == KeySource::Read && machine.system == System::Linux).then(|| {
             let bytes: Vec<String> = key.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("ethtool -X {} hkey {}", quote::sh(&card.name), bytes.join(":"))
@@ -181,40 +180,6 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
     prediction.after = after.loads();
     prediction.ignored = connections.len() as u64 - predicted;
     prediction
-}
-
-/// What `connections` with equal load from one client would bring on an adapter as planned, their ports unknown: the
-/// ports of `client_ports` go through the hash, and the distribution of the busiest core is exact for independent
-/// ports. `None` if the addresses are of two families or a limit of [`chance`] is exceeded.
-pub fn more_connections(
-    card: &Adapter,
-    placed: &AdapterLayout,
-    client: (IpAddr, std::ops::RangeInclusive<u16>),
-    server: (IpAddr, u16),
-    connections: u32,
-) -> Option<chance::Busiest> {
-    let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
-    let path = Path::planned(card, placed);
-    // Without the key only the shares of the table are known.
-    if source != KeySource::Read || path.is_unknown() {
-        return chance::busiest(connections, &path.shares());
-    }
-    let mut counts: BTreeMap<Place, u32> = BTreeMap::new();
-    let mut ports = 0_u32;
-    for port in client.1 {
-        let flow = Flow {
-            source: client.0,
-            source_port: port,
-            destination: server.0,
-            destination_port: server.1,
-        };
-        let hash = toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)?;
-        *counts.entry(path.processor(hash)).or_default() += 1;
-        ports += 1;
-    }
-    let shares: Vec<f64> =
-        counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
-    chance::busiest(connections, &shares)
 }
 
 /// Shares of packets that differ by less are the same.
@@ -356,6 +321,39 @@ impl Path {
             (false, true) => (steered(hash, steering), None),
             (false, false) => (None, None),
         }
+    }
+
+    /// What `connections` with equal load from one client would bring, their ports unknown: the ports of `client.1` go
+    /// through the hash, and the distribution of the busiest core is exact for independent ports. `None` if the addresses
+    /// are of two families or a limit of [`chance`] is exceeded.
+    fn more_connections(
+        &self,
+        card: &Adapter,
+        client: (IpAddr, std::ops::RangeInclusive<u16>),
+        server: (IpAddr, u16),
+        connections: u32,
+    ) -> Option<chance::Busiest> {
+        let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
+        // Without the key only the shares of the table are known.
+        if source != KeySource::Read || self.is_unknown() {
+            return chance::busiest(connections, &self.shares());
+        }
+        let mut counts: BTreeMap<Place, u32> = BTreeMap::new();
+        let mut ports = 0_u32;
+        for port in client.1 {
+            let flow = Flow {
+                source: client.0,
+                source_port: port,
+                destination: server.0,
+                destination_port: server.1,
+            };
+            let hash = toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)?;
+            *counts.entry(self.processor(hash)).or_default() += 1;
+            ports += 1;
+        }
+        let shares: Vec<f64> =
+            counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
+        chance::busiest(connections, &shares)
     }
 
     /// The share of each CPU among all hashes, 0 to 1.

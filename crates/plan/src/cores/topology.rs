@@ -5,7 +5,10 @@ use serde::Serialize;
 use super::json;
 use super::load::Received;
 use super::processes::Processes;
-use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
+use super::read::{
+    IdleState, MultichannelConnection, NetworkInterface, PciLink, PowerPlan, RssProcessor,
+    SoftnetRow,
+};
 
 /// The operating system, which decides commands and limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -71,6 +74,9 @@ pub struct Adapter {
     pub description: Option<String>,
     /// Address on the bus, `segment:bus:device.function`.
     pub bus: Option<String>,
+    /// Its link to the bus.
+    #[serde(skip)]
+    pub pci: PciLink,
     /// Whether its link is up; unknown if no output says it.
     pub is_up: Option<bool>,
     /// The team, bond or bridge that it belongs to.
@@ -203,6 +209,11 @@ pub struct Machine {
     pub flow_entries: Option<u32>,
     /// Linux: names of the governors of the CPUs' frequency, each once.
     pub governors: Vec<String>,
+    /// Linux: states that an idle CPU may enter. Windows: the active power plan.
+    #[serde(skip)]
+    pub idle: Vec<IdleState>,
+    #[serde(skip)]
+    pub power_plan: Option<PowerPlan>,
     /// Windows: the team of adapters that exists, if its members are not known.
     pub team: Option<String>,
     /// What the CPUs did while a trace was recorded.

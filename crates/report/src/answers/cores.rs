@@ -1,5 +1,6 @@
 //! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, its effect.
 
+mod added;
 mod before_after;
 pub(crate) mod fields;
 mod load;
@@ -10,6 +11,7 @@ mod words;
 
 use serde_json::{Value, json};
 use smbscope_findings::Severity;
+use smbscope_plan::cores::added::Added;
 use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::current::current;
 use smbscope_plan::cores::findings::Finding;
@@ -38,6 +40,8 @@ pub struct CoresPlan {
     pub prediction: Option<Prediction>,
     /// The load of each CPU, from a trace.
     pub load: Option<Load>,
+    /// What if adapters were added.
+    pub added: Option<Added>,
     /// Lines of the input that were not understood.
     pub unknown_lines: u64,
 }
@@ -59,6 +63,7 @@ impl Answer for CoresPlan {
             "commands": serde_json::to_value(&self.commands)?,
             "prediction": serde_json::to_value(&self.prediction)?,
             "load": serde_json::to_value(&self.load)?,
+            "added": serde_json::to_value(&self.added)?,
             "unknown_lines": self.unknown_lines,
         }))
     }
@@ -99,7 +104,13 @@ fn text(plan: &CoresPlan, options: &TextOptions) -> String {
     if let Some(load) = &plan.load {
         load::text(&mut text, load);
     }
-    commands(&mut text, &plan.commands, !plan.layout.cards.is_empty());
+    commands(&mut text, plan);
+    if let Some(added) = &plan.added {
+        text.heading(&added::title(added));
+        for line in added::lines(added, plan.machine.system) {
+            text.line(2, &line);
+        }
+    }
     text.text
 }
 
@@ -174,12 +185,11 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     }
 }
 
-fn commands(text: &mut Lines, commands: &Commands, has_layout: bool) {
+fn commands(text: &mut Lines, plan: &CoresPlan) {
+    let commands = &plan.commands;
     text.heading("Commands (nothing was executed)");
     if commands.steps.is_empty() {
-        let is_layout = has_layout && commands.refused.is_empty();
-        let none = "None: the settings found are those of the layout.";
-        text.line(2, if is_layout { none } else { "None." });
+        text.line(2, words::no_commands(plan));
     }
     for (number, step) in commands.steps.iter().enumerate() {
         self::step(text, number + 1, step);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use anyhow::Context as _;
+use smbscope_plan::cores::added::{self, Wanted};
 use smbscope_plan::cores::bundle::Bundle;
 use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
@@ -31,11 +32,13 @@ pub struct Inputs {
     pub adapter: Option<String>,
     /// Whether the recorded connections are placed.
     pub places_connections: bool,
+    /// Adapters that are not there: what if they were added.
+    pub added: Option<Wanted>,
 }
 
 /// Makes the plan; its version and the names of its inputs are left to the caller.
 pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
-    let Inputs { settings, mut recorded, management, adapter, places_connections } = inputs;
+    let Inputs { settings, mut recorded, management, adapter, places_connections, added } = inputs;
     let trace = recorded.trace.take();
     let Bundle { mut machine, unknown } = settings.unwrap_or_else(|| Bundle {
         machine: trace.as_ref().map(|trace| traced::machine(&trace.machine)).unwrap_or_default(),
@@ -68,6 +71,7 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
         commands,
         prediction: None,
         load: None,
+        added: None,
         unknown_lines: unknown.count(),
     };
     // A trace without packets has no connections, which is not a fault.
@@ -75,16 +79,21 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
     if places_connections && !is_trace_only {
         plan.prediction = Some(placed(&plan, &recorded, adapter.as_deref())?);
     }
+    plan.added = added.map(|wanted| {
+        let tcp = recorded.connections.iter().filter_map(|row| received_on(row, 0));
+        let recorded: Vec<_> = tcp.map(|one| (one.client, one.packets)).collect();
+        added::added(&plan.machine, &wanted, &recorded)
+    });
     if let Some(received) = &plan.machine.received {
         plan.load = load(&plan.machine, &plan.layout, received, plan.prediction.as_ref());
     }
     let is_better = match (&plan.load, &plan.prediction) {
-        (Some(load), _) => load.is_better(),
+        (Some(load), _) => load.is_better(&plan.machine, &plan.layout),
         (None, Some(prediction)) => prediction.is_better(&plan.machine),
         (None, None) => true,
     };
-    if !is_better && !plan.commands.steps.is_empty() {
-        plan.commands.drop_without_gain(&plan.layout);
+    if !is_better && plan.commands.steps.iter().any(|step| step.details.card.is_some()) {
+        plan.commands.drop_without_gain(&plan.machine, &plan.layout);
         plan.layout = plan.layout.as_commanded(&plan.commands);
     }
     Ok(plan)

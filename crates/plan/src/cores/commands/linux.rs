@@ -102,7 +102,7 @@ pub(super) fn commands(
     request: &Request,
     commands: &mut Commands,
 ) {
-    let mut steps = Vec::new();
+    let (mut steps, mut planned) = (Vec::new(), Vec::new());
     for (layout, card) in cards {
         if names::is_interface_name(&card.name) {
             let mut writer =
@@ -111,6 +111,7 @@ pub(super) fn commands(
             // Queues, table and interrupts belong together: a part of them is another plan.
             if writer.refused.is_empty() {
                 steps.extend(writer.steps);
+                planned.push(*layout);
             }
             let refusal = |reason| Refusal { card: card.name.clone(), reason };
             commands.refused.extend(writer.refused.into_iter().map(refusal));
@@ -132,7 +133,12 @@ pub(super) fn commands(
     } else {
         commands.steps.extend(steps);
     }
-    commands.steps.extend(server::steps(machine));
+    commands.steps.extend(server::steps(machine, &planned));
+}
+
+/// The steps that remain where no adapter changes: those for the server's processes.
+pub(super) fn without_adapters(machine: &Machine) -> Vec<Step> {
+    server::steps(machine, &[])
 }
 
 /// The start of a script.

@@ -388,68 +388,6 @@ fn the_published_case_has_its_bases_in_commands() {
     assert_eq!(json["steps"][0]["interrupts"], "adapter-restart");
 }
 
-/// The commands of a server on another node than its adapter, and their undo from what was found.
-#[test]
-fn a_server_is_placed_and_taken_back() {
-    let mut machine =
-        layout::tests::machine(System::Linux, 2, 4, 1, layout::tests::Numbering::Neighbours);
-    machine.cards = vec![layout::tests::card("eth0", Some(1), Some(4))];
-    let process = |id, allowed: std::ops::Range<u32>, cgroup: &str| Process {
-        id,
-        name: "smbd".into(),
-        last: Some((0, allowed.start)),
-        allowed: allowed.map(|cpu| (0, cpu)).collect(),
-        cgroup: Some(cgroup.into()),
-        ..Process::default()
-    };
-    machine.processes.list = vec![
-        process(7, 0..8, "/system.slice/smbd.service"),
-        process(8, 4..8, "/system.slice/smbd.service"),
-        process(9, 0..4, "/system.slice/--force .service"),
-    ];
-    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
-    let lines = |kind, undo| -> Vec<&str> {
-        let steps = commands.steps.iter().filter(|step| step.details.kind == kind);
-        steps
-            .flat_map(|step| if undo { &step.undo } else { &step.apply })
-            .map(String::as_str)
-            .collect()
-    };
-    assert_eq!(lines(Kind::ServerUnit, false), ["place_service 'smbd.service' 4-7 1"]);
-    assert_eq!(
-        lines(Kind::ServerUnit, true),
-        [
-            "rm -f '/etc/systemd/system/smbd.service.d/smbscope-cores.conf'",
-            "systemctl daemon-reload"
-        ]
-    );
-    assert_eq!(
-        lines(Kind::ServerProcesses, false),
-        ["place_process 7 'smbd' 4-7", "place_process 9 'smbd' 4-7"]
-    );
-    assert_eq!(
-        lines(Kind::ServerProcesses, true),
-        ["place_process 7 'smbd' 0-7", "place_process 9 'smbd' 0-3"]
-    );
-    assert!(
-        commands.steps.iter().all(
-            |step| step.details.interrupts == Interruption::None || step.details.card.is_some()
-        )
-    );
-    // A bundle with another name, which a comment of the script would have as a line.
-    let mut hostile = machine.clone();
-    for process in &mut hostile.processes.list {
-        process.name = "smbd\nreboot".into();
-        process.cgroup = Some("/a\nreboot.service".into());
-    }
-    let commands = super::commands(&hostile, &layout::plan(&hostile), &Request::default());
-    assert!(!commands.apply_script().contains("reboot"));
-    // Adapters on both nodes: no place is right for all connections.
-    machine.cards.push(layout::tests::card("eth1", Some(0), Some(4)));
-    let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());
-    assert!(commands.steps.iter().all(|step| step.details.card.is_some()));
-}
-
 /// The functions of the script do what the lines say: on a process of this test.
 #[cfg(target_os = "linux")]
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn node_of(machine: &Machine, card: &Adapter) -> Option<u32> {
 }
 
 /// The nodes of the CPUs that receive for an adapter, or for another function of its device, today.
-fn nodes_today(machine: &Machine, card: &Adapter) -> BTreeSet<u32> {
+pub(in crate::cores) fn nodes_today(machine: &Machine, card: &Adapter) -> BTreeSet<u32> {
     let is_of_device = |other: &&Adapter| {
         other.name == card.name || (card.device().is_some() && other.device() == card.device())
     };

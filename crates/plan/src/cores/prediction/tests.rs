@@ -67,14 +67,9 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     assert_eq!(prediction.cards[0].verdict, Verdict::OneConnection);
     assert_eq!(prediction.cards[0].after.busiest_percent, 100.0);
     let more = |card: &Adapter| {
-        more_connections(
-            card,
-            &layout.cards[0],
-            (one[0].client, 49_152..=65_535),
-            (one[0].server, 445),
-            4,
-        )
-        .unwrap()
+        let client = (one[0].client, 49_152..=65_535);
+        let path = Path::planned(card, &layout.cards[0]);
+        path.more_connections(card, client, (one[0].server, 445), 4).unwrap()
     };
     // The low bits of the hash are linear in the port: with Microsoft's key each queue has a quarter of the ports.
     let found = more(&machine.cards[0]);
@@ -85,6 +80,19 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     assert_eq!(more(&card).busiest.percent_p5, 100.0);
     card.rss.key.clear();
     assert!((more(&card).probabilities[0] - 24.0 / 256.0).abs() < 1e-9);
+}
+
+/// An adapter without a plan keeps today's way: several connections share its one queue.
+#[test]
+fn without_a_plan_multichannel_is_counted_on_the_queues_of_today() {
+    let mut machine = linux();
+    machine.cards[0].rss.queue_table = vec![0; 128];
+    let prediction = predict(&machine, &Layout::default(), &connections()[..1]);
+    let card = &prediction.cards[0];
+    assert_eq!(card.before.cores, card.after.cores);
+    let multichannel = card.multichannel.as_ref().unwrap();
+    assert_eq!(multichannel.connections, 4);
+    assert_eq!(multichannel.chance.as_ref().unwrap().busiest.percent_p5, 100.0);
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn closed() -> Vec<Closed> {
         ("finding", "severity", &["high", "medium", "low"]),
         ("command_step", "interrupts", &["none", "adapter-restart", "queue-restart", "service"]),
         ("card_prediction", "verdict", &["one-connection", "one-dominates", "spreads"]),
+        ("added_way", "way", &["address-each", "multichannel", "team"]),
         ("card_prediction", "key", &["read", "mellanox-default", "microsoft"]),
     ]
     .map(|(object, field, words)| values_of(object, field, words))
@@ -38,7 +39,31 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("commands", "Commands", Object("commands"), Always, "What makes it so."),
         ("prediction", "Prediction", Object("prediction"), Nullable, "Expected effect on recorded connections; null without a recording."),
         ("load", "Load", Object("load"), Nullable, "Each CPU before and after; null without a trace."),
+        ("added", "Added adapters", Object("added"), Nullable, "What if adapters were added; null without --adapters."),
         ("unknown_lines", "Unknown lines", Count, Always, "Lines of the input that were not understood."),
+    ]),
+    ("added", "What if adapters were added.", &[], &[
+        ("adapters", "Adapters", Count, Always, "How many."),
+        ("bits_per_second", "Speed", Number, Always, "Of each, bit/s."),
+        ("bits_per_second_today", "Speed today", Number, Nullable, "Of all adapters of today whose link is not down, bit/s; null if one is not known."),
+        ("places", "Places", List("added_place"), Always, "Where they would receive; empty if the CPUs are not known."),
+        ("clients", "Clients", Count, Nullable, "Recorded clients; null without a recording."),
+        ("ways", "Ways", List("added_way"), Always, "How clients would come to them."),
+    ]),
+    ("added_place", "Where an added adapter would receive.", &[], &[
+        ("name", "Name", Text, Always, "A name for it."),
+        ("node", "Node", Number, Always, "The NUMA node."),
+        ("base", "Base", Object("cpu_id"), Always, "The first CPU."),
+        ("queues", "Queues", List("cpu_id"), Always, "The CPU of each queue."),
+        ("is_shared", "Shared", Flag, Always, "Whether another adapter has one of these CPUs."),
+    ]),
+    ("added_way", "How clients would come to added adapters.", &[], &[
+        ("way", "Way", Code, Always, "address-each, multichannel or team."),
+        ("addresses", "Addresses", Count, Always, "IP addresses."),
+        ("dns_entries", "DNS entries", Count, Always, "Entries of one name in DNS."),
+        ("clients_per_address", "Clients for each address", Number, Nullable, "Recorded clients on average; null without a recording, or where a client uses all."),
+        ("client_bits_per_second", "One client", Number, Always, "What one client gets at most, bit/s; for a team what one connection gets."),
+        ("busiest", "Busiest adapter", Object("interval"), Nullable, "Its share of the recorded packets, with clients or connections on random adapters; null without a recording."),
     ]),
     ("machine", "A machine; what the input does not say is null or empty.", &[], &[
         ("system", "System", Code, Always, "linux or windows."),

@@ -76,7 +76,14 @@ fn does(plan: &CoresPlan) -> String {
             ),
         };
     }
+    let undo = if steps.len() == 1 { "with its undo" } else { "each with its undo" };
+    let counted = format::counted(steps.len(), "command step");
     let receive = match &layout.cards[..] {
+        [] => {
+            return format!(
+                "The adapters stay as they are. The server's processes go to their node: that takes {counted}, {undo}; no traffic is interrupted."
+            );
+        }
         [only] => format!("{} receives", only.name),
         cards => format!("{} receive", format::counted(cards.len(), "adapter")),
     };
@@ -86,12 +93,10 @@ fn does(plan: &CoresPlan) -> String {
         1 => format!("{} restarts for some seconds", restarts.iter().next().copied().unwrap_or("")),
         count => format!("{count} adapters restart for some seconds, one after the other"),
     };
-    let undo = if steps.len() == 1 { "with its undo" } else { "each with its undo" };
     format!(
-        "As planned, {receive} on {} of {}. That takes {}, {undo}; {interrupts}.",
+        "As planned, {receive} on {} of {}. That takes {counted}, {undo}; {interrupts}.",
         layout.cores_used,
         format::counted(layout.cores, "core"),
-        format::counted(steps.len(), "command step")
     )
 }
 

@@ -7,6 +7,7 @@ use smbscope_plan::cores::prediction::{AdapterPrediction, Spread, Verdict};
 use smbscope_plan::cores::toeplitz::KeySource;
 use smbscope_plan::cores::topology::{Cpu, Machine, System};
 
+use super::CoresPlan;
 use crate::value::format;
 
 /// Shares of cores that are listed.
@@ -278,6 +279,15 @@ pub(super) fn spread(spread: &Spread) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
+/// Why there are no commands.
+pub(super) fn no_commands(plan: &CoresPlan) -> &'static str {
+    if !plan.layout.cards.is_empty() && plan.commands.refused.is_empty() {
+        "None: the settings found are those of the layout."
+    } else {
+        "None."
+    }
+}
+
 /// Why a setting is left as it is, and what to do.
 pub(super) fn refused(reason: Reason) -> &'static str {
     match reason {
@@ -289,16 +299,16 @@ pub(super) fn refused(reason: Reason) -> &'static str {
             "how many queues it uses is not known, so there is no undo. Add the output of ethtool -l or Get-NetAdapterRss."
         }
         Reason::InterruptsUnknown => {
-            "where the interrupt of each queue goes is not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+            "where the interrupt of each queue goes is not known, so there is no undo. Add grep . /proc/irq/*/smp_affinity_list, or a file of --collect."
         }
         Reason::TableNotRestorable => {
             "its indirection table was set in a way that ethtool -X cannot make again."
         }
         Reason::SteeringUnknown => {
-            "its settings of RPS are not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+            "its settings of RPS are not known, so there is no undo. Add grep . /sys/class/net/*/queues/rx-*/rps_cpus, or a file of --collect."
         }
         Reason::NodeUnknown => {
-            "its queues are on several NUMA nodes, and its own node is not known. Add cat /sys/class/net/NAME/device/numa_node, or a file of --collect."
+            "its queues are on several NUMA nodes, and its own node is not known. Add grep . /sys/class/net/*/device/numa_node, or a file of --collect."
         }
         Reason::Minor => "it is slow next to faster adapters: one CPU can receive for it.",
         Reason::Team => "it is a team or bond: its members have the queues, and they are planned.",

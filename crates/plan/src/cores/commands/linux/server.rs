@@ -1,15 +1,17 @@
 //! Commands that place the server's processes on the node of the adapters.
 //!
 //! Owns the drop-in file of the service, for its next start, and the affinity of the processes that run. Adapters on several
-//! nodes have no such commands: no place is right for all of their connections.
+//! nodes have no such commands: no place is right for all of their connections. Nor have adapters that stay as they are and
+//! receive on another node than their own, because the processes would move away from the packets.
 //!
 //! systemd.exec(5) (`CPUAffinity=`, `NUMAPolicy=`, `NUMAMask=`, since systemd 243), taskset(1), cpuset(7).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::super::findings::servers::{card_nodes, misplaced};
+use super::super::super::layout::{AdapterLayout, nodes_today};
 use super::super::super::processes::Process;
-use super::super::super::topology::Machine;
+use super::super::super::topology::{Adapter, Machine};
 use super::super::{Details, Interruption, Kind, Step};
 use super::masks::list;
 use crate::script::{Check, quote};
@@ -17,9 +19,13 @@ use crate::script::{Check, quote};
 /// Longest name of a unit (systemd.unit(5)).
 const UNIT_BYTES_MAX: usize = 255;
 
-pub(super) fn steps(machine: &Machine) -> Vec<Step> {
+/// The steps, for adapters of which these are planned: none unless all receive on one node then.
+pub(super) fn steps(machine: &Machine, planned: &[&AdapterLayout]) -> Vec<Step> {
     let mut homes = card_nodes(machine).into_iter();
     let (Some(node), None) = (homes.next(), homes.next()) else { return Vec::new() };
+    if !arrives_on(machine, planned, node) {
+        return Vec::new();
+    }
     let wanted: Vec<u32> = machine
         .cpus
         .iter()
@@ -52,6 +58,17 @@ pub(super) fn steps(machine: &Machine) -> Vec<Step> {
         .collect();
     steps.extend(servers.iter().filter_map(|(name, processes)| running(name, processes, &may)));
     steps
+}
+
+/// Whether all adapters receive on this node: those that are planned once they are, others today.
+fn arrives_on(machine: &Machine, planned: &[&AdapterLayout], node: u32) -> bool {
+    let counts =
+        |card: &Adapter| card.is_up != Some(false) && !card.is_team() && !machine.is_minor(card);
+    let mut cards = machine.cards.iter().enumerate().filter(|(_, card)| counts(card));
+    cards.all(|(index, card)| match planned.iter().find(|layout| layout.card == index) {
+        Some(layout) => layout.node == node,
+        None => nodes_today(machine, card).into_iter().eq([node]),
+    })
 }
 
 /// The services of processes, each once.

@@ -40,6 +40,8 @@ pub(super) struct Simulated {
     pub(super) xps: Vec<Vec<u32>>,
     pub(super) rps: Vec<Vec<u32>>,
     pub(super) flow_counts: Vec<u32>,
+    /// The key that was set.
+    pub(super) key: String,
     all: Vec<u32>,
     pub(super) is_enabled: bool,
     pub(super) profile: String,
@@ -127,6 +129,7 @@ impl Simulated {
             xps,
             rps,
             flow_counts,
+            key: String::new(),
             all,
             is_enabled: random(4) > 0,
             profile,
@@ -184,6 +187,12 @@ impl Simulated {
 
     fn set_table(&mut self, words: &[String]) -> Result<(), String> {
         let entries = self.table.len() as u32;
+        if let [hkey, key] = words
+            && hkey == "hkey"
+        {
+            self.key.clone_from(key);
+            return Ok(());
+        }
         let (first, words) = match words {
             [start, first, rest @ ..] if start == "start" => (number(first)?, rest),
             words => (0, words),
@@ -390,7 +399,7 @@ pub(super) fn words(line: &str, system: System) -> Result<Vec<String>, String> {
             word.get_or_insert_default().push(characters.next().ok_or("a backslash at the end")?);
         } else if c == ' ' {
             words.extend(word.take());
-        } else if c.is_ascii_alphanumeric() || "-_=/.,>$\"()".contains(c) {
+        } else if c.is_ascii_alphanumeric() || "-_=/.,:>$\"()".contains(c) {
             word.get_or_insert_default().push(c);
         } else {
             return Err(format!("{c:?} is not quoted"));
