@@ -1,6 +1,7 @@
 //! Receive work of network adapters over CPUs: what the machine is, what is wrong with its settings, a layout,
 //! its commands, and what it would bring.
 
+pub mod added;
 pub mod assemble;
 pub mod bundle;
 pub mod commands;

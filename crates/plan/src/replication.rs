@@ -11,6 +11,7 @@
 
 pub mod checks;
 pub mod html;
+pub mod topology_test;
 
 /// Round trip that Storage Replica and its tests expect of synchronous copies at most, ns.
 pub const SYNC_RTT_MAX_NS: i64 = 5_000_000;

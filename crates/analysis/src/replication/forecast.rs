@@ -134,11 +134,11 @@ pub struct GoalForecast {
     /// Today, ns.
     pub today_ns: i64,
     pub limit_ns: i64,
-    /// Longest round trip that keeps it, with synchronous copies, ns; null if none does.
+    /// Longest round trip that keeps it, with synchronous copies, ns; null if none does, or each that was tried.
     pub rtt_ns: Option<i64>,
-    /// Whether no round trip up to that one misses it.
+    /// Whether no round trip that was tried misses it.
     pub is_always: bool,
-    /// Fibre of this round trip, km, with nothing but light taking time.
+    /// Fibre of the longest round trip, km, with nothing but light taking time.
     pub distance_km: Option<f64>,
     /// Round trips that were replayed.
     pub tried: Vec<GoalPoint>,
@@ -160,7 +160,8 @@ impl GoalForecast {
     pub fn answer(mut self, found: Found) -> GoalForecast {
         (self.rtt_ns, self.is_always) = match found {
             Found::UpTo(ns) => (Some(ns), false),
-            Found::Always(ns) => (Some(ns), true),
+            // The end of the search is no answer.
+            Found::Always(_) => (None, true),
             Found::Never => (None, false),
         };
         self.distance_km = self.rtt_ns.map(|ns| ns as f64 / 1e6 * KM_PER_MS);

@@ -4,6 +4,7 @@
 //! of the state before ([`FormerState`]). What a form cannot express is in [`Written::unwritten`], never left out in
 //! silence. Names and values come from inputs that other people made: none of them can become a command.
 
+mod backup;
 mod lgpo;
 mod powershell;
 mod registry_pol;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::setting::{Origin, Place, Scope, Setting, SmbObject, Value};
 use crate::input::text::clean;
 
+pub use backup::BackupFile;
 pub use lgpo::encode as encode_lgpo;
 pub use registry_pol::encode as encode_registry_pol;
 pub use security_template::encode as encode_security_template;
@@ -96,6 +98,23 @@ pub fn security_template(settings: &[Setting], former: &FormerState) -> Written<
     written(settings, former, |settings, _| security_template::encode(settings))
 }
 
+/// The files of a backup of a group policy, for `Import-GPO`, with a name and the time of the backup
+/// (`2026-11-29T16:00:00`). The undo is a policy of its own.
+pub fn group_policy_backup(
+    settings: &[Setting],
+    former: &FormerState,
+    name: &str,
+    time: &str,
+) -> Written<Vec<BackupFile>> {
+    let (apply, undo) = (name.to_owned(), format!("{name} (undo)"));
+    let mut written =
+        written(settings, former, |settings, _| backup::encode(settings, &apply, time));
+    // The undo was made under the same name.
+    let (back, _) = undo_settings(settings, &written.unwritten, former);
+    (written.undo, _) = backup::encode(&back, &undo, time);
+    written
+}
+
 /// A script of PowerShell. It is ASCII, so that no version reads it in another encoding.
 pub fn powershell(settings: &[Setting], former: &FormerState) -> Written<String> {
     written(settings, former, |settings, notes| {
@@ -135,13 +154,21 @@ fn written<T>(
     encode: impl Fn(&[Setting], &[String]) -> (T, Vec<Unwritten>),
 ) -> Written<T> {
     let (apply, unwritten) = encode(settings, &[]);
-    // What is not applied is not undone.
+    let (back, notes) = undo_settings(settings, &unwritten, former);
+    let (undo, undo_unwritten) = encode(&back, &notes);
+    Written { apply, undo, unwritten, undo_unwritten, notes }
+}
+
+/// The undo of the settings that were written: what is not applied is not undone.
+fn undo_settings(
+    settings: &[Setting],
+    unwritten: &[Unwritten],
+    former: &FormerState,
+) -> (Vec<Setting>, Vec<String>) {
     let skipped: BTreeSet<&Place> = unwritten.iter().map(|one| &one.place).collect();
     let applied: Vec<&Setting> =
         settings.iter().filter(|setting| !skipped.contains(&setting.place)).collect();
-    let (back, notes) = undo(&applied, former);
-    let (undo, undo_unwritten) = encode(&back, &notes);
-    Written { apply, undo, unwritten, undo_unwritten, notes }
+    undo(&applied, former)
 }
 
 /// The settings that bring the former state back, in the opposite order, and what they cannot bring back.

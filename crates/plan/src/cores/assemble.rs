@@ -8,11 +8,16 @@ use std::collections::BTreeMap;
 use super::processes::{PROCESSES_MAX, Process};
 use super::read::{
     AdapterRss, AdvancedProperty, CPUS_MAX, Features, Interrupt, Interrupts, ListedAdapter,
-    LogicalProcessors, Lscpu, LscpuRow, Piece, ServerProcess,
+    LogicalProcessors, Lscpu, LscpuRow, Piece, Power, ServerProcess,
 };
 use super::topology::{Adapter, Cpu, Kind, Machine, System};
+use pasted::Pasted;
 
+mod counted;
 mod limits;
+mod pasted;
+#[cfg(test)]
+mod tests;
 
 /// Adapters of one machine.
 pub(crate) const CARDS_MAX: usize = 256;
@@ -27,6 +32,9 @@ pub fn assemble(pieces: &[Piece]) -> Machine {
     if machine.cpus.is_empty() {
         add_rss_processors(&mut machine);
     }
+    if let (true, Some(interrupts)) = (machine.cpus.is_empty(), interrupts(pieces).next()) {
+        counted::add_cpus(&mut machine, interrupts);
+    }
     machine
 }
 
@@ -35,13 +43,45 @@ pub(crate) fn add(machine: &mut Machine, pieces: &[Piece]) {
     for piece in pieces {
         add_one(machine, piece);
     }
-    // An adapter's interrupts are found by its name: all names must be known.
-    for piece in pieces {
-        if let Piece::Interrupts(interrupts) = piece {
-            add_interrupts(machine, interrupts);
-        }
+    if machine.cards.is_empty() {
+        interrupts(pieces).for_each(|one| counted::add_adapters(machine, one));
     }
+    let files = Pasted::new(pieces);
+    files.add(machine);
+    // An adapter's interrupts are found by its name: all names must be known.
+    interrupts(pieces).for_each(|one| add_interrupts(machine, one, &files));
+    pieces.iter().for_each(|piece| add_pci(machine, piece));
     machine.cards.iter_mut().for_each(settle);
+}
+
+/// A network adapter on the bus is one of the adapters whose names are known by now.
+fn add_pci(machine: &mut Machine, piece: &Piece) {
+    let Piece::PciDevice(device) = piece else { return };
+    let mut cards = machine.cards.iter_mut();
+    if let Some(card) = cards.find(|card| card.bus.as_ref() == Some(&device.bus)) {
+        card.node = card.node.or(device.node);
+        card.pci.update(&device.link);
+    }
+}
+
+fn add_power(machine: &mut Machine, power: &Power) {
+    let is_new = |governor: &&String| !machine.governors.contains(governor);
+    let governors: Vec<String> = power.governors.iter().filter(is_new).cloned().collect();
+    machine.governors.extend(governors);
+    if machine.idle.is_empty() {
+        machine.idle.clone_from(&power.idle);
+    }
+    if power.plan.is_some() {
+        machine.system = System::Windows;
+        machine.power_plan.clone_from(&power.plan);
+    }
+}
+
+fn interrupts(pieces: &[Piece]) -> impl Iterator<Item = &Interrupts> {
+    pieces.iter().filter_map(|piece| match piece {
+        Piece::Interrupts(interrupts) => Some(interrupts),
+        _ => None,
+    })
 }
 
 fn add_one(machine: &mut Machine, piece: &Piece) {
@@ -53,12 +93,20 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
                 card.node = hardware.node.or(card.node);
                 card.bus = hardware.bus.clone().or(card.bus.take());
                 card.description = hardware.description.clone().or(card.description.take());
+                card.pci.update(&hardware.link);
             }
         }
+        Piece::Power(power) => add_power(machine, power),
         Piece::Adapter(adapter) => add_adapter(machine, adapter),
         Piece::AdvancedProperty(property) => add_property(machine, property),
-        Piece::MultichannelConnection(connection) => machine.multichannel.push(connection.clone()),
-        Piece::ServerInterface(interface) => machine.interfaces.push(interface.clone()),
+        Piece::MultichannelConnection(connection) => {
+            machine.system = System::Windows;
+            machine.multichannel.push(connection.clone());
+        }
+        Piece::ServerInterface(interface) => {
+            machine.system = System::Windows;
+            machine.interfaces.push(interface.clone());
+        }
         Piece::Processors(processors) => add_processors(machine, processors),
         Piece::Channels(channels) => {
             if let Some(card) = card(machine, channels.device.as_deref()) {
@@ -121,6 +169,8 @@ fn add_one(machine: &mut Machine, piece: &Piece) {
         Piece::ClientInterface(_)
         | Piece::Lscpu(_)
         | Piece::Interrupts(_)
+        | Piece::PciDevice(_)
+        | Piece::SystemFiles(_)
         | Piece::NotNeeded(_) => {}
     }
 }
@@ -195,13 +245,21 @@ fn add_property(machine: &mut Machine, property: &AdvancedProperty) {
     machine.system = System::Windows;
     let Some(card) = card(machine, Some(&property.name)) else { return };
     let number = || property.values.first()?.trim().parse::<u32>().ok();
-    match property.keyword.as_str() {
-        "*InterruptModeration" => card.moderation.is_on = number().map(|value| value != 0),
-        "*RSS" => card.rss.is_enabled = card.rss.is_enabled.or(number().map(|value| value != 0)),
-        "*NumRSSQueues" => card.rss.queues = card.rss.queues.or(number()),
+    // Drivers write keywords in either case.
+    match property.keyword.to_ascii_lowercase().as_str() {
+        "*interruptmoderation" => card.moderation.is_on = number().map(|value| value != 0),
+        "*rss" => card.rss.is_enabled = card.rss.is_enabled.or(number().map(|value| value != 0)),
+        "*numrssqueues" => {
+            card.rss.queues = card.rss.queues.or(number());
+            card.queue_counts =
+                property.allowed.iter().filter_map(|one| one.parse().ok()).collect();
+            card.queue_counts.sort_unstable();
+            let most = card.queue_counts.last().copied().or(property.most);
+            card.queues_max = most.filter(|most| *most > 0).or(card.queues_max);
+        }
         // 65535: any node.
-        "*NumaNodeId" => card.rss.node = card.rss.node.or(number().filter(|node| *node != 65_535)),
-        "*ReceiveBuffers" => card.ring = card.ring.or(number()),
+        "*numanodeid" => card.rss.node = card.rss.node.or(number().filter(|node| *node != 65_535)),
+        "*receivebuffers" => card.ring = card.ring.or(number()),
         _ => {}
     }
 }
@@ -273,6 +331,13 @@ fn add_features(machine: &mut Machine, features: &Features) {
 fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
     let mut threads = BTreeMap::new();
     machine.cpus.clear();
+    // /proc/cpuinfo has sockets and no nodes.
+    let has_nodes = rows.iter().any(|row| row.node.is_some());
+    let sockets: std::collections::BTreeSet<_> = rows.iter().map(|row| row.socket).collect();
+    if !has_nodes && sockets.len() > 1 {
+        machine.are_nodes_assumed = true;
+        machine.assumptions.push("Each socket is taken for a NUMA node".to_owned());
+    }
     for row in rows.iter().take(CPUS_MAX) {
         let socket = row.socket.unwrap_or(0);
         // Without a core, as offline CPUs are: a core of its own, above all others.
@@ -282,7 +347,7 @@ fn add_lscpu_table(machine: &mut Machine, rows: &[LscpuRow]) {
             number: row.cpu,
             group: 0,
             socket,
-            node: row.node.unwrap_or(0),
+            node: row.node.unwrap_or(if has_nodes { 0 } else { socket }),
             core,
             thread: *thread,
             is_online: row.is_online.unwrap_or(true),
@@ -327,7 +392,7 @@ fn add_lscpu(machine: &mut Machine, lscpu: &Lscpu) {
 }
 
 /// Gives each adapter the interrupts of its receive queues.
-fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
+fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts, files: &Pasted) {
     for card in &mut machine.cards {
         // The interrupts of its device are known already, with the CPUs that they may go to.
         let known: BTreeMap<u32, Vec<u32>> =
@@ -339,7 +404,8 @@ fn add_interrupts(machine: &mut Machine, interrupts: &Interrupts) {
             rows.retain(|row| is_receive_queue(&row.name));
         }
         rows.sort_by_key(|row| (queue(&row.name), row.number));
-        let allowed = |number: &u32| known.get(number).cloned().unwrap_or_default();
+        let allowed =
+            |number: &u32| known.get(number).cloned().unwrap_or_else(|| files.affinity(*number));
         card.rss.interrupts = rows.iter().map(|row| (row.number, allowed(&row.number))).collect();
         let counts = rows.iter().map(|row| {
             let counts = interrupts.cpus.iter().copied().zip(row.counts.iter().copied());
@@ -361,9 +427,22 @@ pub(crate) fn belongs(name: &str, card: &Adapter) -> bool {
 /// Whether an interrupt is one of a receive queue, by the names that drivers give.
 pub(crate) fn is_receive_queue(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_other = ["async", "mbx", "misc", "config", "output", "ctrl", "cmd", "pages", "-tx-"]
-        .iter()
-        .any(|part| name.contains(part));
+    // Intel's flow director has a vector of its own, with the name of a queue.
+    let is_other = [
+        "async",
+        "mbx",
+        "misc",
+        "config",
+        "output",
+        "ctrl",
+        "cmd",
+        "pages",
+        "-tx-",
+        "fdir",
+        "flow-director",
+    ]
+    .iter()
+    .any(|part| name.contains(part));
     let is_queue =
         ["rx", "input", "comp", "-fp-", "queue", "-q"].iter().any(|part| name.contains(part));
     is_queue && !is_other && queue(&name).is_some()
@@ -408,94 +487,4 @@ pub(crate) fn settle(card: &mut Adapter) {
         card.master.get_or_insert_with(|| card.name.clone());
     }
     card.rss_queue_limit = limits::queue_limit(card);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cores::read::read;
-
-    fn of(text: &str) -> Machine {
-        assemble(&read(text.as_bytes()).unwrap().pieces)
-    }
-
-    #[test]
-    fn outputs_of_one_adapter_are_joined() {
-        let machine = of("# ethtool -i eth4\ndriver: ice\nbus-info: 0000:3b:00.0\n\
-            Channel parameters for eth4:\nPre-set maximums:\nCombined: 16\nCurrent hardware settings:\nCombined: 4\n\
-            RX flow hash indirection table for eth4 with 4 RX ring(s):\n 0: 0 1 2 3\n\
-            Features for eth4:\nntuple-filters: on\nreceive-hashing: on\n\
-                  CPU0 CPU2\n 7: 1 2 PCI-MSI 1-edge ice-eth4-TxRx-1\n 8: 3 0 PCI-MSI 0-edge ice-eth4-TxRx-0\n \
-             9: 4 0 PCI-MSI 0-edge ice-eth4:misc\n 10: 0 0 PCI-MSI 0-edge ice-eth40-TxRx-0\n");
-        let [card] = &machine.cards[..] else { panic!("{machine:?}") };
-        assert_eq!(
-            (card.driver.as_deref(), card.queues_max, card.rss.queues),
-            (Some("ice"), Some(16), Some(4))
-        );
-        assert_eq!(
-            (card.rss.is_enabled, card.has_ntuple_filters, card.kind),
-            (None, Some(true), Kind::Physical)
-        );
-        assert_eq!(card.rss.interrupts, [(8, vec![]), (7, vec![])]);
-        assert_eq!(card.rss.interrupt_counts, [vec![(0, 3)], vec![(0, 1), (2, 2)]]);
-    }
-
-    #[test]
-    fn the_summary_of_lscpu_needs_an_assumption_for_threads() {
-        let text = "Architecture: x86_64\nOn-line CPU(s) list: 0-7\nThread(s) per core: 2\nCore(s) per socket: 2\nSocket(s): 2\n\
-            NUMA node0 CPU(s): 0,1,4,5\nNUMA node1 CPU(s): 2,3,6,7\n";
-        let machine = of(text);
-        let cpu = machine.cpus[7];
-        assert_eq!((cpu.core, cpu.thread, cpu.socket, cpu.node), (3, 1, 1, 1));
-        assert_eq!(machine.assumptions.len(), 1);
-        assert_eq!(of(&text.replace("core: 2", "core: 1")).assumptions.len(), 0);
-    }
-
-    #[test]
-    fn processors_of_windows_without_a_topology_are_those_of_rss() {
-        let text = "Name : A\nNumberOfReceiveQueues : 2\nRssProcessorArray: [Group:Number/NUMA Distance] : 0:0/0 0:2/0 1:0/32767\n\
-            \nName : B\nNumberOfReceiveQueues : 2\nRssProcessorArray: [Group:Number/NUMA Distance] : 1:0/0 0:0/32767 0:2/32767\n";
-        let machine = of(text);
-        let cpus: Vec<_> =
-            machine.cpus.iter().map(|cpu| (cpu.group, cpu.number, cpu.node)).collect();
-        assert_eq!(cpus, [(0, 0, 0), (0, 2, 0), (1, 0, 1)]);
-        assert_eq!((machine.cards[0].node, machine.cards[1].node), (Some(0), Some(1)));
-        assert_eq!(machine.assumptions.len(), 1);
-    }
-
-    #[test]
-    fn names_of_receive_interrupts() {
-        for name in [
-            "eno1-TxRx-0",
-            "eth0-rx-3",
-            "virtio0-input.0",
-            "mlx5_comp3@pci:0000:3b:00.0",
-            "bnx2x-eth0-fp-1",
-        ] {
-            assert!(is_receive_queue(name), "{name}");
-        }
-        for name in [
-            "eno1",
-            "mlx5_async0@pci:0000:3b:00.0",
-            "virtio0-output.0",
-            "virtio0-config",
-            "eth0-tx-3",
-            "ahci",
-        ] {
-            assert!(!is_receive_queue(name), "{name}");
-        }
-        assert_eq!(queue("mlx5_comp3@pci:0000:3b:00.0"), Some(3));
-    }
-
-    #[test]
-    fn kinds_of_adapters() {
-        let kind = |driver: &str| {
-            of(&format!("# ethtool -i a\ndriver: x\n# ethtool -i eth0\ndriver: {driver}\n")).cards
-                [1]
-            .kind
-        };
-        assert_eq!(kind("hv_netvsc"), Kind::Virtual);
-        assert_eq!(kind("iavf"), Kind::VirtualFunction);
-        assert_eq!(kind("ice"), Kind::Physical);
-    }
 }

@@ -15,7 +15,7 @@ use crate::input::unknown::Unknowns;
 #[cfg(target_os = "linux")]
 mod ethtool;
 mod files;
-mod linux;
+pub(super) mod linux;
 pub mod tar;
 #[cfg(test)]
 mod tests;
@@ -94,6 +94,7 @@ pub fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
     let mut pieces = Vec::new();
     let mut paths = Vec::new();
     outputs(files, "", DEPTH_MAX, &mut paths);
+    let mut first_error = None;
     for path in &paths {
         let Some(bytes) = files.read(path) else { continue };
         match read_text(&bytes) {
@@ -101,14 +102,16 @@ pub fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
                 pieces.extend(reading.pieces);
                 bundle.unknown.extend_from(path, reading.unknown);
             }
-            Err(error) => return Err(BundleError::new(path, error)),
+            // A folder may have files that no plan needs, such as a whole /proc.
+            Err(error) => {
+                bundle.unknown.note(path, error.line as u64, "", &error.message);
+                first_error.get_or_insert_with(|| BundleError::new(path, error));
+            }
         }
     }
     if pieces.is_empty() {
-        return Err(BundleError::new(
-            "",
-            "neither sys/devices/system/cpu nor a known output is in it",
-        ));
+        let nothing = "neither sys/devices/system/cpu nor a known output is in it";
+        return Err(first_error.unwrap_or_else(|| BundleError::new("", nothing)));
     }
     bundle.machine = assemble::assemble(&pieces);
     Ok(bundle)

@@ -1,6 +1,6 @@
 # Writes what `smbscope plan cores` needs to know of a Windows machine into one JSON file: network adapters with their
-# receive-side scaling, processors with cores, sockets and NUMA nodes, and SMB Multichannel. It only reads; nothing is
-# changed. Windows PowerShell 5.1 or later, Windows Server 2012 or later.
+# receive-side scaling, processors with cores, sockets and NUMA nodes, SMB Multichannel and the power plan. It only reads;
+# nothing is changed. Windows PowerShell 5.1 or later, Windows Server 2012 or later.
 #
 #   powershell -ExecutionPolicy Bypass -File collect.ps1 [-Out machine.json]
 #
@@ -62,6 +62,10 @@ $hardware = Get-Part 'Get-NetAdapterHardwareInfo' {
             DeviceNumber         = $_.DeviceNumber
             FunctionNumber       = $_.FunctionNumber
             NumaNode             = $_.NumaNode
+            PciExpressCurrentLinkSpeedEncoded = $_.PciExpressCurrentLinkSpeedEncoded
+            PciExpressCurrentLinkWidth        = $_.PciExpressCurrentLinkWidth
+            PciExpressMaxLinkSpeedEncoded     = $_.PciExpressMaxLinkSpeedEncoded
+            PciExpressMaxLinkWidth            = $_.PciExpressMaxLinkWidth
         }
     }
 }
@@ -91,6 +95,8 @@ $properties = Get-Part 'Get-NetAdapterAdvancedProperty' {
                 Name            = $_.Name
                 RegistryKeyword = $_.RegistryKeyword
                 RegistryValue   = @($_.RegistryValue | ForEach-Object { "$_" })
+                ValidRegistryValues      = @($_.ValidRegistryValues | ForEach-Object { "$_" })
+                NumericParameterMaxValue = $_.NumericParameterMaxValue
             }
         }
 }
@@ -153,6 +159,11 @@ $interfaces = Get-Part 'Get-SmbServerNetworkInterface' {
     }
 }
 
+$power = Get-Part 'Win32_PowerPlan' {
+    Get-CimInstance -Namespace root\cimv2\power -ClassName Win32_PowerPlan -Filter 'IsActive = TRUE' -ErrorAction Stop |
+        ForEach-Object { [ordered]@{ ElementName = $_.ElementName; InstanceID = $_.InstanceID } }
+}
+
 # Processes behind the ports of SMB and NFS. The SMB server is System, whose affinity cannot be read or set.
 $servers = Get-Part 'ServerProcesses' {
     Get-NetTCPConnection -ErrorAction Stop | Where-Object { 445, 2049 -contains $_.LocalPort } |
@@ -178,6 +189,7 @@ $machine = [ordered]@{
     Multichannel = @($multichannel)
     Interfaces   = @($interfaces)
     Servers      = @($servers)
+    Power        = @($power)
     Failures     = @($script:failures)
 }
 

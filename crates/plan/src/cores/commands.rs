@@ -3,15 +3,15 @@
 //! Owns steps with what they do, what they interrupt, their undo and their check, the order of adapters, and scripts.
 //! Does not own the layout ([`super::layout`]). Nothing is executed here.
 //!
-//! A step exists only if the settings found are known and differ: its undo sets what was found. What cannot be undone
-//! is refused with a reason. One adapter is changed at a time, the one that carries the management address last, and
-//! the scripts wait for its link before they continue.
+//! A step exists only if the settings found are known and differ: its undo sets what was found. An adapter's plan is whole
+//! or absent: if one of its steps cannot be made or undone, it has none, and the reason is named. One adapter is changed
+//! at a time, the one that carries the management address last, and the scripts wait for its link before they continue.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::layout::{AdapterLayout, Layout};
+use super::layout::{AdapterLayout, Layout, Unplaced};
 use super::topology::{Adapter, Machine, System};
 
 mod linux;
@@ -144,6 +144,14 @@ pub enum Reason {
     SteeringUnknown,
     /// RSS is on or off, and which is unknown.
     StateUnknown,
+    /// Its queues are on several nodes, and its own node is unknown.
+    NodeUnknown,
+    /// It is slow, next to faster adapters: one CPU receives for it.
+    Minor,
+    /// A team or bond: its members are set.
+    Team,
+    /// The recording or the trace shows that it gains nothing.
+    NoGain,
 }
 
 /// The commands of a layout.
@@ -161,10 +169,42 @@ pub fn commands(machine: &Machine, layout: &Layout, request: &Request) -> Comman
         System::Windows => windows::commands(&cards, &mut commands),
         System::Linux => linux::commands(machine, &cards, request, &mut commands),
     }
+    let unplaced = layout.unplaced.iter().filter_map(|(index, why)| {
+        let reason = match why {
+            Unplaced::NodeUnknown => Reason::NodeUnknown,
+            Unplaced::Minor => Reason::Minor,
+            Unplaced::Team => Reason::Team,
+        };
+        Some(Refusal { card: machine.cards.get(*index)?.name.clone(), reason })
+    });
+    commands.refused.extend(unplaced);
     commands
 }
 
+impl Layout {
+    /// Leaves what the commands make: adapters without commands stay as they are.
+    pub fn as_commanded(mut self, commands: &Commands) -> Layout {
+        self.keep(|card| commands.refused.iter().all(|refusal| refusal.card != card.name));
+        self
+    }
+}
+
 impl Commands {
+    /// Takes the adapters' steps back, because they gain nothing. The server's processes are placed nevertheless if all
+    /// adapters receive on their own node today.
+    pub fn drop_without_gain(&mut self, machine: &Machine, layout: &Layout) {
+        let is_new =
+            |card: &&AdapterLayout| self.refused.iter().all(|refusal| refusal.card != card.name);
+        let refusal =
+            |card: &AdapterLayout| Refusal { card: card.name.clone(), reason: Reason::NoGain };
+        let refused: Vec<_> = layout.cards.iter().filter(is_new).map(refusal).collect();
+        self.refused.extend(refused);
+        self.steps = match self.system {
+            System::Windows => Vec::new(),
+            System::Linux => linux::without_adapters(machine),
+        };
+    }
+
     /// The steps in the order in which they are taken back: adapters in the same order, so that the management address
     /// is last again; of an adapter first table and queues, in reverse, because the driver may reset all else with
     /// them; the steps of the machine at the end.

@@ -1,7 +1,8 @@
 //! What is wrong with a machine's receive-side scaling, interrupts and CPUs.
 //!
 //! Owns the closed list of kinds. Each rule file below has its kinds with their severity, sentence and numbers: `placement`
-//! about CPUs, `settings` about settings and counters, `servers` about processes, `received` about a trace. It proposes nothing: a layout does.
+//! about CPUs, `paths` about SMB Multichannel, `settings` about settings and counters, `hardware` about the bus, rings and power,
+//! `servers` about processes, `received` about a trace. It proposes nothing: a layout does.
 //!
 //! Rules: Windows driver documentation ("Introduction to Receive Side Scaling", "Standardized INF Keywords for RSS",
 //! `NDIS_RECEIVE_SCALE_PARAMETERS`); Linux `Documentation/networking/scaling.rst`, `core-api/irq/irq-affinity.rst`.
@@ -14,6 +15,8 @@ pub use smbscope_findings::Severity;
 
 use super::topology::{Adapter, Machine};
 
+mod hardware;
+mod paths;
 mod placement;
 mod received;
 pub(super) mod servers;
@@ -33,6 +36,8 @@ kinds! {
         ForeignNode = placement::FOREIGN_NODE,
         SharedCores = placement::SHARED_CORES,
         FirstProcessor = placement::FIRST_PROCESSOR,
+        TunnelPath = paths::TUNNEL_PATH,
+        PathWithoutRss = paths::PATH_WITHOUT_RSS,
         RssOff = settings::RSS_OFF,
         ProfileIgnores = settings::PROFILE_IGNORES,
         UnevenTable = placement::UNEVEN_TABLE,
@@ -48,6 +53,12 @@ kinds! {
         Squeezed = settings::SQUEEZED,
         FlowFilters = settings::FLOW_FILTERS,
         PowerSaving = settings::POWER_SAVING,
+        PciDegraded = hardware::PCI_DEGRADED,
+        PciSlower = hardware::PCI_SLOWER,
+        PciReadRequest = hardware::PCI_READ_REQUEST,
+        RingShort = hardware::RING_SHORT,
+        DeepIdle = hardware::DEEP_IDLE,
+        PowerPlan = hardware::POWER_PLAN,
         ReceivedOnFew = received::RECEIVED_ON_FEW,
         QueuesBeyondTable = settings::QUEUES_BEYOND_TABLE,
         ServerConfined = servers::SERVER_CONFINED,
@@ -80,8 +91,10 @@ pub type Processor = (u32, u32);
 pub fn find(machine: &Machine) -> Vec<Finding> {
     let mut findings = Findings { found: Vec::new() };
     placement::find(machine, &mut findings);
+    paths::find(machine, &mut findings);
     received::find(machine, &mut findings);
     settings::find(machine, &mut findings);
+    hardware::find(machine, &mut findings);
     servers::find(machine, &mut findings);
     findings.found.sort_by_key(Finding::severity);
     findings.found

@@ -119,7 +119,8 @@ pub(super) fn processes<S: Serializer>(processes: &Processes, to: S) -> Result<S
         cgroup: Option<&'a str>,
     }
     fn one(process: &Process) -> One<'_> {
-        let Process { id, name, is_kernel, allowed, memory_nodes, last, memory, cgroup } = process;
+        let Process { id, name, is_kernel, allowed, memory_nodes, last, memory, cgroup, cpuset: _ } =
+            process;
         One {
             id: *id,
             name,

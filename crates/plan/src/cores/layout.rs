@@ -13,7 +13,11 @@
 //!   both may have is in use.
 //! - Among numbers of queues with the same largest share of the indirection table the smallest is chosen, which is a
 //!   power of two wherever that costs nothing; otherwise a note says how uneven the shares are.
-//! - The core with CPU 0 is used last, because timers and other interrupts are there by default.
+//! - The core with CPU 0 is used last, because timers and other interrupts are there by default, and not at all where
+//!   there are 16 cores or more.
+//! - Functions of one device on the bus are on one node. An adapter whose node is unknown stays on the node on which its
+//!   queues are today; if these are on several nodes it has no place ([`Layout::unplaced`]).
+//! - Isolated CPUs are left alone, and so are teams and bonds themselves, and adapters of 1 Gbit/s next to faster ones.
 //! - Windows knows one contiguous range in one processor group for each adapter.
 //!
 //! Numbering: Windows numbers the threads of a core one after the other, so that with hyper-threading the first threads
@@ -28,6 +32,9 @@ use serde::Serialize;
 use super::json;
 use super::topology::{Adapter, Kind, Machine, System};
 
+pub(super) use home::nodes_today;
+
+mod home;
 mod share;
 #[cfg(test)]
 pub(super) mod tests;
@@ -53,7 +60,25 @@ pub struct Layout {
     pub cores: u32,
     /// Cores that serve an adapter's queue.
     pub cores_used: u32,
+    /// Indexes in [`Machine::cards`] of those without a place, and why.
+    #[serde(skip)]
+    pub unplaced: Vec<(usize, Unplaced)>,
 }
+
+/// Why an adapter has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unplaced {
+    /// Its queues are on several nodes today, and its own node is not known.
+    NodeUnknown,
+    /// One CPU receives what it can carry, next to faster adapters.
+    Minor,
+    /// A team or bond: its members have the queues.
+    Team,
+}
+
+/// A region with this number of cores or more does not need the one with CPU 0.
+const CPU0_FREE_CORES: usize = 16;
 
 /// The place of one adapter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -159,7 +184,8 @@ struct Region {
 pub fn plan(machine: &Machine) -> Layout {
     let cores = cores(machine);
     let regions = regions(&cores, machine.system);
-    let homes = homes(machine, &regions);
+    let unplaced = home::unplaced(machine);
+    let homes = homes(machine, &regions, &unplaced);
     let mut cards = Vec::new();
     for (index, region) in regions.iter().enumerate() {
         let members: Vec<usize> =
@@ -167,15 +193,25 @@ pub fn plan(machine: &Machine) -> Layout {
         cards.extend(place(machine, region, &members));
     }
     cards.sort_by_key(|layout| layout.card);
-    let used: BTreeSet<CpuId> =
-        cards.iter().flat_map(|layout| layout.queues.iter().copied()).collect();
-    Layout { cards, cores: count(cores.len()), cores_used: count(used.len()) }
+    let mut layout = Layout { cards, cores: count(cores.len()), cores_used: 0, unplaced };
+    layout.keep(|_| true);
+    layout
+}
+
+impl Layout {
+    /// Leaves out adapters.
+    pub fn keep(&mut self, is_kept: impl Fn(&AdapterLayout) -> bool) {
+        self.cards.retain(is_kept);
+        let used: BTreeSet<CpuId> =
+            self.cards.iter().flat_map(|layout| layout.queues.iter().copied()).collect();
+        self.cores_used = count(used.len());
+    }
 }
 
 /// All cores with a thread online, in the order of the numbers of their first threads.
 fn cores(machine: &Machine) -> Vec<Core> {
     let mut threads: BTreeMap<u32, Vec<(u32, CpuId, u32)>> = BTreeMap::new();
-    for cpu in machine.cpus.iter().filter(|cpu| cpu.is_online) {
+    for cpu in machine.cpus.iter().filter(|cpu| machine.is_usable(cpu)) {
         threads.entry(cpu.core).or_default().push((cpu.thread, (cpu.group, cpu.number), cpu.node));
     }
     let mut cores: Vec<Core> = threads
@@ -209,10 +245,15 @@ fn regions(cores: &[Core], system: System) -> Vec<Region> {
 }
 
 /// The region of each adapter: first adapters with a known node, then the others, each time the fastest first.
-fn homes(machine: &Machine, regions: &[Region]) -> BTreeMap<usize, usize> {
+fn homes(
+    machine: &Machine,
+    regions: &[Region],
+    unplaced: &[(usize, Unplaced)],
+) -> BTreeMap<usize, usize> {
     let weights = weights(machine);
-    let mut order: Vec<usize> = (0..machine.cards.len()).collect();
-    let known = |card: usize| known_node(machine.cards.get(card)?, regions);
+    let is_placed = |card: &usize| unplaced.iter().all(|(other, _)| other != card);
+    let mut order: Vec<usize> = (0..machine.cards.len()).filter(is_placed).collect();
+    let known = |card: usize| known_node(machine, machine.cards.get(card)?, regions);
     order.sort_by_key(|&card| {
         (known(card).is_none(), std::cmp::Reverse(weights.get(card).copied()), card)
     });
@@ -220,7 +261,7 @@ fn homes(machine: &Machine, regions: &[Region]) -> BTreeMap<usize, usize> {
     let mut homes = BTreeMap::new();
     for card in order {
         let weight = weights.get(card).copied().unwrap_or(1);
-        let node = known(card);
+        let node = known(card).or_else(|| home::of_sibling(machine, card, &homes, regions));
         let best = regions
             .iter()
             .zip(&members)
@@ -259,7 +300,8 @@ fn in_order(
 ) {
     let mut alike: BTreeMap<(Option<u128>, Option<u32>), Vec<usize>> = BTreeMap::new();
     for (index, card) in machine.cards.iter().enumerate() {
-        if known_node(card, regions).is_none() {
+        let is_free = homes.contains_key(&index) && card.device().is_none();
+        if is_free && known_node(machine, card, regions).is_none() {
             alike.entry((weights.get(index).copied(), card.queues_max)).or_default().push(index);
         }
     }
@@ -272,8 +314,8 @@ fn in_order(
 }
 
 /// The adapter's node, if it has cores.
-fn known_node(card: &Adapter, regions: &[Region]) -> Option<u32> {
-    card.node.filter(|&node| regions.iter().any(|region| region.node == node))
+fn known_node(machine: &Machine, card: &Adapter, regions: &[Region]) -> Option<u32> {
+    home::node_of(machine, card).filter(|&node| regions.iter().any(|region| region.node == node))
 }
 
 /// Link speeds in Mbit/s, or all equal if one is unknown.
@@ -299,7 +341,11 @@ fn place(machine: &Machine, region: &Region, members: &[usize]) -> Vec<AdapterLa
             table_entries: table_entries(machine, card),
         })
         .collect();
-    let shares = share::shares(&wishes, count(region.cores.len()));
+    let mut shares = share::shares(&wishes, count(region.cores.len()));
+    let needed: usize = shares.iter().map(|share| share.cores as usize).sum();
+    if needed == region.cores.len() && needed >= CPU0_FREE_CORES && has_cpu0(&region.cores) {
+        share::one_less(&mut shares, &wishes);
+    }
     let taken = if cards.len() > region.cores.len() {
         share::crowded(&wishes, &cpu0_last(&region.cores))
     } else {
@@ -352,7 +398,7 @@ fn notes(
 ) -> Vec<Note> {
     let queues = count(layout.queues.len());
     let mut notes = Vec::new();
-    match card.node {
+    match home::node_of(machine, card) {
         None => notes.push(Note::NodeUnknown),
         Some(node) if node != region.node => notes.push(Note::NodeWithoutCores { node }),
         Some(_) => {}
@@ -386,7 +432,7 @@ fn notes(
 
 fn range(machine: &Machine, card: &Adapter, layout: &AdapterLayout) -> Option<Range> {
     let (base, last) = (*layout.queues.first()?, *layout.queues.last()?);
-    let node = card.node.filter(|&node| node == layout.node);
+    let node = home::node_of(machine, card).filter(|&node| node == layout.node);
     let profile = if node.is_some() { Profile::ClosestStatic } else { Profile::NumaStatic };
     // The number of an assumed node says nothing to Windows, which knows the distances.
     let node = if machine.are_nodes_assumed { card.rss.node } else { node };
@@ -399,14 +445,14 @@ fn range(machine: &Machine, card: &Adapter, layout: &AdapterLayout) -> Option<Ra
     })
 }
 
-/// The most queues that an adapter can use, at least 1.
+/// The most queues that an adapter can use, at least 1: where it is not known, those that it has today.
 fn queues_max(machine: &Machine, card: &Adapter) -> u32 {
     let limit = match machine.system {
         System::Linux => u32::MAX,
         System::Windows => WINDOWS_PROCESSORS_MAX,
     };
     let limit = card.rss_queue_limit.map_or(limit, |of_table| of_table.clamp(1, limit));
-    card.queues_max.unwrap_or(u32::MAX).clamp(1, limit)
+    card.queues_max.or(card.rss.queues).unwrap_or(u32::MAX).clamp(1, limit)
 }
 
 /// Entries of the adapter's indirection table. Windows shows as many as are in use, so that the default is its minimum.

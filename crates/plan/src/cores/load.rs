@@ -8,7 +8,7 @@
 //! CPU by its share of the indirection table, which is the mean over random connections. Work for other devices
 //! (loopback, bridges) stays where it is: where packets are counted, its part of the time is that of its packets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -64,6 +64,27 @@ pub struct Load {
     pub full: Vec<CpuId>,
     pub basis: Basis,
     pub counted: Vec<String>,
+}
+
+/// Loads of the busiest CPU that differ by less are the same, in percent of the time.
+const SAME_PERCENT: f64 = 0.5;
+
+impl Load {
+    /// Whether the busiest CPU has less receive work than today; or it has no more, and less is received on nodes of which
+    /// no adapter of the layout is.
+    pub fn is_better(&self, machine: &Machine, layout: &Layout) -> bool {
+        let homes: BTreeSet<u32> = layout.cards.iter().map(|card| card.node).collect();
+        let is_foreign = |id: CpuId| {
+            let mut cpus = machine.cpus.iter();
+            let cpu = cpus.find(|cpu| (cpu.group, cpu.number) == id);
+            cpu.is_some_and(|cpu| !homes.contains(&cpu.node))
+        };
+        let foreign = self.cpus.iter().filter(|one| is_foreign(one.cpu));
+        let moved: f64 =
+            foreign.map(|one| one.receive_before_percent - one.receive_after_percent).sum();
+        let more = self.busiest_after_percent - self.busiest_before_percent;
+        more < -SAME_PERCENT || (more <= SAME_PERCENT && moved > SAME_PERCENT)
+    }
 }
 
 /// How the work of an adapter is distributed after the change.

@@ -21,6 +21,7 @@ use super::json;
 use super::layout::{AdapterLayout, CpuId, Layout};
 use super::toeplitz::{self, Fields, Flow, KeySource};
 use super::topology::{Adapter, Machine, System};
+use crate::script::{names, quote};
 
 pub mod chance;
 pub mod multichannel;
@@ -73,7 +74,10 @@ pub struct AdapterPrediction {
     pub is_steering_hash_unknown: bool,
     /// Where one connection has most packets: what several would bring.
     pub multichannel: Option<Multichannel>,
+    /// Linux: the command that keeps the key that was read, because drivers draw one at each start.
+    pub keep_key: Option<String>,
     pub before: Spread,
+    /// The same as `before` for an adapter without a plan.
     pub after: Spread,
 }
 
@@ -107,6 +111,8 @@ pub struct CoreLoad {
     /// went to several.
     #[serde(serialize_with = "json::optional_cpu")]
     pub cpu: Option<CpuId>,
+    /// The queue, if only the CPU of its interrupt is unknown.
+    pub queue: Option<u32>,
     pub connections: u64,
     pub bytes: u64,
     pub packets: u64,
@@ -119,20 +125,23 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
     let mut prediction = Prediction::default();
     let (mut before, mut after) = (Sums::default(), Sums::default());
     let mut predicted = 0_u64;
-    for placed in &layout.cards {
-        let Some(card) = machine.cards.get(placed.card) else { continue };
+    for (index, card) in machine.cards.iter().enumerate() {
+        let placed = layout.cards.iter().find(|placed| placed.card == index);
         let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
         let of_card: Vec<(&Connection, u32)> = connections
             .iter()
-            .filter(|connection| connection.card == placed.card)
+            .filter(|connection| connection.card == index)
             .filter_map(|connection| Some((connection, hash(key, connection)?)))
             .collect();
         if of_card.is_empty() {
             continue;
         }
         let (mut card_before, mut card_after) = (Sums::default(), Sums::default());
-        let (path_before, path_after) =
-            (Path::found(machine.system, card), Path::planned(card, placed));
+        let path_before = Path::found(machine.system, card);
+        let path_after = match placed {
+            Some(placed) => Path::planned(card, placed),
+            None => Path::found(machine.system, card),
+        };
         for &(connection, hash) in &of_card {
             let (from, to) = (path_before.processor(hash), path_after.processor(hash));
             card_before.add(from, connection);
@@ -143,18 +152,21 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
         let packets: Vec<u64> = of_card.iter().map(|(connection, _)| connection.packets).collect();
         let mut after = card_after.spread();
         let is_steering_hash_unknown = path_after.is_unknown() || path_before.is_unknown();
-        if source != KeySource::Read || path_after.is_unknown() {
-            after.busiest = chance::busiest_at_random(&packets, &path_after.shares());
-        }
+        after.busiest = chance::busiest_at_random(&packets, &path_after.shares());
         predicted += packets.len() as u64;
         let verdict = verdict(&packets);
         let largest = of_card.iter().max_by_key(|(connection, _)| connection.packets);
         let multichannel = largest
             .filter(|_| !matches!(verdict, Verdict::Spreads))
-            .map(|(connection, _)| multichannel(machine, card, placed, connection));
+            .map(|(connection, _)| multichannel(machine, card, &path_after, connection));
+        let keep_key = (source == KeySource::Read && machine.system == System::Linux).then(|| {
+            let bytes: Vec<String> = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("ethtool -X {} hkey {}", quote::sh(&card.name), bytes.join(":"))
+        });
         prediction.cards.push(AdapterPrediction {
-            card: placed.card,
+            card: index,
             name: card.name.clone(),
+            keep_key: keep_key.filter(|_| names::is_interface_name(&card.name)),
             verdict,
             connections: packets.len() as u64,
             key: source,
@@ -170,38 +182,41 @@ pub fn predict(machine: &Machine, layout: &Layout, connections: &[Connection]) -
     prediction
 }
 
-/// What `connections` with equal load from one client would bring on an adapter as planned, their ports unknown: the
-/// ports of `client_ports` go through the hash, and the distribution of the busiest core is exact for independent
-/// ports. `None` if the addresses are of two families or a limit of [`chance`] is exceeded.
-pub fn more_connections(
-    card: &Adapter,
-    placed: &AdapterLayout,
-    client: (IpAddr, std::ops::RangeInclusive<u16>),
-    server: (IpAddr, u16),
-    connections: u32,
-) -> Option<chance::Busiest> {
-    let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
-    let path = Path::planned(card, placed);
-    // Without the key only the shares of the table are known.
-    if source != KeySource::Read || path.is_unknown() {
-        return chance::busiest(connections, &path.shares());
-    }
-    let mut counts: BTreeMap<Option<CpuId>, u32> = BTreeMap::new();
-    let mut ports = 0_u32;
-    for port in client.1 {
-        let flow = Flow {
-            source: client.0,
-            source_port: port,
-            destination: server.0,
-            destination_port: server.1,
+/// Shares of packets that differ by less are the same.
+const SAME_PERCENT: f64 = 0.5;
+
+impl Prediction {
+    /// Whether recorded connections gain: the busiest core has less, or less is received on another node than the
+    /// adapter's. True where today's CPUs are not known.
+    pub fn is_better(&self, machine: &Machine) -> bool {
+        if self.cards.is_empty() || self.before.iter().any(|core| core.cpu.is_none()) {
+            return true;
+        }
+        let busiest =
+            |cores: &[CoreLoad]| cores.iter().map(|core| core.packets_percent).fold(0.0, f64::max);
+        let foreign = |spread: fn(&AdapterPrediction) -> &Spread| -> f64 {
+            let of = |card: &AdapterPrediction| {
+                let home = machine.cards.get(card.card).and_then(|card| card.node);
+                let node = |id: CpuId| {
+                    let mut cpus = machine.cpus.iter();
+                    cpus.find(|cpu| (cpu.group, cpu.number) == id).map(|cpu| cpu.node)
+                };
+                let is_foreign = |core: &&CoreLoad| {
+                    home.is_some() && core.cpu.and_then(node).is_some_and(|node| Some(node) != home)
+                };
+                spread(card)
+                    .cores
+                    .iter()
+                    .filter(is_foreign)
+                    .map(|core| core.packets_percent)
+                    .sum::<f64>()
+            };
+            self.cards.iter().map(of).sum()
         };
-        let hash = toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)?;
-        *counts.entry(path.processor(hash)).or_default() += 1;
-        ports += 1;
+        let more = busiest(&self.after) - busiest(&self.before);
+        let moved = foreign(|card| &card.before) - foreign(|card| &card.after);
+        more < -SAME_PERCENT || (more <= SAME_PERCENT && moved > SAME_PERCENT)
     }
-    let shares: Vec<f64> =
-        counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
-    chance::busiest(connections, &shares)
 }
 
 /// The CPU that RPS chooses for a hash: the hash scaled to the number of its CPUs, which are in the order
@@ -233,10 +248,13 @@ fn verdict(packets: &[u64]) -> Verdict {
     }
 }
 
+/// Where work is: the CPU, else the queue whose CPU is not known.
+type Place = (Option<CpuId>, Option<u32>);
+
 /// The way of a packet: the CPU of the interrupt of each entry of the table, and those of RPS behind it.
 struct Path {
-    /// The CPU that takes the interrupt, `None` if unknown, and the CPUs of RPS, in order.
-    entries: Vec<(Option<CpuId>, Vec<CpuId>)>,
+    /// Where the interrupt is, and the CPUs of RPS, in order.
+    entries: Vec<(Place, Vec<CpuId>)>,
     /// Whether RPS has the adapter's hash. Without it the kernel computes one with a secret key.
     has_hash: bool,
 }
@@ -247,7 +265,7 @@ impl Path {
         let entries = match system {
             System::Windows if rss.is_enabled == Some(false) => Vec::new(),
             System::Windows => {
-                rss.processor_table.iter().map(|&cpu| (Some(cpu), Vec::new())).collect()
+                rss.processor_table.iter().map(|&cpu| ((Some(cpu), None), Vec::new())).collect()
             }
             System::Linux => {
                 let default = || {
@@ -264,12 +282,13 @@ impl Path {
         Self { entries, has_hash: card.has_receive_hash != Some(false) }
     }
 
-    fn of_queue(card: &Adapter, queue: u32) -> (Option<CpuId>, Vec<CpuId>) {
-        let processor = current::queue_cpu(card, queue);
+    fn of_queue(card: &Adapter, queue: u32) -> (Place, Vec<CpuId>) {
+        let cpu = current::queue_cpu(card, queue);
+        let place = (cpu, cpu.is_none().then_some(queue));
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
         let steering =
             card.rss.rps.get(queue).map(|cpus| cpus.iter().map(|&cpu| (0, cpu)).collect());
-        (processor, steering.unwrap_or_default())
+        (place, steering.unwrap_or_default())
     }
 
     fn planned(card: &Adapter, placed: &AdapterLayout) -> Self {
@@ -278,7 +297,7 @@ impl Path {
         steering.sort_unstable();
         let entries = toeplitz::default_table(placed.table_entries, queues)
             .into_iter()
-            .map(|queue| (placed.queues.get(queue as usize).copied(), steering.clone()))
+            .map(|queue| ((placed.queues.get(queue as usize).copied(), None), steering.clone()))
             .collect();
         Self { entries, has_hash: card.has_receive_hash != Some(false) }
     }
@@ -290,16 +309,51 @@ impl Path {
 
     /// The CPU that does most of the work for a hash. RPS takes the adapter's hash where the adapter gives one
     /// (`ethtool -k`: receive-hashing), scaled to the number of its CPUs.
-    fn processor(&self, hash: u32) -> Option<CpuId> {
-        let entry = toeplitz::table_entry(hash, u32::try_from(self.entries.len()).ok()?)?;
-        let (interrupt, steering) = self.entries.get(usize::try_from(entry).ok()?)?;
-        if steering.is_empty() {
-            return *interrupt;
+    fn processor(&self, hash: u32) -> Place {
+        let entries = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let entry =
+            toeplitz::table_entry(hash, entries).and_then(|entry| usize::try_from(entry).ok());
+        let Some((interrupt, steering)) = entry.and_then(|entry| self.entries.get(entry)) else {
+            return (None, None);
+        };
+        match (steering.is_empty(), self.has_hash) {
+            (true, _) => *interrupt,
+            (false, true) => (steered(hash, steering), None),
+            (false, false) => (None, None),
         }
-        if !self.has_hash {
-            return None;
+    }
+
+    /// What `connections` with equal load from one client would bring, their ports unknown: the ports of `client.1` go
+    /// through the hash, and the distribution of the busiest core is exact for independent ports. `None` if the addresses
+    /// are of two families or a limit of [`chance`] is exceeded.
+    fn more_connections(
+        &self,
+        card: &Adapter,
+        client: (IpAddr, std::ops::RangeInclusive<u16>),
+        server: (IpAddr, u16),
+        connections: u32,
+    ) -> Option<chance::Busiest> {
+        let (key, source) = toeplitz::key_or_default(&card.rss.key, card.driver.as_deref());
+        // Without the key only the shares of the table are known.
+        if source != KeySource::Read || self.is_unknown() {
+            return chance::busiest(connections, &self.shares());
         }
-        steered(hash, steering)
+        let mut counts: BTreeMap<Place, u32> = BTreeMap::new();
+        let mut ports = 0_u32;
+        for port in client.1 {
+            let flow = Flow {
+                source: client.0,
+                source_port: port,
+                destination: server.0,
+                destination_port: server.1,
+            };
+            let hash = toeplitz::flow_hash(key, &flow, Fields::AddressesAndPorts)?;
+            *counts.entry(self.processor(hash)).or_default() += 1;
+            ports += 1;
+        }
+        let shares: Vec<f64> =
+            counts.values().map(|&count| f64::from(count) / f64::from(ports.max(1))).collect();
+        chance::busiest(connections, &shares)
     }
 
     /// The share of each CPU among all hashes, 0 to 1.
@@ -308,15 +362,15 @@ impl Path {
     }
 
     /// The same by CPU.
-    fn by_processor(&self) -> BTreeMap<Option<CpuId>, f64> {
-        let mut shares: BTreeMap<Option<CpuId>, f64> = BTreeMap::new();
+    fn by_processor(&self) -> BTreeMap<Place, f64> {
+        let mut shares: BTreeMap<Place, f64> = BTreeMap::new();
         for (interrupt, steering) in &self.entries {
             let share = 1.0 / self.entries.len() as f64;
             if steering.is_empty() {
                 *shares.entry(*interrupt).or_default() += share;
             }
             for cpu in steering {
-                *shares.entry(Some(*cpu)).or_default() += share / steering.len() as f64;
+                *shares.entry((Some(*cpu), None)).or_default() += share / steering.len() as f64;
             }
         }
         shares
@@ -326,16 +380,16 @@ impl Path {
 /// The share of each CPU of a planned adapter among all hashes, 0 to 1.
 pub(super) fn planned_shares(card: &Adapter, placed: &AdapterLayout) -> Vec<(CpuId, f64)> {
     let shares = Path::planned(card, placed).by_processor();
-    shares.into_iter().filter_map(|(cpu, share)| Some((cpu?, share))).collect()
+    shares.into_iter().filter_map(|((cpu, _), share)| Some((cpu?, share))).collect()
 }
 
 /// Sums by CPU.
 #[derive(Default)]
-struct Sums(BTreeMap<Option<CpuId>, (u64, u64, u64)>);
+struct Sums(BTreeMap<Place, (u64, u64, u64)>);
 
 impl Sums {
-    fn add(&mut self, cpu: Option<CpuId>, connection: &Connection) {
-        let (connections, bytes, packets) = self.0.entry(cpu).or_default();
+    fn add(&mut self, place: Place, connection: &Connection) {
+        let (connections, bytes, packets) = self.0.entry(place).or_default();
         *connections += 1;
         *bytes = bytes.saturating_add(connection.bytes);
         *packets = packets.saturating_add(connection.packets);
@@ -346,8 +400,9 @@ impl Sums {
         let packets_total = total(self.0.values().map(|sums| sums.2));
         self.0
             .iter()
-            .map(|(&cpu, &(connections, bytes, packets))| CoreLoad {
+            .map(|(&(cpu, queue), &(connections, bytes, packets))| CoreLoad {
                 cpu,
+                queue,
                 connections,
                 bytes,
                 packets,

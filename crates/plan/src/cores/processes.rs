@@ -42,6 +42,8 @@ pub struct Process {
     pub memory: Vec<(u32, u64)>,
     /// Linux: its control group.
     pub cgroup: Option<String>,
+    /// Linux: CPUs that its control group may use (`AllowedCPUs=`); empty if that is not known.
+    pub cpuset: Vec<u32>,
 }
 
 /// The processes of a machine's servers.
@@ -111,10 +113,17 @@ fn process(files: &dyn Files, id: u32, name: &str, is_kernel: bool, with_memory:
         let unified = text.lines().find_map(|line| line.strip_prefix("0::"))?;
         Some(unified.chars().take(4096).collect())
     });
+    let cpuset = cgroup.as_deref().and_then(|group: &str| {
+        // A path of a container's view may climb: it is not followed.
+        let group = Some(group).filter(|group| !group.contains(".."))?;
+        let list = text(files, &format!("sys/fs/cgroup{group}/cpuset.cpus.effective"))?;
+        number_list(list.trim(), CPUS_MAX)
+    });
     Process {
         id,
         name: name.to_owned(),
         is_kernel,
+        cpuset: cpuset.unwrap_or_default(),
         allowed: list("Cpus_allowed_list").into_iter().map(|cpu| (0, cpu)).collect(),
         memory_nodes: list("Mems_allowed_list"),
         last: last.map(|cpu| (0, cpu)),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod adapter;
 mod adapter_hardware;
 mod adapter_rss;
+mod cpuinfo;
 mod ethtool;
 mod interrupts;
 mod linux_lists;
@@ -16,10 +17,13 @@ mod lscpu;
 mod multichannel;
 mod network_interface;
 mod objects;
+pub(in crate::cores) mod pci;
+mod power;
 pub(crate) mod processors;
 mod server_process;
 mod softirqs;
 mod softnet;
+mod system_files;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -39,6 +43,8 @@ pub use linux_lists::{mask_list, number_list};
 pub use lscpu::{Lscpu, LscpuRow};
 pub use multichannel::MultichannelConnection;
 pub use network_interface::NetworkInterface;
+pub use pci::{PciDevice, PciLink};
+pub use power::{IdleState, Power, PowerPlan};
 pub use processors::{LogicalProcessors, Processor};
 pub use server_process::ServerProcess;
 pub use softirqs::Softirqs;
@@ -86,6 +92,11 @@ pub enum Piece {
     Interrupts(Interrupts),
     Softirqs(Softirqs),
     Softnet(Vec<SoftnetRow>),
+    /// `lspci -vv`: a network adapter.
+    PciDevice(PciDevice),
+    Power(Power),
+    /// Files below `/sys` and `/proc`, with their contents: `grep . FILES`.
+    SystemFiles(Vec<(String, String)>),
     /// A process that serves files on Windows.
     ServerProcess(ServerProcess),
     /// The heading of an output that no plan needs.
@@ -141,7 +152,8 @@ pub fn read(bytes: &[u8]) -> Result<Reading, Damage> {
             1,
             "no known output; expected Get-NetAdapterRss, Get-NetAdapterHardwareInfo, Get-NetAdapter, \
              Get-SmbMultichannelConnection, Get-SmbServerNetworkInterface, ethtool -l/-x/-k/-i/-c/-g/-S, lscpu, \
-             /proc/interrupts, /proc/softirqs or /proc/net/softnet_stat",
+             /proc/interrupts, /proc/softirqs, /proc/net/softnet_stat, lspci -vv, cpupower, powercfg, or grep . of files \
+             below /sys and /proc/irq",
         ));
     }
     Ok(Reading { pieces, unknown: lines.unknown })
@@ -157,8 +169,12 @@ enum Format {
     CliXml,
     Lscpu,
     LscpuTable,
+    CpuInfo,
     Counters,
     Softnet,
+    Pci,
+    Power,
+    SystemFiles,
 }
 
 impl Format {
@@ -171,9 +187,22 @@ impl Format {
             Self::CliXml => objects::xml(lines, pieces),
             Self::Lscpu => lscpu::read(lines, pieces),
             Self::LscpuTable => lscpu::table(lines, pieces),
+            Self::CpuInfo => cpuinfo::read(lines, pieces),
             Self::Counters if softirqs::starts(lines) => softirqs::read(lines, pieces),
             Self::Counters => interrupts::read(lines, pieces),
             Self::Softnet => softnet::read(lines, pieces),
+            Self::Pci => {
+                pci::read(lines, pieces);
+                Ok(())
+            }
+            Self::Power => {
+                power::read(lines, pieces);
+                Ok(())
+            }
+            Self::SystemFiles => {
+                system_files::read(lines, pieces);
+                Ok(())
+            }
         }
     }
 }
@@ -183,8 +212,16 @@ fn recognise(lines: &Lines<'_>) -> Option<Format> {
     let line = lines.peek()?;
     if let Some(heading) = ethtool::heading(line) {
         Some(Format::Ethtool(heading))
+    } else if system_files::starts(line) {
+        Some(Format::SystemFiles)
+    } else if pci::starts(line) {
+        Some(Format::Pci)
+    } else if power::starts(line) {
+        Some(Format::Power)
     } else if lscpu::starts(line) {
         Some(Format::Lscpu)
+    } else if cpuinfo::starts(line) {
+        Some(Format::CpuInfo)
     } else if lscpu::table_starts(line) {
         Some(Format::LscpuTable)
     } else if softnet::starts(line) {
@@ -232,7 +269,10 @@ fn command_line(line: &str) -> Option<Option<String>> {
                     return Some(device.map(|word| (*word).to_owned()));
                 }
             }
-            Some("cat") if command.contains("/proc/") => return Some(None),
+            Some("cat" | "grep") if command.contains("/proc/") || command.contains("/sys/") => {
+                return Some(None);
+            }
+            Some("lspci" | "cpupower" | "powercfg") => return Some(None),
             Some("lscpu") if words.all(|word| word.starts_with('-')) => return Some(None),
             _ => {}
         }

@@ -5,7 +5,10 @@ use serde::Serialize;
 use super::json;
 use super::load::Received;
 use super::processes::Processes;
-use super::read::{MultichannelConnection, NetworkInterface, RssProcessor, SoftnetRow};
+use super::read::{
+    IdleState, MultichannelConnection, NetworkInterface, PciLink, PowerPlan, RssProcessor,
+    SoftnetRow,
+};
 
 /// The operating system, which decides commands and limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,6 +60,9 @@ pub struct Adapter {
     pub bits_per_second: Option<u64>,
     /// Receive queues that the hardware has.
     pub queues_max: Option<u32>,
+    /// Numbers of queues that the driver accepts, where it lists them.
+    #[serde(skip)]
+    pub queue_counts: Vec<u32>,
     /// Receive queues that the indirection table can name, where it is fewer than the hardware has.
     pub rss_queue_limit: Option<u32>,
     /// Linux: whether the driver passes on the adapter's hash (`ethtool -k`: receive-hashing). Without it RPS uses the
@@ -68,6 +74,9 @@ pub struct Adapter {
     pub description: Option<String>,
     /// Address on the bus, `segment:bus:device.function`.
     pub bus: Option<String>,
+    /// Its link to the bus.
+    #[serde(skip)]
+    pub pci: PciLink,
     /// Whether its link is up; unknown if no output says it.
     pub is_up: Option<bool>,
     /// The team, bond or bridge that it belongs to.
@@ -143,6 +152,39 @@ pub struct Rss {
     pub rps: Vec<Vec<u32>>,
 }
 
+/// Link speed up to which an adapter needs no place next to faster ones.
+const MINOR_BITS_PER_SECOND: u64 = 1_000_000_000;
+
+impl Adapter {
+    /// The device on the bus that it is a function of: `0000:c3:00` of `0000:c3:00.1`.
+    pub(crate) fn device(&self) -> Option<&str> {
+        self.bus.as_deref()?.rsplit_once('.').map(|(device, _)| device)
+    }
+
+    /// Whether it is a team or bond itself, which has no queues of its own.
+    pub(crate) fn is_team(&self) -> bool {
+        self.master.as_ref() == Some(&self.name)
+    }
+}
+
+impl Machine {
+    /// Whether an adapter is so slow, compared with others, that one CPU receives for it: management ports.
+    pub(crate) fn is_minor(&self, card: &Adapter) -> bool {
+        let is_slow = |card: &Adapter| {
+            card.bits_per_second.is_some_and(|speed| speed <= MINOR_BITS_PER_SECOND)
+        };
+        let is_fast = |card: &Adapter| {
+            card.bits_per_second.is_some_and(|speed| speed > MINOR_BITS_PER_SECOND)
+        };
+        is_slow(card) && self.cards.iter().any(is_fast)
+    }
+
+    /// Whether a CPU is online and free for receive work.
+    pub(crate) fn is_usable(&self, cpu: &Cpu) -> bool {
+        cpu.is_online && !(self.system == System::Linux && self.isolated.contains(&cpu.number))
+    }
+}
+
 /// A machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
@@ -151,9 +193,13 @@ pub struct Machine {
     pub cards: Vec<Adapter>,
     /// Whether the numbers of the nodes and sockets are not those of the system: what shares one is known, not which.
     pub are_nodes_assumed: bool,
-    /// Linux: whether irqbalance runs, and the interrupts that it leaves alone.
+    /// Linux: whether irqbalance runs, the interrupts that it leaves alone, and its other options.
     pub irqbalance: Option<bool>,
     pub irqbalance_banned: Vec<u32>,
+    #[serde(skip)]
+    pub irqbalance_options: Vec<String>,
+    /// Linux: CPUs that are kept free of other work (`isolcpus`, `nohz_full`).
+    pub isolated: Vec<u32>,
     /// Linux: frames, drops and squeezes of each CPU.
     pub softnet: Vec<SoftnetRow>,
     /// Linux: how often receive work (`NET_RX`) ran on each CPU.
@@ -163,6 +209,11 @@ pub struct Machine {
     pub flow_entries: Option<u32>,
     /// Linux: names of the governors of the CPUs' frequency, each once.
     pub governors: Vec<String>,
+    /// Linux: states that an idle CPU may enter. Windows: the active power plan.
+    #[serde(skip)]
+    pub idle: Vec<IdleState>,
+    #[serde(skip)]
+    pub power_plan: Option<PowerPlan>,
     /// Windows: the team of adapters that exists, if its members are not known.
     pub team: Option<String>,
     /// What the CPUs did while a trace was recorded.

@@ -237,6 +237,7 @@ impl Judge<'_> {
         };
         let mut ready_at = None;
         let mut is_expired = false;
+        let (mut has_root, mut is_pinned) = (false, false);
         for referral in &cache.referrals {
             let servers = || referral.targets.iter().map(|target| target.server.as_str());
             let entry = self.entry(&referral.entry, servers());
@@ -244,6 +245,7 @@ impl Judge<'_> {
             if entry == Entry::Other || is_dead(referral) {
                 continue;
             }
+            has_root |= entry == Entry::Root;
             if entry == Entry::Root {
                 push(&mut one.lists_new, servers().filter(|name| self.new.contains(name)));
                 push(&mut one.lists_old, servers().filter(|name| self.old.contains(name)));
@@ -274,8 +276,13 @@ impl Judge<'_> {
                 }
             }
         }
+        // Its mounts stay with the server that they have, whatever its list says. Without a mount it has no entry.
+        if cache.is_without_failover && self.rule == GateRule::OldGone && has_root {
+            one.reasons.push(reason(ReasonKind::NoFailover, "", 1));
+            is_pinned = true;
+        }
         // An unclear entry can come again as it is.
-        if one.reasons.iter().any(|reason| reason.kind == ReasonKind::Unclear) {
+        if is_pinned || one.reasons.iter().any(|reason| reason.kind == ReasonKind::Unclear) {
             ready_at = None;
         }
         // Whatever its list says: it has files of an old server's root open.

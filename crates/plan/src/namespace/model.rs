@@ -150,4 +150,7 @@ pub struct ClientCache {
     pub referrals: Vec<CachedReferral>,
     /// Names of files that the client has open through the namespace, if the collected output lists them.
     pub open_files: Vec<String>,
+    /// Whether its kernel is one of Linux that stays with a server until the share is mounted again.
+    #[serde(default)]
+    pub is_without_failover: bool,
 }

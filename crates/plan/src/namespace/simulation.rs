@@ -278,6 +278,7 @@ fn caches(courses: &[Course], at_s: i64) -> Vec<ClientCache> {
             read_at_s: Some(at_s),
             referrals: if servers.is_empty() { Vec::new() } else { vec![referral] },
             open_files: if course.open[place] { vec!["a.docx".to_owned()] } else { Vec::new() },
+            ..ClientCache::default()
         })
     };
     courses.iter().enumerate().filter_map(of_one).collect()

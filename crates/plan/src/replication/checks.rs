@@ -4,6 +4,7 @@ use smbscope_findings::{Finding, KindInfo, Weight, kinds};
 
 pub use smbscope_findings::Outcome;
 
+use super::topology_test::TopologyTest;
 use super::{BANDWIDTH_MIN_BITS, LOG_DEFAULT_BYTES, STANDARD_BYTES_MAX, SYNC_RTT_MAX_NS};
 
 const ROUND_TRIP: KindInfo = KindInfo::new("round-trip", "Round trip of synchronous copies");
@@ -69,9 +70,9 @@ pub struct Facts {
     pub data_bytes: Option<u64>,
 }
 
-/// All checks of a link.
-pub fn checks(facts: &Facts) -> Vec<Check> {
-    let mut checks = vec![round_trip(facts)];
+/// All checks of a link. What a report of Test-SRTopology measured or decided counts more than what is given.
+pub fn checks(facts: &Facts, test: Option<&TopologyTest>) -> Vec<Check> {
+    let mut checks = vec![round_trip(facts, test)];
     checks.extend(rates(facts));
     checks.extend(log(facts));
     checks.push(edition(facts));
@@ -120,6 +121,11 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
         ),
     ];
     checks.extend(to_be_made.map(|(kind, what, how)| to_be_made_check(kind, what, how.to_owned())));
+    let results = checks.iter_mut().filter_map(|check| Some((test?.result(check.kind)?, check)));
+    for (result, check) in results {
+        check.weight = Weight::Check { outcome: result.outcome };
+        check.because = format!("Test-SRTopology: {}", result.text);
+    }
     checks
 }
 
@@ -144,12 +150,24 @@ fn with_outcome(kind: CheckKind, what: String, outcome: Outcome, because: String
     Check { because, ..Finding::new(kind, what).with_weight(Weight::Check { outcome }) }
 }
 
-fn round_trip(facts: &Facts) -> Check {
+fn round_trip(facts: &Facts, test: Option<&TopologyTest>) -> Check {
+    let milliseconds = |ns: i64| format!("{:.3} ms", ns as f64 / 1e6);
+    let given = format!("{}, {}", milliseconds(facts.rtt_ns), source(facts));
+    let measured = test.and_then(|test| Some((test.rtt_ns?, test.rtt_max_ns)));
+    let because = match measured {
+        Some((rtt_ns, most)) => {
+            let most =
+                most.map_or(String::new(), |most| format!(", {} at most", milliseconds(most)));
+            let average = milliseconds(rtt_ns);
+            format!("Test-SRTopology measured {average} on average{most}; this link has {given}")
+        }
+        None => format!("it is {given}"),
+    };
     check(
         CheckKind::RoundTrip,
         format!("synchronous copies: a round trip of at most {} ms", SYNC_RTT_MAX_NS / 1_000_000),
-        facts.rtt_ns <= SYNC_RTT_MAX_NS,
-        format!("it is {:.3} ms, {}", facts.rtt_ns as f64 / 1e6, source(facts)),
+        measured.map_or(facts.rtt_ns, |(rtt_ns, _)| rtt_ns) <= SYNC_RTT_MAX_NS,
+        because,
     )
 }
 
@@ -240,10 +258,11 @@ fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::topology_test::TestResult;
     use super::*;
 
     fn outcome(facts: &Facts, what: &str) -> Option<Outcome> {
-        let all = checks(facts);
+        let all = checks(facts, None);
         all.iter().find(|check| check.what.contains(what)).and_then(outcome_of)
     }
 
@@ -273,8 +292,9 @@ mod tests {
             is_measured: true,
             ..near
         };
-        let all =
-            checks(&small).into_iter().map(|check| format!("{}: {}", check.what, check.because));
+        let all = checks(&small, None)
+            .into_iter()
+            .map(|check| format!("{}: {}", check.what, check.because));
         let text = all.collect::<Vec<_>>().join("\n");
         for part in [
             "has 4.00 MiB (the given size), the outage needs 5.00 MiB",
@@ -295,5 +315,27 @@ mod tests {
         for what in ["9 GB free", "page file", "ICMP", "domains"] {
             assert_eq!(outcome(&near, what), Some(Outcome::ToBeMade), "{what}");
         }
+    }
+
+    /// What was measured counts, whatever was given.
+    #[test]
+    fn a_report_decides_what_it_measured() {
+        let text = "Log Disk Sector Size Test: 4096 is different from 512".to_owned();
+        let (kind, outcome) = (CheckKind::SectorSizes, Outcome::Failed);
+        let test = TopologyTest {
+            rtt_ns: Some(6_300_000),
+            rtt_max_ns: Some(9_800_000),
+            results: vec![TestResult { kind, outcome, text }],
+        };
+        let facts = Facts { rtt_ns: 5_000_000, ..Facts::default() };
+        let all = checks(&facts, Some(&test));
+        let of = |kind| all.iter().find(|check| check.kind == kind).unwrap();
+        let round_trip = of(CheckKind::RoundTrip);
+        assert_eq!(outcome_of(round_trip), Some(Outcome::Failed));
+        let because = "Test-SRTopology measured 6.300 ms on average, 9.800 ms at most; this link has 5.000 ms, as given";
+        assert_eq!(round_trip.because, because);
+        assert_eq!(outcome_of(of(CheckKind::SectorSizes)), Some(Outcome::Failed));
+        assert!(of(CheckKind::SectorSizes).because.contains("different from 512"));
+        assert_eq!(outcome_of(of(CheckKind::Domain)), Some(Outcome::ToBeMade));
     }
 }

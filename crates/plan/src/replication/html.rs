@@ -1,14 +1,15 @@
 //! Tables of an HTML page: the report of Test-SRTopology.
 //!
 //! No genuine report was at hand, so nothing is assumed of its form but that results are in tables (`<table>`, `<tr>`, `<td>`,
-//! `<th>`) below headings (`<h1>` to `<h6>`): all tables are read as text. Anything else is skipped. The parser is not one
+//! `<th>`) and texts outside tables, below headings (`<h1>` to `<h6>`): all are read as text. Anything else is skipped. The parser is not one
 //! of HTML: it knows tags, comments, `<style>` and `<script>`, and the five entities of XML. Memory and work are bounded.
 
 use serde::Serialize;
 
-/// Most rows, tables and cells of a row, and most characters of a cell.
+/// Most rows, tables, texts and cells of a row, and most characters of a cell or a text.
 const ROWS_MAX: usize = 10_000;
 const TABLES_MAX: usize = 1_000;
+const TEXTS_MAX: usize = 1_000;
 const CELLS_MAX: usize = 64;
 const TEXT_MAX: usize = 2_000;
 
@@ -25,10 +26,18 @@ pub struct HtmlRow {
     pub cells: Vec<String>,
 }
 
-/// The tables of a page, whether some were left out because there are too many, and whether the page ends in the middle.
+/// A text outside tables, with the heading above it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HtmlText {
+    pub heading: String,
+    pub text: String,
+}
+
+/// The tables and texts of a page, whether some were left out because there are too many, and whether the page ends in the middle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HtmlTables {
     pub tables: Vec<HtmlTable>,
+    pub texts: Vec<HtmlText>,
     pub is_cut: bool,
     /// A tag, a comment, a table or the page itself has no end: a file that was not copied completely.
     pub is_incomplete: bool,
@@ -57,7 +66,10 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
 struct Reader {
     found: HtmlTables,
     heading: String,
-    /// Whether text belongs to a heading, or to a cell.
+    /// Text outside tables since the last tag that ends a paragraph.
+    text: String,
+    /// Whether text belongs to the title, to a heading, or to a cell.
+    in_title: bool,
     in_heading: bool,
     cell: Option<String>,
     row: Vec<String>,
@@ -107,12 +119,14 @@ impl Reader {
         }
         self.found.is_incomplete |= self.depth > 0 || self.begins && !self.ends;
         self.end_row();
+        self.end_text();
     }
 
     fn text(&mut self, text: &str) {
         let into = match (&mut self.cell, self.in_heading) {
             (Some(cell), _) => cell,
             (None, true) => &mut self.heading,
+            (None, false) if self.depth == 0 && !self.in_title => &mut self.text,
             (None, false) => return,
         };
         let room = TEXT_MAX.saturating_sub(into.len());
@@ -124,7 +138,29 @@ impl Reader {
     }
 
     fn tag(&mut self, name: &str, is_end: bool) {
+        // Others, such as `<b>`, are within a paragraph.
+        if matches!(
+            name,
+            "table"
+                | "html"
+                | "body"
+                | "p"
+                | "div"
+                | "li"
+                | "br"
+                | "hr"
+                | "h1"
+                | "h2"
+                | "h3"
+                | "h4"
+                | "h5"
+                | "h6"
+        ) && !self.in_heading
+        {
+            self.end_text();
+        }
         match (name, is_end) {
+            ("title", _) => self.in_title = !is_end,
             ("table", false) => {
                 self.end_row();
                 self.depth += 1;
@@ -155,6 +191,18 @@ impl Reader {
             // Words on both sides of it are two.
             _ => self.text(" "),
         }
+    }
+
+    fn end_text(&mut self) {
+        let text = plain(&std::mem::take(&mut self.text));
+        if text.is_empty() {
+            return;
+        }
+        if self.found.texts.len() >= TEXTS_MAX {
+            self.found.is_cut = true;
+            return;
+        }
+        self.found.texts.push(HtmlText { heading: plain(&self.heading), text });
     }
 
     fn end_cell(&mut self) {
@@ -242,6 +290,9 @@ mod tests {
         assert_eq!(table.rows[1].cells, ["Round trip < 5 ms", "Passed"]);
         assert_eq!(table.rows[2].cells, ["Log volume", "Failed: too small & slow"]);
         assert_eq!((found.tables[1].heading.as_str(), found.tables[1].rows.len()), ("More", 1));
+        let texts: Vec<_> =
+            found.texts.iter().map(|one| (one.heading.as_str(), one.text.as_str())).collect();
+        assert_eq!(texts, [("Requirements Tests", "text")]);
         let troubles = found.troubles();
         assert_eq!((troubles.len(), troubles[0].0), (1, "Requirements Tests"));
         // As PowerShell writes it.

@@ -297,6 +297,7 @@ impl World {
                     ..CachedReferral::default()
                 }],
                 open_files: Vec::new(),
+                ..ClientCache::default()
             }
         };
         self.clients.iter().enumerate().map(cache).collect()

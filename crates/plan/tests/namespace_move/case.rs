@@ -90,7 +90,7 @@ pub fn cache(text: &str, read_at_s: i64) -> ClientCache {
         client: "PC17".to_owned(),
         read_at_s: Some(read_at_s),
         referrals,
-        open_files: Vec::new(),
+        ..ClientCache::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The plan of cores as text and JSON: what the machine is, what is wrong, the layout, its commands, its effect.
 
+mod added;
 mod before_after;
 pub(crate) mod fields;
 mod load;
@@ -10,6 +11,7 @@ mod words;
 
 use serde_json::{Value, json};
 use smbscope_findings::Severity;
+use smbscope_plan::cores::added::Added;
 use smbscope_plan::cores::commands::{Commands, Step};
 use smbscope_plan::cores::current::current;
 use smbscope_plan::cores::findings::Finding;
@@ -38,6 +40,8 @@ pub struct CoresPlan {
     pub prediction: Option<Prediction>,
     /// The load of each CPU, from a trace.
     pub load: Option<Load>,
+    /// What if adapters were added.
+    pub added: Option<Added>,
     /// Lines of the input that were not understood.
     pub unknown_lines: u64,
 }
@@ -59,6 +63,7 @@ impl Answer for CoresPlan {
             "commands": serde_json::to_value(&self.commands)?,
             "prediction": serde_json::to_value(&self.prediction)?,
             "load": serde_json::to_value(&self.load)?,
+            "added": serde_json::to_value(&self.added)?,
             "unknown_lines": self.unknown_lines,
         }))
     }
@@ -99,7 +104,13 @@ fn text(plan: &CoresPlan, options: &TextOptions) -> String {
     if let Some(load) = &plan.load {
         load::text(&mut text, load);
     }
-    commands(&mut text, &plan.commands);
+    commands(&mut text, plan);
+    if let Some(added) = &plan.added {
+        text.heading(&added::title(added));
+        for line in added::lines(added, plan.machine.system) {
+            text.line(2, &line);
+        }
+    }
     text.text
 }
 
@@ -131,7 +142,7 @@ fn layout(text: &mut Lines, plan: &CoresPlan) {
     if !machine.cpus.is_empty() {
         drawing::machine(text, &board);
     }
-    if layout.cards.is_empty() {
+    if layout.cards.is_empty() && plan.commands.refused.is_empty() {
         text.line(2, &words::no_layout(machine));
     }
     let shared = words::shared_notes(layout);
@@ -159,7 +170,12 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     for card in &prediction.cards {
         text.line(2, &format!("{}: {}", card.name, words::connections(card)));
         text.line(4, &format!("before: {}", words::spread(&card.before)));
-        text.line(4, &format!("after: {}", words::spread(&card.after)));
+        let is_same = card.before.cores == card.after.cores;
+        let after = words::spread(&card.after);
+        text.line(
+            4,
+            &if is_same { format!("after: the same; {after}") } else { format!("after: {after}") },
+        );
         for line in words::about(card) {
             text.line(4, &line);
         }
@@ -169,10 +185,11 @@ fn predicted(text: &mut Lines, prediction: &Prediction) {
     }
 }
 
-fn commands(text: &mut Lines, commands: &Commands) {
+fn commands(text: &mut Lines, plan: &CoresPlan) {
+    let commands = &plan.commands;
     text.heading("Commands (nothing was executed)");
     if commands.steps.is_empty() {
-        text.line(2, "None: the settings found are those of the layout, or cannot be changed.");
+        text.line(2, words::no_commands(plan));
     }
     for (number, step) in commands.steps.iter().enumerate() {
         self::step(text, number + 1, step);

@@ -192,25 +192,26 @@ fn over(bandwidth_bits: Option<f64>) -> String {
 fn goals(goals: &[GoalForecast]) -> Section {
     let sentence = |goal: &GoalForecast| {
         let over = over(goal.bandwidth_bits);
-        match (goal.rtt_ns, goal.is_always) {
-            (None, _) => format!(
-                "{} is missed at any distance {over}: today it is {}.",
-                goal.goal,
-                format::duration(goal.today_ns)
-            ),
-            (Some(ns), true) => format!(
-                "{} is kept at any round trip up to {} {over}: nothing that it is about waits.",
-                goal.goal,
-                format::duration(ns)
-            ),
-            (Some(ns), false) => format!(
-                "{} is kept up to a round trip of {} ({} km of fibre, if only light took time) {over}; today it is {}.",
-                goal.goal,
-                format::duration(ns),
-                goal.distance_km.map_or_else(|| "-".to_owned(), format::number),
-                format::duration(goal.today_ns)
-            ),
-        }
+        let today = format::duration(goal.today_ns);
+        let Some(ns) = goal.rtt_ns else {
+            return match goal.tried.last().filter(|_| goal.is_always) {
+                Some(last) => format!(
+                    "{} is kept at any round trip {over}: at {}, the longest that was tried, it is {}; today it is {today}.",
+                    goal.goal,
+                    format::duration(last.rtt_ns),
+                    format::duration(last.time_ns)
+                ),
+                None => {
+                    format!("{} is missed at any distance {over}: today it is {today}.", goal.goal)
+                }
+            };
+        };
+        format!(
+            "{} is kept up to a round trip of {} ({} km of fibre, if only light took time) {over}; today it is {today}.",
+            goal.goal,
+            format::duration(ns),
+            goal.distance_km.map_or_else(|| "-".to_owned(), format::number),
+        )
     };
     let curve = |goal: &GoalForecast| {
         let points =
@@ -308,7 +309,9 @@ fn sync(forecast: &ReplicationForecast) -> Section {
             lines: vec![("p50", points(|all| all.p50_ns)), ("p99", points(|all| all.p99_ns))],
         }));
     }
-    for line in &forecast.lines {
+    // Tables of equal times say nothing.
+    let waiting = forecast.lines.iter().filter(|_| forecast.stable_operations > 0);
+    for line in waiting {
         let name = name(line);
         let mut folded = Vec::new();
         for (what, rows) in [

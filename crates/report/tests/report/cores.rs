@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use smbscope_plan::cores::added::{Wanted, added};
 use smbscope_plan::cores::assemble::assemble;
 use smbscope_plan::cores::read::read;
 use smbscope_plan::cores::topology::System;
@@ -137,6 +138,33 @@ fn the_json_is_of_its_published_schema() {
         cores::virtual_machine(2),
     ] {
         check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
+    }
+}
+
+/// Each adapter has a line, each way a sentence, in text and on the page.
+#[test]
+fn added_adapters_have_places_and_ways() {
+    let mut plan = cores::published();
+    let wanted = Wanted { adapters: 2, bits_per_second: 25_000_000_000 };
+    let client = |number: u8| ([192, 0, 2, number].into(), 100);
+    plan.added = Some(added(&plan.machine, &wanted, &[client(1), client(2), client(3)]));
+    check_in(objects_of("cores"), &json(&plan).unwrap(), "plan", "$");
+    let page = html(&plan);
+    is_well_formed(&page);
+    for words in [text(&plan), page] {
+        // No-break spaces keep numbers and units together.
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ").replace("&nbsp;", " ");
+        for part in [
+            "What if 2 adapters of 25 Gbit/s were added",
+            "They carry 50 Gbit/s, in addition to the 60 Gbit/s of today.",
+            "new 2: node",
+            "3 recorded clients: 1.50 for each address on average.",
+            "even shares are 50 %",
+            "gets at most 50 Gbit/s",
+            "A team: 1 address, and 1 entry in DNS.",
+        ] {
+            assert!(words.contains(part), "{part}\n{words}");
+        }
     }
 }
 

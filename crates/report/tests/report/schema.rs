@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use smbscope_analysis::explain::Diagnosis;
+use smbscope_analysis::replication::forecast::{GoalForecast, GoalPoint};
+use smbscope_analysis::replication::search::Found;
 use smbscope_report::cpu::{CpuAnswer, CpuExplanation};
 use smbscope_report::diagnosis::DiagnosisAnswer;
 use smbscope_report::fields::{Fields, Format, Object, Presence};
@@ -104,6 +106,23 @@ fn each_rate_has_its_own_goal_and_its_own_chart() {
         (html.matches(chart).count(), html.contains(&format!("{chart} 1 Gbit/s"))),
         (1, true)
     );
+}
+
+/// The end of a search is no answer.
+#[test]
+fn a_goal_that_no_round_trip_misses_is_kept_at_any() {
+    let mut plan = super::sample::replication::plan();
+    let tried = vec![GoalPoint { rtt_ns: 1_000_000_000, time_ns: 2_000_000 }];
+    let goal =
+        GoalForecast { goal: "Write p99 < 10ms".to_owned(), tried, ..GoalForecast::default() };
+    plan.forecast.goals = vec![goal.answer(Found::Always(1_000_000_000))];
+    let value = smbscope_report::json(&plan).unwrap();
+    check_in(objects_of("replication"), &value, "replication", "$");
+    let goal = &value["goals"][0];
+    assert_eq!((&goal["rtt_ns"], &goal["is_always"]), (&Value::Null, &Value::Bool(true)));
+    let text = smbscope_report::text(&plan, &TextOptions::new(200, true));
+    assert!(text.contains("Write p99 < 10ms is kept at any round trip"), "{text}");
+    assert!(html(&plan).contains("Longest round trip for the goal"));
 }
 
 /// The figures of a plan that can be computed by hand: each Flush waits for a round trip and for its data.

@@ -46,17 +46,20 @@ something that no program prints
 /// The plan of a machine; `connections` of its first adapter are placed.
 pub fn planned(machine: Machine, unknown_lines: u64, connections: &[Connection]) -> CoresPlan {
     let layout = plan(&machine);
+    let commands = commands(&machine, &layout, &Request::default());
+    let layout = layout.as_commanded(&commands);
     let prediction = (!connections.is_empty()).then(|| predict(&machine, &layout, connections));
     let received = machine.received.as_ref();
     CoresPlan {
         version: "0.0.0".to_owned(),
         inputs: vec!["machine.txt".to_owned()],
         findings: find(&machine),
-        commands: commands(&machine, &layout, &Request::default()),
+        commands,
         load: received.and_then(|one| load(&machine, &layout, one, prediction.as_ref())),
         prediction,
         layout,
         machine,
+        added: None,
         unknown_lines,
     }
 }

@@ -109,6 +109,7 @@ fn cache(client: &str, at_s: i64, servers: &[&str], open: &[&str]) -> ClientCach
             ..CachedReferral::default()
         }],
         open_files: names(open),
+        ..ClientCache::default()
     }
 }
 

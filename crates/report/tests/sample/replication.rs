@@ -125,7 +125,7 @@ pub fn plan() -> ReplicationPlan {
     ReplicationPlan {
         inputs: vec!["run".into()],
         version: "0.0.0".into(),
-        checks: forecast.lines.iter().map(|line| checks(&facts(line))).collect(),
+        checks: forecast.lines.iter().map(|line| checks(&facts(line), None)).collect(),
         forecast,
         test_report: Some(tables(report.as_bytes())),
         ..ReplicationPlan::default()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use anyhow::Context as _;
+use smbscope_plan::cores::added::{self, Wanted};
 use smbscope_plan::cores::bundle::Bundle;
 use smbscope_plan::cores::commands::{Request, commands};
 use smbscope_plan::cores::findings::find;
@@ -31,11 +32,13 @@ pub struct Inputs {
     pub adapter: Option<String>,
     /// Whether the recorded connections are placed.
     pub places_connections: bool,
+    /// Adapters that are not there: what if they were added.
+    pub added: Option<Wanted>,
 }
 
 /// Makes the plan; its version and the names of its inputs are left to the caller.
 pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
-    let Inputs { settings, mut recorded, management, adapter, places_connections } = inputs;
+    let Inputs { settings, mut recorded, management, adapter, places_connections, added } = inputs;
     let trace = recorded.trace.take();
     let Bundle { mut machine, unknown } = settings.unwrap_or_else(|| Bundle {
         machine: trace.as_ref().map(|trace| traced::machine(&trace.machine)).unwrap_or_default(),
@@ -58,6 +61,7 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
         flow_counts: with_flows.map(|card| (card.name.clone(), card.rss.flows.clone())).collect(),
     };
     let commands = commands(&machine, &layout, &request);
+    let layout = layout.as_commanded(&commands);
     let mut plan = CoresPlan {
         version: String::new(),
         inputs: Vec::new(),
@@ -67,6 +71,7 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
         commands,
         prediction: None,
         load: None,
+        added: None,
         unknown_lines: unknown.count(),
     };
     // A trace without packets has no connections, which is not a fault.
@@ -74,8 +79,22 @@ pub fn plan(inputs: Inputs) -> anyhow::Result<CoresPlan> {
     if places_connections && !is_trace_only {
         plan.prediction = Some(placed(&plan, &recorded, adapter.as_deref())?);
     }
+    plan.added = added.map(|wanted| {
+        let tcp = recorded.connections.iter().filter_map(|row| received_on(row, 0));
+        let recorded: Vec<_> = tcp.map(|one| (one.client, one.packets)).collect();
+        added::added(&plan.machine, &wanted, &recorded)
+    });
     if let Some(received) = &plan.machine.received {
         plan.load = load(&plan.machine, &plan.layout, received, plan.prediction.as_ref());
+    }
+    let is_better = match (&plan.load, &plan.prediction) {
+        (Some(load), _) => load.is_better(&plan.machine, &plan.layout),
+        (None, Some(prediction)) => prediction.is_better(&plan.machine),
+        (None, None) => true,
+    };
+    if !is_better && plan.commands.steps.iter().any(|step| step.details.card.is_some()) {
+        plan.commands.drop_without_gain(&plan.machine, &plan.layout);
+        plan.layout = plan.layout.as_commanded(&plan.commands);
     }
     Ok(plan)
 }
@@ -127,13 +146,37 @@ fn add_trace(machine: &mut Machine, trace: &traced::Trace) -> anyhow::Result<()>
     let known: BTreeSet<_> = machine.cpus.iter().map(|cpu| (cpu.group, cpu.number)).collect();
     let is_other = |cpu: &&Cpu| !known.contains(&(cpu.group, cpu.number));
     let others = of_trace.cpus.iter().filter(is_other).count();
-    if others > 0 {
+    if others > 0 && machine.are_nodes_assumed {
+        take_cpus(machine, of_trace);
+    } else if others > 0 {
         machine.assumptions.push(format!(
             "The trace is of the same machine, although it has CPUs that the settings do not list ({others} of {})",
             of_trace.cpus.len()
         ));
     }
     Ok(())
+}
+
+/// Takes the CPUs of a trace instead of those that settings limit receive-side scaling to.
+fn take_cpus(machine: &mut Machine, of_trace: Machine) {
+    machine.assumptions.clear();
+    machine.assumptions.push(format!(
+        "The trace is of the same machine: its {} CPUs count, of which the settings of receive-side scaling list {}",
+        of_trace.cpus.len(),
+        machine.cpus.len()
+    ));
+    let trace_settings = |text: &String| text.starts_with("The trace has adapters and CPUs");
+    let assumed = of_trace.assumptions.into_iter().filter(|text| !trace_settings(text));
+    machine.assumptions.extend(assumed);
+    machine.cpus = of_trace.cpus;
+    machine.are_nodes_assumed = false;
+    for card in &mut machine.cards {
+        let mut near = card.rss.processors.iter().filter(|one| one.distance == 0);
+        card.node = near.find_map(|one| {
+            let mut cpus = machine.cpus.iter();
+            cpus.find(|cpu| (cpu.group, cpu.number) == (one.group, one.number)).map(|cpu| cpu.node)
+        });
+    }
 }
 
 /// A recorded connection as the hash of the adapter sees it. What RDMA and QUIC carry is not spread by TCP ports: `None`.

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assemble::{self, CARDS_MAX, belongs, settle};
 use super::super::processes::{PROCESSES_MAX, Processes};
-use super::super::read::{CPUS_MAX, Interrupts, Piece, mask_list, number_list, read as read_text};
+use super::super::read::pci::megatransfers;
+use super::super::read::{
+    CPUS_MAX, IdleState, Interrupts, PciLink, Piece, mask_list, number_list, read as read_text,
+};
 use super::super::topology::{Adapter, Cpu, Kind, Machine, System};
 use super::{Bundle, BundleError, Files};
 
@@ -22,6 +25,10 @@ const NODES: &str = "sys/devices/system/node";
 const ADAPTERS: &str = "sys/class/net";
 /// Interrupts that irqbalance leaves alone.
 const BANNED_MAX: usize = 4096;
+/// Other options of irqbalance.
+const OPTIONS_MAX: usize = 64;
+/// Idle states of a CPU.
+const IDLE_STATES_MAX: usize = 64;
 /// Queues of one adapter in each direction.
 const QUEUES_MAX: usize = 4096;
 
@@ -53,6 +60,7 @@ pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
     assemble::add(&mut bundle.machine, &pieces);
     let machine = &mut bundle.machine;
     irqbalance(files, machine);
+    add_cpu_settings(files, machine);
     if let Some(contents) = files.read(PROCESSES) {
         let mut processes: Processes = serde_json::from_slice(&contents)
             .map_err(|error| BundleError::new(PROCESSES, error))?;
@@ -64,7 +72,6 @@ pub(super) fn read(files: &dyn Files) -> Result<Bundle, BundleError> {
         Some("no") => Some(false),
         _ => None,
     };
-    machine.flow_entries = number(files, "proc/sys/net/core/rps_sock_flow_entries");
     Ok(bundle)
 }
 
@@ -148,29 +155,48 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
     let value = |key: &str| {
         uevent.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
     };
-    let state = word_file(files, &file("operstate"));
     let master = word_file(files, &file("master/uevent"));
     let mut card = Adapter {
         name: name.to_owned(),
         driver: value("DRIVER"),
         bus: value("PCI_SLOT_NAME"),
-        // -1: the firmware does not say it.
-        node: number(files, &file("device/numa_node")),
-        bits_per_second: number(files, &file("speed"))
-            .map(|megabits| u64::from(megabits) * 1_000_000)
-            .filter(|speed| *speed > 0),
-        is_up: state.as_deref().filter(|state| *state != "unknown").map(|state| state == "up"),
         master: master.and_then(|uevent| {
             uevent.lines().find_map(|line| line.strip_prefix("INTERFACE=").map(str::to_owned))
         }),
-        received: word_file(files, &file("statistics/rx_packets"))
-            .and_then(|count| count.parse().ok()),
         ..Adapter::default()
     };
     if !files.list(&file("device/physfn")).is_empty() {
         card.kind = Kind::VirtualFunction;
     }
     settle(&mut card);
+    add_settings(files, &mut card);
+    if let Some(interrupts) = interrupts {
+        add_interrupts(files, &mut card, interrupts);
+    }
+    Some(card)
+}
+
+/// Adds what an adapter's folder says: node, speed, state, link to the bus, and steering.
+pub(in crate::cores) fn add_settings(files: &dyn Files, card: &mut Adapter) {
+    let folder = format!("{ADAPTERS}/{}", card.name);
+    let file = |name: &str| format!("{folder}/{name}");
+    // -1: the firmware does not say it.
+    card.node = number(files, &file("device/numa_node")).or(card.node);
+    let speed = number(files, &file("speed")).map(|megabits| u64::from(megabits) * 1_000_000);
+    card.bits_per_second = speed.filter(|speed| *speed > 0).or(card.bits_per_second);
+    let state = word_file(files, &file("operstate")).filter(|state| *state != "unknown");
+    card.is_up = state.map(|state| state == "up").or(card.is_up);
+    let received = word_file(files, &file("statistics/rx_packets"));
+    card.received = received.and_then(|count| count.parse().ok()).or(card.received);
+    let rate = |name: &str| word_file(files, &file(name)).as_deref().and_then(megatransfers);
+    let lanes = |name: &str| number(files, &file(name)).filter(|lanes| (1..=32).contains(lanes));
+    card.pci.update(&PciLink {
+        megatransfers: rate("device/current_link_speed"),
+        megatransfers_max: rate("device/max_link_speed"),
+        lanes: lanes("device/current_link_width"),
+        lanes_max: lanes("device/max_link_width"),
+        read_request_bytes: None,
+    });
     for queue in 0..queues(files, &folder, "rx-") {
         card.rss.rps.push(mask(files, &file(&format!("queues/rx-{queue}/rps_cpus"))));
         card.rss.flows.extend(number(files, &file(&format!("queues/rx-{queue}/rps_flow_cnt"))));
@@ -178,10 +204,36 @@ fn adapter(files: &dyn Files, name: &str, interrupts: Option<&Interrupts>) -> Op
     for queue in 0..queues(files, &folder, "tx-") {
         card.rss.xps.push(mask(files, &file(&format!("queues/tx-{queue}/xps_cpus"))));
     }
-    if let Some(interrupts) = interrupts {
-        add_interrupts(files, &mut card, interrupts);
+}
+
+/// Adds what decides about CPUs: isolation, governors of the frequency, idle states, and the flows of RFS.
+pub(in crate::cores) fn add_cpu_settings(files: &dyn Files, machine: &mut Machine) {
+    for file in ["isolated", "nohz_full"] {
+        machine.isolated.extend(list(files, &format!("{CPUS}/{file}")));
     }
-    Some(card)
+    machine.isolated.sort_unstable();
+    machine.isolated.dedup();
+    let governor =
+        |cpu: &Cpu| word_file(files, &format!("{CPUS}/cpu{}/cpufreq/scaling_governor", cpu.number));
+    let governors: BTreeSet<String> = machine.cpus.iter().filter_map(governor).collect();
+    machine.governors.extend(governors);
+    let folder = format!("{CPUS}/cpu0/cpuidle");
+    for state in files.list(&folder).iter().take(IDLE_STATES_MAX) {
+        let file = |name: &str| format!("{folder}/{state}/{name}");
+        let name = word_file(files, &file("name"));
+        machine.idle.extend(name.zip(number(files, &file("latency"))).map(
+            |(name, latency_usecs)| {
+                let is_disabled = number(files, &file("disable")).is_some_and(|flag| flag != 0);
+                IdleState { name, latency_usecs, is_disabled }
+            },
+        ));
+    }
+    machine.flow_entries = number(files, "proc/sys/net/core/rps_sock_flow_entries");
+}
+
+/// The CPUs that an interrupt may go to; none if no file says it.
+pub(in crate::cores) fn affinity(files: &dyn Files, irq: u32) -> Vec<u32> {
+    list(files, &format!("proc/irq/{irq}/smp_affinity_list"))
 }
 
 /// The interrupts of an adapter, with the CPUs that they may go to: those of its device, or by their names.
@@ -202,25 +254,27 @@ fn add_interrupts(files: &dyn Files, card: &mut Adapter, interrupts: &Interrupts
             || device.as_ref().is_some_and(|device| row.name.starts_with(device.as_str()))
     };
     let mine = interrupts.rows.iter().filter(|row| is_mine(row));
-    let mine = mine.map(|row| {
-        (row.number, list(files, &format!("proc/irq/{}/smp_affinity_list", row.number)))
-    });
-    card.rss.interrupts = mine.collect();
+    card.rss.interrupts = mine.map(|row| (row.number, affinity(files, row.number))).collect();
 }
 
 fn irqbalance(files: &dyn Files, machine: &mut Machine) {
-    let governor =
-        |cpu: &Cpu| word_file(files, &format!("{CPUS}/cpu{}/cpufreq/scaling_governor", cpu.number));
-    let governors: BTreeSet<String> = machine.cpus.iter().filter_map(governor).collect();
-    machine.governors = governors.into_iter().collect();
     let Some(words) = word_file(files, IRQBALANCE) else { return };
     machine.irqbalance = Some(!words.is_empty());
     let mut words = words.lines();
+    // The program itself.
+    words.next();
     while let Some(word) = words.next() {
         let banned = match word.strip_prefix("--banirq=") {
             Some(number) => Some(number),
             None if word == "--banirq" || word == "-i" => words.next(),
-            None => None,
+            None => {
+                if !matches!(word, "--foreground" | "-f")
+                    && machine.irqbalance_options.len() < OPTIONS_MAX
+                {
+                    machine.irqbalance_options.push(word.to_owned());
+                }
+                None
+            }
         };
         let space = BANNED_MAX.saturating_sub(machine.irqbalance_banned.len());
         machine.irqbalance_banned.extend(

@@ -228,6 +228,11 @@ fn a_folder_of_outputs() {
     assert_eq!((machine.cards[0].rss.queues, machine.cards[0].node), (Some(4), Some(1)));
     assert_eq!(Folder::new(&folder).read("../etc/passwd"), None);
     std::fs::write(folder.join("d.txt"), "nothing\n").unwrap();
+    // Another file that no plan needs is named, and alone it is an error.
+    let bundle = read(&Folder::new(&folder)).unwrap();
+    assert_eq!((bundle.machine.cards.len(), bundle.unknown.count()), (1, 1));
+    std::fs::remove_file(folder.join("a.txt")).unwrap();
+    std::fs::remove_file(folder.join("b/c.txt")).unwrap();
     assert_eq!(read(&Folder::new(&folder)).unwrap_err().path, "d.txt");
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -12,13 +12,11 @@ use super::super::topology::{Adapter, Machine};
 use super::{Commands, Details, Interruption, Kind, Reason, Refusal, Request, Step};
 use crate::script::{Check, names, quote};
 
+mod irqbalance;
 mod masks;
 mod server;
 
 use masks::{list, mask};
-
-/// Where the drop-in file for irqbalance is.
-const DROP_IN: &str = "/etc/systemd/system/irqbalance.service.d/smbscope.conf";
 
 /// Entries of the table of flows for RFS: the value for a server of medium load in `scaling.rst`.
 const FLOW_ENTRIES: u32 = 32_768;
@@ -68,16 +66,16 @@ set_queue_affinity() {
     echo "$3" > "/proc/irq/$irq/smp_affinity_list"
 }
 
-# Lets irqbalance leave alone the interrupts $1 (numbers) and those of the adapters that follow.
+# Lets irqbalance, with its options $1, leave alone the interrupts $2 (numbers) and those of the adapters that follow.
 ban_interrupts() {
-    arguments=
-    for irq in $1; do arguments="$arguments --banirq=$irq"; done
-    shift
+    arguments=$1
+    for irq in $2; do arguments="$arguments --banirq=$irq"; done
+    shift 2
     for card in "$@"; do
         for irq in $(card_irqs "$card"); do arguments="$arguments --banirq=$irq"; done
     done
     mkdir -p /etc/systemd/system/irqbalance.service.d
-    printf '[Service]\nExecStart=\nExecStart=%s --foreground $IRQBALANCE_ARGS%s\n' \
+    printf '[Service]\nExecStart=\nExecStart=%s --foreground %s\n' \
         "$(command -v irqbalance)" "$arguments" > /etc/systemd/system/irqbalance.service.d/smbscope.conf
     systemctl daemon-reload
 }
@@ -104,13 +102,17 @@ pub(super) fn commands(
     request: &Request,
     commands: &mut Commands,
 ) {
-    let mut steps = Vec::new();
+    let (mut steps, mut planned) = (Vec::new(), Vec::new());
     for (layout, card) in cards {
         if names::is_interface_name(&card.name) {
             let mut writer =
                 Writer { machine, layout, card, steps: Vec::new(), refused: Vec::new() };
             writer.card(request);
-            steps.extend(writer.steps);
+            // Queues, table and interrupts belong together: a part of them is another plan.
+            if writer.refused.is_empty() {
+                steps.extend(writer.steps);
+                planned.push(*layout);
+            }
             let refusal = |reason| Refusal { card: card.name.clone(), reason };
             commands.refused.extend(writer.refused.into_iter().map(refusal));
         } else {
@@ -124,14 +126,19 @@ pub(super) fn commands(
         .collect();
     pinned.dedup();
     if machine.irqbalance == Some(true) && !pinned.is_empty() {
-        commands.steps.push(irqbalance_stop());
-        let ban = irqbalance_ban(machine, &pinned);
+        commands.steps.push(irqbalance::stop());
+        let ban = irqbalance::ban(machine, &pinned);
         commands.steps.extend(steps);
         commands.steps.push(ban);
     } else {
         commands.steps.extend(steps);
     }
-    commands.steps.extend(server::steps(machine));
+    commands.steps.extend(server::steps(machine, &planned));
+}
+
+/// The steps that remain where no adapter changes: those for the server's processes.
+pub(super) fn without_adapters(machine: &Machine) -> Vec<Step> {
+    server::steps(machine, &[])
 }
 
 /// The start of a script.
@@ -148,43 +155,6 @@ pub(super) fn remember(card: &str) -> String {
 /// Waits for it.
 pub(super) fn wait(card: &str) -> String {
     format!("wait_link {} \"$state\"", quote::sh(card))
-}
-
-fn irqbalance_stop() -> Step {
-    Step {
-        does: "Stop irqbalance while interrupts are set".into(),
-        apply: vec!["systemctl stop irqbalance".into()],
-        undo: vec!["systemctl restart irqbalance".into()],
-        checks: Vec::new(),
-        details: Details {
-            card: None,
-            kind: Kind::IrqbalanceStop,
-            interrupts: Interruption::Service,
-        },
-    }
-}
-
-fn irqbalance_ban(machine: &Machine, cards: &[&String]) -> Step {
-    let banned = machine.irqbalance_banned.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    let names = cards.iter().map(|name| quote::sh(name)).collect::<Vec<_>>().join(" ");
-    Step {
-        does: "Let irqbalance leave the interrupts of these adapters alone, and start it again"
-            .into(),
-        apply: vec![
-            format!("ban_interrupts {} {names}", quote::sh(&banned)),
-            "systemctl start irqbalance".into(),
-        ],
-        undo: vec![format!("rm -f {DROP_IN}"), "systemctl daemon-reload".into()],
-        checks: vec![Check {
-            command: "systemctl show -p ExecStart irqbalance".into(),
-            expected: "--banirq for each interrupt of the adapters".into(),
-        }],
-        details: Details {
-            card: None,
-            kind: Kind::IrqbalanceBan,
-            interrupts: Interruption::Service,
-        },
-    }
 }
 
 /// Makes the steps of one adapter.
@@ -469,15 +439,21 @@ fn restore(table: &[u32], queues: u32) -> Option<String> {
     }
     let last = *table.iter().max()?;
     let used = last.checked_add(1).filter(|&used| used <= queues.min(QUEUES_MAX))?;
-    if *table == default_table(entries, used) {
-        return Some(format!("equal {used}"));
+    // From the first queue that is used: `start`, which ethtool has since 4.14.
+    let first = *table.iter().min()?;
+    let start = if first == 0 { String::new() } else { format!("start {first} ") };
+    let from_first: Vec<u32> = table.iter().map(|queue| queue - first).collect();
+    let used = used - first;
+    if from_first == default_table(entries, used) {
+        return Some(format!("{start}equal {used}"));
     }
     let mut weights = vec![0_u32; used as usize];
-    for &queue in table {
+    for &queue in &from_first {
         *weights.get_mut(queue as usize)? += 1;
     }
-    (weight_table(entries, &weights).as_deref() == Some(table)).then(|| {
-        format!("weight {}", weights.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
+    (weight_table(entries, &weights).as_deref() == Some(&from_first)).then(|| {
+        let weights = weights.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        format!("{start}weight {weights}")
     })
 }
 

@@ -10,6 +10,7 @@ use super::super::topology::Rss;
 use super::*;
 use crate::script::{names, quote};
 
+mod cases;
 mod simulator;
 
 use simulator::{Settings, Simulated};
@@ -22,7 +23,8 @@ fn with_settings(mut machine: Machine, seeds: &[u64]) -> (Machine, Settings) {
         .filter(|cpu| cpu.is_online)
         .map(|cpu| (cpu.group, cpu.number))
         .collect();
-    let mut settings = Settings { flow_entries: 0, ..Settings::default() };
+    let numbers = online.iter().map(|cpu| cpu.1).collect();
+    let mut settings = Settings { flow_entries: 0, online: numbers, ..Settings::default() };
     settings.has_irqbalance = seeds.first().is_some_and(|seed| seed % 2 == 0);
     for (index, card) in machine.cards.iter_mut().enumerate() {
         let mut adapter =
@@ -49,16 +51,42 @@ fn add_processes(machine: &mut Machine, settings: &mut Settings, online: &[CpuId
             .collect();
         if let Some(last) = allowed.get(*seed as usize % allowed.len().max(1)) {
             settings.processes.insert(id, allowed.iter().map(|cpu| cpu.1).collect());
+            let group = cpuset(seed, &allowed);
+            if !group.is_empty() {
+                settings.cpusets.insert(id, group);
+            }
             machine.processes.list.push(Process {
                 id,
                 name: "smbd".into(),
                 last: Some(*last),
                 cgroup: (seed % 3 > 0).then(|| "/system.slice/smbd.service".into()),
+                cpuset: cpuset(seed, &allowed),
                 allowed,
                 ..Process::default()
             });
         }
     }
+}
+
+/// The control group of some processes: no more than the CPUs that they may use.
+fn cpuset(seed: &u64, allowed: &[CpuId]) -> Vec<u32> {
+    let cpus = allowed.iter().map(|cpu| cpu.1);
+    if seed % 5 == 0 { cpus.collect() } else { Vec::new() }
+}
+
+/// Whatever was applied: each entry of a table is a queue, whose interrupt goes to a CPU that is online, if any is.
+fn check_receives(settings: &Settings, system: System) -> Result<(), TestCaseError> {
+    let is_checked = system == System::Linux && !settings.online.is_empty();
+    for (name, adapter) in settings.adapters.iter().filter(|_| is_checked) {
+        for &queue in &adapter.table {
+            prop_assert!(queue < adapter.queues, "{}: queue {} of {}", name, queue, adapter.queues);
+            let cpus = adapter.affinity.get(queue as usize);
+            let is_served =
+                cpus.is_some_and(|cpus| cpus.iter().any(|cpu| settings.online.contains(cpu)));
+            prop_assert!(is_served, "{}: queue {} on {:?}", name, queue, cpus);
+        }
+    }
+    Ok(())
 }
 
 fn request(settings: &Settings) -> Request {
@@ -74,11 +102,7 @@ fn request(settings: &Settings) -> Request {
 }
 
 /// What the layout wants of an adapter is there.
-fn check_applied(
-    placed: &layout::AdapterLayout,
-    adapter: &Simulated,
-    refused: bool,
-) -> Result<(), TestCaseError> {
+fn check_applied(placed: &layout::AdapterLayout, adapter: &Simulated) -> Result<(), TestCaseError> {
     if let Some(range) = placed.range {
         prop_assert!(adapter.is_enabled);
         prop_assert_eq!((adapter.base, adapter.last), (range.base, range.last));
@@ -91,13 +115,11 @@ fn check_applied(
     for (queue, cpus) in adapter.affinity.iter().enumerate() {
         prop_assert_eq!(cpus, &vec![placed.queues[queue % placed.queues.len()].1]);
     }
-    if !refused {
-        let expected = default_table(adapter.table.len() as u32, placed.queues.len() as u32);
-        prop_assert_eq!(&adapter.table, &expected);
-    }
+    let expected = default_table(adapter.table.len() as u32, placed.queues.len() as u32);
+    prop_assert_eq!(&adapter.table, &expected);
     // Queues that serve transmit for their core; others for none.
     for (queue, cpus) in adapter.xps.iter().enumerate() {
-        let cpu = placed.queues.get(queue).filter(|_| !refused);
+        let cpu = placed.queues.get(queue);
         prop_assert!(
             cpu.is_none_or(|cpu| cpus.contains(&cpu.1)),
             "queue {} transmits for {:?}",
@@ -125,8 +147,16 @@ proptest! {
         settings.run(&commands.apply_script()).map_err(TestCaseError::fail)?;
         for placed in &layout.cards {
             let refused = commands.refused.iter().any(|refusal| refusal.card == placed.name);
-            check_applied(placed, &settings.adapters[&placed.name], refused)?;
+            // A plan is whole or absent.
+            if refused {
+                prop_assert_eq!(&settings.adapters[&placed.name], &found.adapters[&placed.name]);
+            } else {
+                check_applied(placed, &settings.adapters[&placed.name])?;
+            }
         }
+        check_receives(&settings, machine.system)?;
+        let commanded = layout.clone().as_commanded(&commands);
+        prop_assert!(commanded.cards.iter().all(|card| commands.refused.iter().all(|one| one.card != card.name)));
         let is_pinned = commands.steps.iter().any(|step| step.details.kind == Kind::Interrupts);
         prop_assert_eq!((settings.has_ban, settings.is_stopped), (is_pinned && found.has_irqbalance, false));
         if commands.steps.iter().any(|step| step.details.kind == Kind::ServerProcesses) {
@@ -134,7 +164,11 @@ proptest! {
             let is_home = |cpu: &u32| {
                 machine.cpus.iter().any(|other| other.number == *cpu && Some(other.node) == node && other.is_online)
             };
-            prop_assert!(settings.processes.values().flatten().all(is_home));
+            // A control group without any of these CPUs keeps its processes where they are.
+            for (id, cpus) in &settings.processes {
+                let may_move = settings.cpusets.get(id).is_none_or(|group| group.iter().any(is_home));
+                prop_assert!(!may_move || cpus.iter().all(is_home), "process {}: {:?}", id, cpus);
+            }
         }
         settings.run(&commands.undo_script()).map_err(TestCaseError::fail)?;
         prop_assert_eq!(&settings, &found);
@@ -252,6 +286,12 @@ fn what_is_unknown_or_cannot_be_restored_is_refused() {
         [Reason::InterruptsUnknown]
     );
     assert_eq!(reasons(|rss| rss.queue_table[0] = 1, System::Linux), [Reason::TableNotRestorable]);
+    // What is refused has no step: a part of a plan is another plan.
+    let mut machine = hostile("eth0", System::Linux);
+    machine.cards[0].rss.interrupts.clear();
+    let layout = layout::plan(&machine);
+    let commands = commands(&machine, &layout, &Request::default());
+    assert_eq!((commands.steps.len(), layout.as_commanded(&commands).cards.len()), (0, 0));
     assert_eq!(
         reasons(|rss| rss.queue_table[0] = u32::MAX, System::Linux),
         [Reason::TableNotRestorable]
@@ -286,6 +326,14 @@ fn weights_restore_a_table_in_runs() {
     let commands = commands(&machine, &layout::plan(&machine), &Request::default());
     let step = commands.steps.iter().find(|step| step.details.kind == Kind::Table).unwrap();
     assert_eq!(step.undo, ["ethtool -X 'eth0' weight 96 32"]);
+    // A table that begins with another queue.
+    machine.cards[0].rss.queues = Some(4);
+    machine.cards[0].rss.interrupts = (30..34).map(|irq| (irq, vec![0])).collect();
+    machine.cards[0].rss.queue_table =
+        default_table(128, 2).iter().map(|queue| queue + 2).collect();
+    let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());
+    let step = commands.steps.iter().find(|step| step.details.kind == Kind::Table).unwrap();
+    assert_eq!(step.undo, ["ethtool -X 'eth0' start 2 equal 2"]);
 }
 
 /// The published case as commands: six adapters, two cores each, hyper-threads left out.
@@ -338,68 +386,6 @@ fn the_published_case_has_its_bases_in_commands() {
     let json = serde_json::to_value(&commands).unwrap();
     assert_eq!(json["steps"][0]["kind"], "processors");
     assert_eq!(json["steps"][0]["interrupts"], "adapter-restart");
-}
-
-/// The commands of a server on another node than its adapter, and their undo from what was found.
-#[test]
-fn a_server_is_placed_and_taken_back() {
-    let mut machine =
-        layout::tests::machine(System::Linux, 2, 4, 1, layout::tests::Numbering::Neighbours);
-    machine.cards = vec![layout::tests::card("eth0", Some(1), Some(4))];
-    let process = |id, allowed: std::ops::Range<u32>, cgroup: &str| Process {
-        id,
-        name: "smbd".into(),
-        last: Some((0, allowed.start)),
-        allowed: allowed.map(|cpu| (0, cpu)).collect(),
-        cgroup: Some(cgroup.into()),
-        ..Process::default()
-    };
-    machine.processes.list = vec![
-        process(7, 0..8, "/system.slice/smbd.service"),
-        process(8, 4..8, "/system.slice/smbd.service"),
-        process(9, 0..4, "/system.slice/--force .service"),
-    ];
-    let commands = commands(&machine, &layout::plan(&machine), &Request::default());
-    let lines = |kind, undo| -> Vec<&str> {
-        let steps = commands.steps.iter().filter(|step| step.details.kind == kind);
-        steps
-            .flat_map(|step| if undo { &step.undo } else { &step.apply })
-            .map(String::as_str)
-            .collect()
-    };
-    assert_eq!(lines(Kind::ServerUnit, false), ["place_service 'smbd.service' 4-7 1"]);
-    assert_eq!(
-        lines(Kind::ServerUnit, true),
-        [
-            "rm -f '/etc/systemd/system/smbd.service.d/smbscope-cores.conf'",
-            "systemctl daemon-reload"
-        ]
-    );
-    assert_eq!(
-        lines(Kind::ServerProcesses, false),
-        ["place_process 7 'smbd' 4-7", "place_process 9 'smbd' 4-7"]
-    );
-    assert_eq!(
-        lines(Kind::ServerProcesses, true),
-        ["place_process 7 'smbd' 0-7", "place_process 9 'smbd' 0-3"]
-    );
-    assert!(
-        commands.steps.iter().all(
-            |step| step.details.interrupts == Interruption::None || step.details.card.is_some()
-        )
-    );
-    // A bundle with another name, which a comment of the script would have as a line.
-    let mut hostile = machine.clone();
-    for process in &mut hostile.processes.list {
-        process.name = "smbd\nreboot".into();
-        process.cgroup = Some("/a\nreboot.service".into());
-    }
-    let commands = super::commands(&hostile, &layout::plan(&hostile), &Request::default());
-    assert!(!commands.apply_script().contains("reboot"));
-    // Adapters on both nodes: no place is right for all connections.
-    machine.cards.push(layout::tests::card("eth1", Some(0), Some(4)));
-    let commands = super::commands(&machine, &layout::plan(&machine), &Request::default());
-    assert!(commands.steps.iter().all(|step| step.details.card.is_some()));
 }
 
 /// The functions of the script do what the lines say: on a process of this test.

@@ -231,10 +231,11 @@ fn parameters(
         put("MaxProcessors", &range.processors_max.to_string(), &found.to_string());
     }
     let queues = u32::try_from(layout.queues.len()).unwrap_or(u32::MAX);
-    // More queues than CPUs do no harm; drivers accept powers of two best.
-    if let Some(found) = rss.queues.filter(|&found| found < queues) {
-        let wanted =
-            queues.next_power_of_two().min(card.queues_max.unwrap_or(u32::MAX)).max(queues);
+    // More queues than CPUs do no harm. Set-NetAdapterRss refuses a number that the driver does not list, and one above
+    // what it has.
+    if let Some(found) = rss.queues.filter(|&found| found < queues)
+        && let Some(wanted) = queue_count(card, queues).filter(|&wanted| wanted > found)
+    {
         put("NumberOfReceiveQueues", &wanted.to_string(), &found.to_string());
     }
     if range.node != rss.node {
@@ -242,6 +243,14 @@ fn parameters(
         put("NumaNode", &node(range.node), &node(rss.node));
     }
     (apply, undo)
+}
+
+/// The number of queues to set for this number of CPUs: one that the driver lists, else a power of two up to its most.
+fn queue_count(card: &Adapter, queues: u32) -> Option<u32> {
+    let counts = &card.queue_counts;
+    let listed = counts.iter().copied().find(|&count| count >= queues).or(counts.last().copied());
+    let most = card.queues_max?;
+    Some(listed.unwrap_or_else(|| queues.next_power_of_two().min(most).max(queues.min(most))))
 }
 
 /// The value of `-Profile` for a name as outputs have it; `None` for one that is unknown, which is then left alone.

@@ -45,7 +45,7 @@ const FRAMES_PER_SQUEEZE: u64 = 1000;
 
 pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     for card in cards(machine) {
-        rss_off(card, findings);
+        rss_off(machine, card, findings);
         beyond_table(card, findings);
         profile(card, findings);
         if machine.system == System::Linux {
@@ -71,11 +71,15 @@ pub(super) fn find(machine: &Machine, findings: &mut Findings) {
     }
 }
 
-fn rss_off(card: &Adapter, findings: &mut Findings) {
+fn rss_off(machine: &Machine, card: &Adapter, findings: &mut Findings) {
     let has_one_queue =
         card.rss.queues == Some(1) && card.queues_max.is_some_and(|queues| queues > 1);
     if card.rss.is_enabled == Some(false) || has_one_queue {
-        let severity = if card.queues_max == Some(1) { Severity::Medium } else { Severity::High };
+        let severity = match card.queues_max {
+            _ if machine.is_minor(card) => Severity::Low,
+            Some(1) => Severity::Medium,
+            _ => Severity::High,
+        };
         let rest = card.queues_max.map_or(String::new(), |queues| {
             format!(", and the adapter has {}", count(queues, "queue"))
         });

@@ -58,6 +58,16 @@ pub(super) fn shares(wishes: &[Wish], cores: u32) -> Vec<Share> {
     shares
 }
 
+/// Takes one core from the adapter that has the first ones, among which CPU 0 is, if it has more than one.
+pub(super) fn one_less(shares: &mut [Share], wishes: &[Wish]) {
+    if let (Some(share), Some(wish)) = (shares.first_mut(), wishes.first())
+        && share.cores > 1
+    {
+        share.cores = fewest(wish.table_entries, share.cores - 1);
+        share.before_rounding = share.cores;
+    }
+}
+
 /// The smallest number of queues that has the same largest share of a table as `queues`.
 pub(super) fn fewest(entries: u32, queues: u32) -> u32 {
     let largest = entries.div_ceil(queues.max(1));

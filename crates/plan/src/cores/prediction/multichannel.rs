@@ -6,9 +6,8 @@
 
 use serde::Serialize;
 
-use super::super::layout::AdapterLayout;
 use super::super::topology::{Adapter, Machine};
-use super::{Connection, chance, more_connections};
+use super::{Connection, Path, chance};
 
 /// Connections for each pair of RSS-capable interfaces.
 const CONNECTIONS_EACH: u32 = 4;
@@ -43,11 +42,11 @@ pub enum Source {
     Assumed,
 }
 
-/// What multichannel would bring to this connection on an adapter as planned.
+/// What multichannel would bring to this connection on an adapter whose packets go this way.
 pub(super) fn multichannel(
     machine: &Machine,
     card: &Adapter,
-    placed: &AdapterLayout,
+    path: &Path,
     connection: &Connection,
 ) -> Multichannel {
     let (pairs, connections, source) = expected(machine, connection);
@@ -55,7 +54,7 @@ pub(super) fn multichannel(
     let several = (connections > 1).then(|| {
         let client = (connection.client, CLIENT_PORTS);
         let server = (connection.server, connection.server_port);
-        more_connections(card, placed, client, server, connections)
+        path.more_connections(card, client, server, connections)
     });
     Multichannel { pairs, connections, source, chance: several.flatten() }
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::super::layout::plan;
 use super::super::layout::tests::{Numbering, card, machine, machines};
-use super::super::layout::{self, plan};
 use super::super::toeplitz::{MICROSOFT_KEY, default_table};
 use super::*;
 
@@ -50,7 +50,11 @@ fn each_connection_goes_through_hash_table_and_interrupt() {
     // After, entry 0x78 is queue 0 on CPU 1, entry 0x6a queue 2 on CPU 3.
     let after: Vec<_> = card.after.cores.iter().map(|core| (core.cpu, core.packets)).collect();
     assert_eq!(after, [(Some((0, 1)), 30), (Some((0, 3)), 10)]);
-    assert_eq!(card.after.busiest, None);
+    // With another key, as drivers draw it at a start: both on one core, or the larger one alone.
+    let busiest = card.after.busiest.unwrap();
+    assert_eq!((busiest.percent_p5, busiest.percent_p95), (75.0, 100.0));
+    let key = card.keep_key.as_deref().unwrap();
+    assert!(key.starts_with("ethtool -X 'eth0' hkey 6d:5a:"), "{key}");
     assert_eq!(prediction.after, card.after.cores);
 }
 
@@ -63,14 +67,9 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     assert_eq!(prediction.cards[0].verdict, Verdict::OneConnection);
     assert_eq!(prediction.cards[0].after.busiest_percent, 100.0);
     let more = |card: &Adapter| {
-        more_connections(
-            card,
-            &layout.cards[0],
-            (one[0].client, 49_152..=65_535),
-            (one[0].server, 445),
-            4,
-        )
-        .unwrap()
+        let client = (one[0].client, 49_152..=65_535);
+        let path = Path::planned(card, &layout.cards[0]);
+        path.more_connections(card, client, (one[0].server, 445), 4).unwrap()
     };
     // The low bits of the hash are linear in the port: with Microsoft's key each queue has a quarter of the ports.
     let found = more(&machine.cards[0]);
@@ -81,6 +80,19 @@ fn one_connection_is_not_spread_and_multichannel_is_a_distribution() {
     assert_eq!(more(&card).busiest.percent_p5, 100.0);
     card.rss.key.clear();
     assert!((more(&card).probabilities[0] - 24.0 / 256.0).abs() < 1e-9);
+}
+
+/// An adapter without a plan keeps today's way: several connections share its one queue.
+#[test]
+fn without_a_plan_multichannel_is_counted_on_the_queues_of_today() {
+    let mut machine = linux();
+    machine.cards[0].rss.queue_table = vec![0; 128];
+    let prediction = predict(&machine, &Layout::default(), &connections()[..1]);
+    let card = &prediction.cards[0];
+    assert_eq!(card.before.cores, card.after.cores);
+    let multichannel = card.multichannel.as_ref().unwrap();
+    assert_eq!(multichannel.connections, 4);
+    assert_eq!(multichannel.chance.as_ref().unwrap().busiest.percent_p5, 100.0);
 }
 
 #[test]
@@ -225,14 +237,21 @@ proptest! {
         let prediction = predict(&machine, &layout, &connections);
         let expected: u64 = connections
             .iter()
-            .filter(|connection| layout.cards.iter().any(|placed| placed.card == connection.card))
+            .filter(|connection| connection.card < machine.cards.len())
             .map(|connection| connection.packets)
             .sum();
         for loads in [&prediction.before, &prediction.after] {
             prop_assert_eq!(loads.iter().map(|core| core.packets).sum::<u64>(), expected);
         }
-        let planned: Vec<layout::CpuId> =
-            layout.cards.iter().flat_map(|placed| placed.queues.iter().chain(&placed.rps).copied()).collect();
-        prop_assert!(prediction.after.iter().all(|core| core.cpu.is_some_and(|cpu| planned.contains(&cpu))));
+        // An adapter without a plan stays as it is.
+        for card in &prediction.cards {
+            match layout.cards.iter().find(|placed| placed.card == card.card) {
+                Some(placed) => {
+                    let planned = |cpu| placed.queues.contains(&cpu) || placed.rps.contains(&cpu);
+                    prop_assert!(card.after.cores.iter().all(|core| core.cpu.is_some_and(planned)));
+                }
+                None => prop_assert_eq!(&card.after.cores, &card.before.cores),
+            }
+        }
     }
 }

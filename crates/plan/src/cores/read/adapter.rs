@@ -48,6 +48,11 @@ pub struct AdvancedProperty {
     pub keyword: String,
     /// Values of the registry.
     pub values: Vec<String>,
+    /// Values that the driver accepts, if it lists them, and the largest one.
+    #[serde(default)]
+    pub allowed: Vec<String>,
+    #[serde(default)]
+    pub most: Option<u32>,
 }
 
 /// A text has at most this number of values.
@@ -55,8 +60,17 @@ const VALUES_MAX: usize = 64;
 
 pub(super) fn read_property(object: &Object) -> Option<AdvancedProperty> {
     let keyword = object.text(&["registrykeyword"])?;
-    let value = object.get("registryvalue");
-    let values = match value {
+    Some(AdvancedProperty {
+        name: object.text(&["name"])?,
+        keyword,
+        values: values(object.get("registryvalue")),
+        allowed: values(object.get("validregistryvalues")),
+        most: object.number(&["numericparametermaxvalue"]),
+    })
+}
+
+fn values(value: Option<&serde_json::Value>) -> Vec<String> {
+    match value {
         Some(serde_json::Value::Array(values)) => values
             .iter()
             .take(VALUES_MAX)
@@ -73,6 +87,5 @@ pub(super) fn read_property(object: &Object) -> Option<AdvancedProperty> {
                 .collect()
         }
         None => Vec::new(),
-    };
-    Some(AdvancedProperty { name: object.text(&["name"])?, keyword, values })
+    }
 }

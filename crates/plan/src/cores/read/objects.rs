@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{
-    Piece, adapter, adapter_hardware, adapter_rss, ends, multichannel, network_interface,
+    Piece, adapter, adapter_hardware, adapter_rss, ends, multichannel, network_interface, power,
     processors, server_process,
 };
 use crate::input::Damage;
@@ -147,6 +147,8 @@ fn piece(object: &Object) -> Option<Result<Piece, String>> {
         Ok(Piece::Adapter(adapter))
     } else if let Some(process) = server_process::read(object) {
         Ok(Piece::ServerProcess(process))
+    } else if let Some(plan) = power::read_plan(object) {
+        Ok(Piece::Power(plan))
     } else if let Some(processors) = processors::read(object) {
         processors.map(Piece::Processors)
     } else {

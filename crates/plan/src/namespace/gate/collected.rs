@@ -8,7 +8,7 @@
 //! smbscope-client: PC17 2026-11-26T18:00:00Z
 //! smbscope-address: 10.0.0.17
 //! smbscope-section: referrals
-//! ...the output of `dfsutil cache referral`, or /proc/fs/cifs/dfscache...
+//! ...the output of `dfsutil cache referral`, or /proc/version and /proc/fs/cifs/dfscache...
 //! smbscope-exit: 0
 //! smbscope-section: opens
 //! \\file2.contoso.com\Public    2
@@ -79,6 +79,26 @@ struct Block<'a> {
     referrals: Vec<&'a str>,
     opens: Vec<&'a str>,
     failed: Option<&'a str>,
+    /// `/proc/version` of Linux.
+    kernel: Option<&'a str>,
+}
+
+/// Kernels of the series 6.1 whose cifs does not go to another target when a server is gone.
+const WITHOUT_FAILOVER: std::ops::RangeInclusive<u32> = 54..=134;
+
+/// Whether `/proc/version` names such a kernel. Debian has the number at the end: `6.1.0-18-amd64 ... Debian 6.1.76-1`.
+fn is_without_failover(version: &str) -> bool {
+    // Words in parentheses are of the builder and the compiler.
+    let outside = version.split('(').enumerate().filter_map(|(place, part)| match place {
+        0 => Some(part),
+        _ => part.rsplit_once(')').map(|(_, rest)| rest),
+    });
+    let words = outside.flat_map(str::split_whitespace);
+    let patches = words.filter_map(|word| {
+        let rest = word.strip_prefix("6.1.")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    });
+    patches.max().is_some_and(|patch| WITHOUT_FAILOVER.contains(&patch))
 }
 
 /// Reads a file of the script, or outputs as they are. `name` is the client of an output that does not name one; `cache`
@@ -117,6 +137,7 @@ pub fn read(
         };
         one.client = block.name.to_owned();
         one.read_at_s = block.at_s.or(one.read_at_s);
+        one.is_without_failover = block.kernel.is_some_and(is_without_failover);
         one.open_files.extend(opens(block, &one));
         collected.caches.push(one);
     }
@@ -155,6 +176,9 @@ pub fn read(
     collected
 }
 
+/// `/proc/version` of Linux.
+const KERNEL: &str = "Linux version ";
+
 /// Outputs of clients without the script's wrapper.
 fn outputs<'a>(text: &'a str, name: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
     let mut blocks = vec![Block { name, ..Block::default() }];
@@ -168,6 +192,12 @@ fn outputs<'a>(text: &'a str, name: &'a str, collected: &mut Collected) -> Vec<B
                 return blocks;
             }
             blocks.push(Block::default());
+        }
+        if let Some(block) = blocks.last_mut()
+            && line.starts_with(KERNEL)
+        {
+            block.kernel = Some(line);
+            continue;
         }
         is_begun |= client.is_some() || line.trim_start().starts_with("Entry:");
         if let Some(block) = blocks.last_mut() {
@@ -217,6 +247,8 @@ fn blocks<'a>(text: &'a str, collected: &mut Collected) -> Vec<Block<'a>> {
             block.failed = Some(why);
         } else if let Some(code) = heading(line, "smbscope-exit") {
             block.exit = Some(code);
+        } else if line.starts_with(KERNEL) {
+            block.kernel = Some(line);
         } else {
             match section {
                 Section::Referrals => block.referrals.push(line),
@@ -418,6 +450,30 @@ smbscope-section: opens
         );
         let names: Vec<_> = all.caches.iter().map(|one| one.client.as_str()).collect();
         assert_eq!((names, all.unread[0].name.as_str()), (vec!["A", "C"], "B"));
+    }
+
+    /// Kernels that stay with a server that is gone, as distributions name them.
+    #[test]
+    fn kernels_without_failover_are_known() {
+        let debian = "Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org) #1 SMP Debian 6.1.76-1 (2024-02-01)";
+        for (version, expected) in [
+            (debian, true),
+            ("Linux version 6.1.53 (x)", false),
+            ("Linux version 6.1.54-1-lts (x)", true),
+            ("Linux version 6.1.134+ (x)", true),
+            ("Linux version 6.1.135 (x)", false),
+            ("Linux version 6.6.76 (gcc 6.1.99)", false),
+            ("Linux version 5.14.0 (x)", false),
+        ] {
+            let text = format!("{version}\nEntry: x\n");
+            let cache = |_: &str| entries("a.com\\Public FILE1");
+            let all = read(&text, "linux1", cache);
+            let wrapped = format!("smbscope-client: linux1 \nsmbscope-section: referrals\n{text}");
+            let in_wrapper = read(&wrapped, "", cache);
+            for one in [&all.caches[0], &in_wrapper.caches[0]] {
+                assert_eq!(one.is_without_failover, expected, "{version}");
+            }
+        }
     }
 
     #[test]

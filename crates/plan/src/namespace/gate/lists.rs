@@ -28,6 +28,7 @@ pub(super) fn merged(
         referrals: older.chain(wire.referrals.iter().cloned()).collect(),
         open_files: cache.open_files.clone(),
         read_at_s: Some(at),
+        is_without_failover: cache.is_without_failover,
     }
 }
 

@@ -45,7 +45,7 @@ fn cache(client: &str, read_at_s: i64, referrals: &[CachedReferral]) -> ClientCa
         client: client.to_owned(),
         read_at_s: Some(read_at_s),
         referrals: referrals.to_vec(),
-        open_files: Vec::new(),
+        ..ClientCache::default()
     }
 }
 
@@ -339,4 +339,20 @@ fn many_clients_are_judged_in_time() {
     let verdict = judged(StageId::WaitOld, &plan, &caches);
     assert!(began.elapsed().as_secs_f64() < 2.0, "{:?}", began.elapsed());
     assert_eq!((verdict.held.len(), verdict.missing.len()), (2_000, 0));
+}
+
+/// A client of Linux that stays with its server holds the gate before the old servers go, not the others.
+#[test]
+fn a_kernel_without_failover_holds_the_gate_of_the_old_servers() {
+    let plan = moved(&["L1"]);
+    let fresh = [entry(ROOT, 200, &["NEW1"])];
+    let held = ClientCache { is_without_failover: true, ..cache("L1", NOW, &fresh) };
+    let verdict = judged(StageId::WaitOld, &plan, std::slice::from_ref(&held));
+    assert!(!verdict.is_go);
+    assert_eq!(verdict.held[0].reasons[0].kind, ReasonKind::NoFailover);
+    assert_eq!(verdict.until_s, None);
+    assert!(judged(StageId::WaitNew, &plan, std::slice::from_ref(&held)).is_go);
+    // Unmounted, it has no entry.
+    let without = ClientCache { referrals: Vec::new(), ..held };
+    assert!(judged(StageId::WaitOld, &plan, &[without]).is_go);
 }

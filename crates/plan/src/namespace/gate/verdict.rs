@@ -74,6 +74,8 @@ pub enum ReasonKind {
     ReadTooLongAgo,
     /// The entry may be the namespace's: its host, its servers or its time are not known.
     Unclear,
+    /// A client of Linux whose kernel does not go to another server: it needs the share mounted again.
+    NoFailover,
     /// The answer of the client says nothing.
     NotRead,
 }

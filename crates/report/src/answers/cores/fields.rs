@@ -20,6 +20,7 @@ fn closed() -> Vec<Closed> {
         ("finding", "severity", &["high", "medium", "low"]),
         ("command_step", "interrupts", &["none", "adapter-restart", "queue-restart", "service"]),
         ("card_prediction", "verdict", &["one-connection", "one-dominates", "spreads"]),
+        ("added_way", "way", &["address-each", "multichannel", "team"]),
         ("card_prediction", "key", &["read", "mellanox-default", "microsoft"]),
     ]
     .map(|(object, field, words)| values_of(object, field, words))
@@ -38,7 +39,31 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("commands", "Commands", Object("commands"), Always, "What makes it so."),
         ("prediction", "Prediction", Object("prediction"), Nullable, "Expected effect on recorded connections; null without a recording."),
         ("load", "Load", Object("load"), Nullable, "Each CPU before and after; null without a trace."),
+        ("added", "Added adapters", Object("added"), Nullable, "What if adapters were added; null without --adapters."),
         ("unknown_lines", "Unknown lines", Count, Always, "Lines of the input that were not understood."),
+    ]),
+    ("added", "What if adapters were added.", &[], &[
+        ("adapters", "Adapters", Count, Always, "How many."),
+        ("bits_per_second", "Speed", Number, Always, "Of each, bit/s."),
+        ("bits_per_second_today", "Speed today", Number, Nullable, "Of all adapters of today whose link is not down, bit/s; null if one is not known."),
+        ("places", "Places", List("added_place"), Always, "Where they would receive; empty if the CPUs are not known."),
+        ("clients", "Clients", Count, Nullable, "Recorded clients; null without a recording."),
+        ("ways", "Ways", List("added_way"), Always, "How clients would come to them."),
+    ]),
+    ("added_place", "Where an added adapter would receive.", &[], &[
+        ("name", "Name", Text, Always, "A name for it."),
+        ("node", "Node", Number, Always, "The NUMA node."),
+        ("base", "Base", Object("cpu_id"), Always, "The first CPU."),
+        ("queues", "Queues", List("cpu_id"), Always, "The CPU of each queue."),
+        ("is_shared", "Shared", Flag, Always, "Whether another adapter has one of these CPUs."),
+    ]),
+    ("added_way", "How clients would come to added adapters.", &[], &[
+        ("way", "Way", Code, Always, "address-each, multichannel or team."),
+        ("addresses", "Addresses", Count, Always, "IP addresses."),
+        ("dns_entries", "DNS entries", Count, Always, "Entries of one name in DNS."),
+        ("clients_per_address", "Clients for each address", Number, Nullable, "Recorded clients on average; null without a recording, or where a client uses all."),
+        ("client_bits_per_second", "One client", Number, Always, "What one client gets at most, bit/s; for a team what one connection gets."),
+        ("busiest", "Busiest adapter", Object("interval"), Nullable, "Its share of the recorded packets, with clients or connections on random adapters; null without a recording."),
     ]),
     ("machine", "A machine; what the input does not say is null or empty.", &[], &[
         ("system", "System", Code, Always, "linux or windows."),
@@ -47,6 +72,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("are_nodes_assumed", "Nodes assumed", Flag, Always, "Whether the numbers of nodes and sockets are not those of the system."),
         ("irqbalance", "irqbalance", Flag, Nullable, "Linux: whether irqbalance runs."),
         ("irqbalance_banned", "Banned", Counts, Always, "Linux: numbers of the interrupts that irqbalance leaves alone."),
+        ("isolated", "Isolated", Counts, Always, "Linux: CPUs that are kept free of other work (isolcpus, nohz_full)."),
         ("softnet", "Softnet", List("softnet"), Always, "Linux: frames, drops and squeezes of each CPU."),
         ("receive_softirqs", "Receive work", List("cpu_count"), Always, "Linux: how often receive work (NET_RX) ran on each CPU."),
         ("flow_entries", "Flow entries", Count, Nullable, "Linux: flows that RFS keeps for all queues."),
@@ -351,8 +377,9 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("key", "Key", Code, Always, "read (shares are exact), mellanox-default or microsoft (an example)."),
         ("is_steering_hash_unknown", "Hash of RPS unknown", Flag, Always, "Whether RPS uses a hash that is not the adapter's, so that its CPUs are not known."),
         ("multichannel", "Multichannel", Object("more_channels"), Nullable, "What several connections would bring, where one has most packets."),
+        ("keep_key", "Keep the key", Code, Nullable, "Linux: the command that keeps the key that was read; drivers draw one at each start."),
         ("before", "Before", Object("spread"), Always, "Today."),
-        ("after", "After", Object("spread"), Always, "As planned."),
+        ("after", "After", Object("spread"), Always, "As planned; today's for an adapter without a plan."),
     ]),
     ("more_channels", "What SMB Multichannel would bring to a connection.", &[], &[
         ("pairs", "Pairs", Count, Always, "Pairs of interfaces that use the adapter."),
@@ -388,7 +415,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ("spread", "How connections are spread.", &[], &[
         ("cores", "Cores", List("core_load"), Always, "By CPU."),
         ("busiest_percent", "Busiest", Number, Always, "The busiest core's share of the packets, in percent."),
-        ("busiest", "Busiest at random", Object("interval"), Nullable, "The same over random keys, if the key is not known."),
+        ("busiest", "Busiest at random", Object("interval"), Nullable, "The same over random keys."),
     ]),
     ("interval", "A share with its quantiles.", &[], &[
         ("percent_mean", "Mean", Number, Always, "Mean, in percent."),
@@ -398,6 +425,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
     ]),
     ("core_load", "The work of a core.", &[], &[
         ("cpu", "CPU", Object("cpu_id"), Nullable, "Its CPU; null if that is not known."),
+        ("queue", "Queue", Number, Nullable, "The queue, where only the CPU of its interrupt is not known."),
         ("connections", "Connections", Count, Always, "Connections."),
         ("bytes", "Bytes", Count, Always, "Bytes received."),
         ("packets", "Packets", Count, Always, "Packets received."),

@@ -10,7 +10,7 @@ use smbscope_plan::cores::topology::{Machine, System};
 
 use super::before_after::BeforeAfter;
 use super::topology::{TopologyDrawing, text as drawing};
-use super::{CoresPlan, load, verdict, words};
+use super::{CoresPlan, added, load, verdict, words};
 use crate::document::{Block, Cell, ChecklistItem, Document, Fact, Facts, FindingLine, Section};
 use crate::value::format;
 
@@ -28,6 +28,7 @@ pub(super) fn document(plan: &CoresPlan) -> Document {
     let mut sections = vec![machine(plan), findings(plan), commands(plan)];
     sections.extend(plan.prediction.as_ref().map(predicted));
     sections.extend(plan.load.as_ref().map(load::section));
+    sections.extend(plan.added.as_ref().map(|added| added::section(added, plan.machine.system)));
     sections.push(input(plan));
     Document {
         brand: "smbscope plan cores",
@@ -50,7 +51,7 @@ pub(super) fn document(plan: &CoresPlan) -> Document {
 fn machine(plan: &CoresPlan) -> Section {
     let board = super::drawn(plan);
     let mut blocks = Vec::new();
-    if plan.layout.cards.is_empty() {
+    if plan.layout.cards.is_empty() && plan.commands.refused.is_empty() {
         blocks.push(Block::Warn(words::no_layout(&plan.machine)));
     }
     let adapters = adapters(plan, &board);
@@ -126,9 +127,7 @@ fn commands(plan: &CoresPlan) -> Section {
     };
     let mut blocks = Vec::new();
     if steps.is_empty() {
-        blocks.push(Block::Note(
-            "None: the settings found are those of the layout, or cannot be changed.".to_owned(),
-        ))
+        blocks.push(Block::Note(words::no_commands(plan).to_owned()));
     } else {
         let name = match system {
             System::Linux => "apply.sh",
@@ -185,16 +184,16 @@ fn predicted(prediction: &Prediction) -> Section {
 fn pairs(prediction: &Prediction) -> Vec<Block> {
     let mut cores: BTreeMap<_, (f64, f64)> = BTreeMap::new();
     for core in &prediction.before {
-        cores.entry(core.cpu).or_default().0 = core.packets_percent / 100.0;
+        cores.entry((core.cpu, core.queue)).or_default().0 = core.packets_percent / 100.0;
     }
     for core in &prediction.after {
-        cores.entry(core.cpu).or_default().1 = core.packets_percent / 100.0;
+        cores.entry((core.cpu, core.queue)).or_default().1 = core.packets_percent / 100.0;
     }
     let mut rows: Vec<_> = cores
         .into_iter()
-        .map(|(cpu, (now, planned))| match cpu {
-            Some(_) => (words::place(cpu), now, planned),
-            None => ("not known".to_owned(), now, planned),
+        .map(|((cpu, queue), (now, planned))| match (cpu, queue) {
+            (None, None) => ("not known".to_owned(), now, planned),
+            _ => (words::place(cpu, queue), now, planned),
         })
         .collect();
     let left_out = rows.len().saturating_sub(CORES_IN_CHART);

@@ -18,7 +18,7 @@ pub(super) fn verdict(plan: &CoresPlan) -> Verdict {
     let cards = plan.prediction.iter().flat_map(|prediction| &prediction.cards);
     let limited = cards.filter(|card| card.verdict != prediction::Verdict::Spreads);
     reasons.extend(limited.map(|card| format!("{}: {}", card.name, words::connections(card))));
-    reasons.push(if plan.layout.cards.is_empty() {
+    reasons.push(if plan.layout.cards.is_empty() && plan.commands.refused.is_empty() {
         words::no_layout(&plan.machine)
     } else {
         does(plan)
@@ -70,13 +70,20 @@ fn does(plan: &CoresPlan) -> String {
                 "The settings found are those of the layout: there is nothing to change.".to_owned()
             }
             count => format!(
-                "There is no command: {} cannot be changed with an undo, or {} as planned.",
-                format::counted(count, "setting"),
-                if count == 1 { "is" } else { "are" }
+                "There is no command: {} {} as it is, for the reason named below.",
+                format::counted(count, "adapter"),
+                if count == 1 { "stays" } else { "stay" }
             ),
         };
     }
+    let undo = if steps.len() == 1 { "with its undo" } else { "each with its undo" };
+    let counted = format::counted(steps.len(), "command step");
     let receive = match &layout.cards[..] {
+        [] => {
+            return format!(
+                "The adapters stay as they are. The server's processes go to their node: that takes {counted}, {undo}; no traffic is interrupted."
+            );
+        }
         [only] => format!("{} receives", only.name),
         cards => format!("{} receive", format::counted(cards.len(), "adapter")),
     };
@@ -86,12 +93,10 @@ fn does(plan: &CoresPlan) -> String {
         1 => format!("{} restarts for some seconds", restarts.iter().next().copied().unwrap_or("")),
         count => format!("{count} adapters restart for some seconds, one after the other"),
     };
-    let undo = if steps.len() == 1 { "with its undo" } else { "each with its undo" };
     format!(
-        "As planned, {receive} on {} of {}. That takes {}, {undo}; {interrupts}.",
+        "As planned, {receive} on {} of {}. That takes {counted}, {undo}; {interrupts}.",
         layout.cores_used,
         format::counted(layout.cores, "core"),
-        format::counted(steps.len(), "command step")
     )
 }
 

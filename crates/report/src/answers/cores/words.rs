@@ -7,6 +7,7 @@ use smbscope_plan::cores::prediction::{AdapterPrediction, Spread, Verdict};
 use smbscope_plan::cores::toeplitz::KeySource;
 use smbscope_plan::cores::topology::{Cpu, Machine, System};
 
+use super::CoresPlan;
 use crate::value::format;
 
 /// Shares of cores that are listed.
@@ -104,7 +105,7 @@ pub(super) fn note(note: &Note) -> String {
             format!("Its node {node} has no CPU online: another node serves it.")
         }
         Note::QueuesUnknown => {
-            "How many queues it has is not known: the cores alone decided.".to_owned()
+            "How many queues it can have is not known: the plan has no more than today's, if these are known.".to_owned()
         }
         Note::FewQueues { queues, share } => {
             format!(
@@ -152,6 +153,11 @@ pub(super) fn about(card: &AdapterPrediction) -> Vec<String> {
         lines.push("The driver does not pass on the adapter's hash (ethtool -k: receive-hashing is off): RPS uses a hash of the kernel with a secret key, so its CPUs are a matter of chance.".to_owned());
     }
     lines.extend(key(card.key));
+    if let Some(command) = &card.keep_key {
+        lines.push(format!(
+            "The key was read: the shares are exact until the driver draws another one at its next start. To keep it, run at each start: {command}"
+        ));
+    }
     lines
 }
 
@@ -245,8 +251,12 @@ pub(super) fn ignored(count: u64) -> String {
     )
 }
 
-pub(super) fn place(id: Option<CpuId>) -> String {
-    id.map_or("an unknown CPU".to_owned(), |id| format!("CPU {}", cpu(id)))
+pub(super) fn place(id: Option<CpuId>, queue: Option<u32>) -> String {
+    match (id, queue) {
+        (Some(id), _) => format!("CPU {}", cpu(id)),
+        (None, Some(queue)) => format!("queue {queue}"),
+        (None, None) => "an unknown CPU".to_owned(),
+    }
 }
 
 pub(super) fn spread(spread: &Spread) -> String {
@@ -255,7 +265,7 @@ pub(super) fn spread(spread: &Spread) -> String {
     let listed = cores
         .iter()
         .take(CORES_LISTED)
-        .map(|core| format!("{} {:.0} %", place(core.cpu), core.packets_percent));
+        .map(|core| format!("{} {:.0} %", place(core.cpu, core.queue), core.packets_percent));
     let mut words = listed.collect::<Vec<_>>().join(", ");
     if cores.len() > CORES_LISTED {
         words.push_str(&format!(" and {} more", cores.len() - CORES_LISTED));
@@ -269,6 +279,15 @@ pub(super) fn spread(spread: &Spread) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
+/// Why there are no commands.
+pub(super) fn no_commands(plan: &CoresPlan) -> &'static str {
+    if !plan.layout.cards.is_empty() && plan.commands.refused.is_empty() {
+        "None: the settings found are those of the layout."
+    } else {
+        "None."
+    }
+}
+
 /// Why a setting is left as it is, and what to do.
 pub(super) fn refused(reason: Reason) -> &'static str {
     match reason {
@@ -280,14 +299,20 @@ pub(super) fn refused(reason: Reason) -> &'static str {
             "how many queues it uses is not known, so there is no undo. Add the output of ethtool -l or Get-NetAdapterRss."
         }
         Reason::InterruptsUnknown => {
-            "where the interrupt of each queue goes is not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+            "where the interrupt of each queue goes is not known, so there is no undo. Add grep . /proc/irq/*/smp_affinity_list, or a file of --collect."
         }
         Reason::TableNotRestorable => {
             "its indirection table was set in a way that ethtool -X cannot make again."
         }
         Reason::SteeringUnknown => {
-            "its settings of RPS are not known, so there is no undo. Run the command on the machine, or with a file of --collect."
+            "its settings of RPS are not known, so there is no undo. Add grep . /sys/class/net/*/queues/rx-*/rps_cpus, or a file of --collect."
         }
+        Reason::NodeUnknown => {
+            "its queues are on several NUMA nodes, and its own node is not known. Add grep . /sys/class/net/*/device/numa_node, or a file of --collect."
+        }
+        Reason::Minor => "it is slow next to faster adapters: one CPU can receive for it.",
+        Reason::Team => "it is a team or bond: its members have the queues, and they are planned.",
+        Reason::NoGain => "for what was recorded the plan would not be better than today.",
         Reason::StateUnknown => {
             "whether its receive-side scaling is on is not known, so there is no undo. Add the output of Get-NetAdapterRss."
         }

@@ -196,7 +196,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("is_captured", "Captured", Flag, Always, "Whether it is known from a capture only."),
     ]),
     ("gate_reason", "Why a client is not ready.", &[], &[
-        ("kind", "Kind", Code, Always, "lacks-new, holds-old, long-ttl, old-link, open-files, read-too-early or read-too-long-ago."),
+        ("kind", "Kind", Code, Always, "lacks-new, holds-old, long-ttl, old-link, open-files, read-too-early, read-too-long-ago, unclear, no-failover or not-read."),
         ("entry", "Entry", Text, Always, "The entry of the cache, or an open file; can be empty."),
         ("servers", "Servers", Texts, Always, "Servers of the list, at most 8."),
         ("count", "Count", Count, Always, "How many lists or files."),

@@ -62,6 +62,9 @@ pub(super) fn reason(reason: &Reason) -> String {
         ReasonKind::ReadTooEarly => {
             return "was read before the change was known everywhere: collect it again".to_owned();
         }
+        ReasonKind::NoFailover => {
+            return "its kernel (Linux 6.1.54 to 6.1.134) does not fail over: unmount the share, or update the kernel, and collect it again".to_owned();
+        }
         ReasonKind::NotRead => return format!("its answer says nothing: {}", reason.entry),
         ReasonKind::Unclear => {
             return format!(

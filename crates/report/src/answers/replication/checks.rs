@@ -31,8 +31,8 @@ pub(super) fn checks(plan: &ReplicationPlan) -> Section {
     if let Some(report) = &plan.test_report {
         let troubles = report.troubles().len();
         blocks.push(Block::Note(format!(
-            "The report of Test-SRTopology was read as tables of text, whatever they mean: {} rows mention a failure, an \
-             error or a warning.",
+            "The report of Test-SRTopology: its measured round trip and its results are in the checks above. {} of its rows \
+             mention a failure, an error or a warning.",
             format::count(troubles as u64)
         )));
         if report.is_incomplete {
@@ -47,6 +47,9 @@ pub(super) fn checks(plan: &ReplicationPlan) -> Section {
                 "The report of Test-SRTopology has too many rows: the last ones are not shown."
                     .to_owned(),
             ));
+        }
+        for text in &report.texts {
+            blocks.push(Block::Note(format!("Test-SRTopology, {}: {}", text.heading, text.text)));
         }
         for table in &report.tables {
             let width = table.rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);

@@ -38,7 +38,7 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("goals", "Goal", List("goal"), Always, "Which round trip the goal allows, for each rate of the links; empty without a goal, or without a write."),
         ("checks", "Checks", List("line_checks"), Always, "Checks of each link."),
         ("test_command", "Command", Code, Always, "The command that makes the checks which cannot be made from a recording."),
-        ("test_report", "Report of Test-SRTopology", Object("html_tables"), Nullable, "Tables of the given report."),
+        ("test_report", "Report of Test-SRTopology", Object("html_tables"), Nullable, "Tables and texts of the given report; what it measured and decided is in the checks."),
     ]),
     ("busy_second", "A second with its writes.", &[], &[
         ("at_ns", "At", Time, Always, "Its begin."),
@@ -127,9 +127,9 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("bandwidth_bits", "Rate", Number, Nullable, "Rate of the link that it holds for, bit/s; null without a limit."),
         ("today_ns", "Today", Duration, Always, "The time that it is about, today."),
         ("limit_ns", "Limit", Duration, Always, "The longest time allowed."),
-        ("rtt_ns", "Round trip", Duration, Nullable, "Longest round trip that keeps it; null if none does."),
-        ("is_always", "Any", Flag, Always, "Whether no round trip up to that one misses it."),
-        ("distance_km", "Distance, km", Number, Nullable, "Fibre of this round trip if only light took time; null if none keeps it."),
+        ("rtt_ns", "Round trip", Duration, Nullable, "Longest round trip that keeps it; null if none does, or each that was tried (is_always)."),
+        ("is_always", "Any", Flag, Always, "Whether no round trip that was tried misses it."),
+        ("distance_km", "Distance, km", Number, Nullable, "Fibre of this round trip if only light took time; null where rtt_ns is."),
         ("tried", "Tried", List("goal_point"), Always, "Round trips that were replayed."),
     ]),
     ("goal_point", "A replay with a round trip.", &[], &[
@@ -154,10 +154,15 @@ pub(crate) const OBJECTS: &[Rows] = &[
         ("at", "Where", Text, Always, "Where to do it."),
         ("action", "Action", Text, Always, "What to do."),
     ]),
-    ("html_tables", "The tables of an HTML page.", &[], &[
+    ("html_tables", "The tables and texts of an HTML page.", &[], &[
         ("tables", "Tables", List("html_table"), Always, "The tables."),
+        ("texts", "Texts", List("html_text"), Always, "Texts outside the tables."),
         ("is_cut", "Cut", Flag, Always, "Whether rows were left out because there are too many."),
         ("is_incomplete", "Incomplete", Flag, Always, "Whether the page ends in the middle, so that rows may be missing."),
+    ]),
+    ("html_text", "A paragraph of an HTML page.", &[], &[
+        ("heading", "Heading", Text, Always, "The heading above it."),
+        ("text", "Text", Text, Always, "The text."),
     ]),
     ("html_table", "A table of an HTML page.", &[], &[
         ("heading", "Heading", Text, Always, "The heading above it."),

@@ -83,15 +83,18 @@ pub(super) fn tiles(forecast: &ReplicationForecast) -> Vec<Tile> {
         ),
         Tile::new("Busiest second", rate(load.max_bits), ""),
         Tile::new(
-            "Stable operations",
+            "Flushes and write-through writes",
             format::count(forecast.stable_operations),
-            format!("{} writes", format::count(forecast.writes)),
+            format!("they wait; {} acknowledged writes in total", format::count(forecast.writes)),
         ),
     ];
     // The shortest holds for all links.
-    let value =
-        |goal: &GoalForecast| goal.rtt_ns.map_or_else(|| "none".to_owned(), format::duration);
-    if let Some(goal) = forecast.goals.iter().min_by_key(|goal| goal.rtt_ns) {
+    let value = |goal: &GoalForecast| match (goal.rtt_ns, goal.is_always) {
+        (Some(ns), _) => format::duration(ns),
+        (None, true) => "any".to_owned(),
+        (None, false) => "none".to_owned(),
+    };
+    if let Some(goal) = forecast.goals.iter().min_by_key(|goal| (goal.is_always, goal.rtt_ns)) {
         let of = match (forecast.goals.len(), goal.bandwidth_bits) {
             (1, _) => goal.goal.clone(),
             (_, Some(bits)) => format!("{}, {}", goal.goal, rate(bits)),

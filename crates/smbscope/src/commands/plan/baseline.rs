@@ -101,8 +101,8 @@ pub struct BaselineArgs {
     #[arg(long, value_name = "SPEED", value_enum, help_heading = "Search", requires = "search")]
     pub result: Option<search::SpeedChoice>,
     /// Write the settings that touch file serving to this file, and their undo to one next to it (NAME.undo.EXTENSION).
-    /// The extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .ps1
-    /// PowerShell, .conf fragment of smb.conf. Can be repeated. Files that exist are not replaced. When a search
+    /// The extension is the form: .pol registry.pol of the computer, .txt LGPO text, .inf security template, .gpo
+    /// folder with a backup of a group policy for Import-GPO, .ps1 PowerShell, .conf fragment of smb.conf. Can be repeated. Files that exist are not replaced. When a search
     /// continues, the settings of its step are written.
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub write: Vec<PathBuf>,

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use smbscope_plan::cores::added::{ADDED_MAX, Wanted};
 use smbscope_plan::cores::assemble::assemble;
 use smbscope_plan::cores::bundle::tar::is_tar;
 use smbscope_plan::cores::bundle::{
@@ -12,6 +13,7 @@ use smbscope_plan::cores::bundle::{
 use smbscope_plan::cores::read::read as outputs;
 use smbscope_report::cores::CoresPlan;
 use smbscope_store::source::Input;
+use smbscope_tables::quantity::parse_rate;
 
 use super::{new_file, undo_path};
 use crate::answer::{AnswerOptions, VERSION};
@@ -28,9 +30,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 ///
 /// Reads the machine: this one (Linux, Windows), a file of --collect from another one, the JSON of the script for Windows, or
 /// files with the text of commands, several in one file if you like: Get-NetAdapterRss, Get-NetAdapterHardwareInfo,
-/// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection and Get-SmbServerNetworkInterface of
-/// Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs and
-/// /proc/net/softnet_stat of Linux. A trace of the CPUs (.etl, perf.data, trace.dat, a recording of
+/// Get-NetAdapter, Get-NetAdapterAdvancedProperty, Get-SmbMultichannelConnection, Get-SmbServerNetworkInterface and
+/// powercfg /getactivescheme of Windows, and ethtool -l, -x, -k, -i, -c, -g and -S, lscpu, /proc/interrupts, /proc/softirqs, /proc/net/softnet_stat,
+/// lspci -vv, cpupower, and `grep .` of files below /sys and /proc/irq of Linux. A trace of the CPUs (.etl, perf.data, trace.dat, a recording of
 /// `smbscope record --cpu`) has the machine's CPUs and adapters, and who really received: it can be given alone, or
 /// next to the machine's settings.
 ///
@@ -61,6 +63,7 @@ Examples:
   smbscope plan cores flood.etl                                 # a trace of the CPUs: load before and after
   smbscope plan cores flood.etl rss.txt                         # the same with the settings found, for an exact undo
   smbscope plan cores machine.tar --script apply.sh             # and apply.undo.sh next to it
+  smbscope plan cores machine.tar --adapters 6x10gbit           # what if six were added
   smbscope plan cores machine.tar --html plan.html              # with a drawing of before and after
   smbscope plan cores --format json | jq '.findings'")]
 pub struct Cores {
@@ -85,6 +88,10 @@ pub struct Cores {
     /// The adapter by which the machine is reached: it is changed last.
     #[arg(long, value_name = "NAME")]
     pub management: Option<String>,
+    /// What if adapters were added, such as 6x10gbit: their nodes, CPUs, addresses and DNS entries, and how the recorded
+    /// clients would spread, beside SMB Multichannel and a team.
+    #[arg(long, value_name = "COUNTxRATE", value_parser = wanted, conflicts_with_all = ["collect", "print_windows_script"])]
+    pub adapters: Option<Wanted>,
     /// Write the commands to this file, and their undo to one next to it (NAME.undo.EXTENSION). Files that exist are
     /// not replaced.
     #[arg(long, value_name = "FILE")]
@@ -134,6 +141,7 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         management: args.management.clone(),
         adapter: args.adapter.clone(),
         places_connections: !args.recording.is_empty(),
+        added: args.adapters,
     })?;
     let plan = CoresPlan {
         version: VERSION.to_owned(),
@@ -146,6 +154,17 @@ pub fn run(args: &Cores, verbosity: Verbosity) -> anyhow::Result<()> {
         new_file(path, plan.commands.apply_script().as_bytes())?;
     }
     destination.show(&plan, true)
+}
+
+/// `6x10gbit`.
+fn wanted(text: &str) -> Result<Wanted, String> {
+    let expected =
+        || format!("expected COUNTxRATE such as 6x10gbit, with 1 to {ADDED_MAX} adapters");
+    let (count, rate) = text.split_once(['x', 'X']).ok_or_else(expected)?;
+    let adapters = count.trim().parse::<u32>().map_err(|_| expected())?;
+    let bits_per_second = parse_rate(rate.trim()).map_err(|error| error.to_string())?;
+    let is_valid = (1..=ADDED_MAX).contains(&adapters) && bits_per_second > 0;
+    is_valid.then_some(Wanted { adapters, bits_per_second }).ok_or_else(expected)
 }
 
 /// Whether a file is a CPU trace, or a recording with one.
@@ -222,6 +241,17 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn added_adapters_are_a_count_and_a_rate() {
+        let six = Wanted { adapters: 6, bits_per_second: 10_000_000_000 };
+        assert_eq!(wanted("6x10gbit"), Ok(six));
+        for wrong in
+            ["", "6", "x10gbit", "6x", "0x10gbit", "65x1gbit", "6x10Gbps", "6x0gbit", "-1x1gbit"]
+        {
+            assert!(wanted(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_undo_is_next_to_the_script() {

@@ -10,6 +10,7 @@ use smbscope_analysis::replication::forecast::{LinkForecast, Questions};
 use smbscope_analysis::replication::goal::Goal;
 use smbscope_plan::replication::checks::{Check, Facts, checks};
 use smbscope_plan::replication::html::{HtmlTables, tables};
+use smbscope_plan::replication::topology_test::{TopologyTest, topology_test};
 use smbscope_report::replication::ReplicationPlan;
 use smbscope_tables::quantity::{parse_distance, parse_rate};
 
@@ -53,7 +54,7 @@ pub struct ReplicationArgs {
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
     /// Round trip between the servers; can be repeated.
-    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present_any = ["distance", "link"], help_heading = "Link")]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Link")]
     pub rtt: Vec<Duration>,
     /// Fibre between the servers instead (200,000 km/s, both directions): 30km; can be repeated.
     #[arg(long, value_name = "DISTANCE", value_parser = distance, help_heading = "Link")]
@@ -81,7 +82,8 @@ pub struct ReplicationArgs {
     /// A command's or scenario's time that synchronous copies must keep: the longest round trip is searched for.
     #[arg(long, value_name = "GOAL", help_heading = "Questions")]
     pub goal: Option<Goal>,
-    /// A report of Test-SRTopology (HTML), whose tables are shown.
+    /// A report of Test-SRTopology (HTML): its measured round trip and its results count in the checks. Without another
+    /// link, its round trip is the link.
     #[arg(long, value_name = "FILE")]
     pub test_report: Option<PathBuf>,
     /// Where the plan goes.
@@ -100,10 +102,11 @@ pub struct ReplicationArgs {
 
 /// Makes the plan.
 pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
-    let lines = lines(args, &verbosity)?;
-    // Those that were measured are the last ones.
-    let given = lines.len().saturating_sub(args.link.len());
     let test_report = args.test_report.as_deref().map(read_report).transpose()?;
+    let test = test_report.as_ref().map(topology_test);
+    let lines = lines(args, test.as_ref(), &verbosity)?;
+    // The measured ones are the last ones.
+    let given = (args.rtt.len() + args.distance.len()) * args.bandwidth.len().max(1);
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.reading.open(&args.inputs, tokenizer.clone())?;
     args.filter.apply(&mut source, &verbosity)?;
@@ -127,7 +130,7 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
             .lines
             .iter()
             .enumerate()
-            .map(|(place, line)| checks_of(line, place >= given, &questions))
+            .map(|(place, line)| checks_of(line, place >= given, &questions, test.as_ref()))
             .collect(),
         forecast,
         test_report,
@@ -136,7 +139,11 @@ pub fn run(args: &ReplicationArgs, verbosity: Verbosity) -> anyhow::Result<()> {
 }
 
 /// Each round trip with each rate, and the measured links.
-fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Link>> {
+fn lines(
+    args: &ReplicationArgs,
+    test: Option<&TopologyTest>,
+    verbosity: &Verbosity,
+) -> anyhow::Result<Vec<Link>> {
     let rates = match &args.bandwidth[..] {
         [] => vec![None],
         rates => rates.iter().map(|bits| Some(*bits as f64)).collect(),
@@ -149,7 +156,14 @@ fn lines(args: &ReplicationArgs, verbosity: &Verbosity) -> anyhow::Result<Vec<Li
     for run in &args.link {
         lines.push(measured(run, args, verbosity)?);
     }
+    if let (true, Some(rtt_ns)) = (lines.is_empty(), test.and_then(|test| test.rtt_ns)) {
+        lines.extend(rates.iter().map(|&bandwidth_bits| Link { rtt_ns, bandwidth_bits }));
+    }
     match lines.len() {
+        0 => Err(Failure::usage(
+            "how far is the second server? Give --rtt TIME, --distance DISTANCE, --link RUN (a test by `smbscope net send`), \
+             or --test-report FILE with a measured round trip",
+        )),
         ..=LINES_MAX => Ok(lines),
         count => Err(Failure::usage(format!(
             "{count} links (round trips times rates): at most {LINES_MAX} in one plan"
@@ -173,9 +187,14 @@ fn ns(time: Duration) -> anyhow::Result<i64> {
     i64::try_from(time.as_nanos()).map_err(|_| Failure::usage("a time is too long"))
 }
 
-fn checks_of(line: &LinkForecast, is_measured: bool, questions: &Questions) -> Vec<Check> {
+fn checks_of(
+    line: &LinkForecast,
+    is_measured: bool,
+    questions: &Questions,
+    test: Option<&TopologyTest>,
+) -> Vec<Check> {
     let load = &line.load;
-    checks(&Facts {
+    let facts = Facts {
         rtt_ns: line.rtt_ns,
         bandwidth_bits: line.bandwidth_bits,
         mean_bits: load.mean_bits,
@@ -185,7 +204,8 @@ fn checks_of(line: &LinkForecast, is_measured: bool, questions: &Questions) -> V
         log_bytes: questions.log_bytes,
         needed_log_bytes: line.outage.map(|outage| outage.log_bytes),
         data_bytes: questions.data_bytes,
-    })
+    };
+    checks(&facts, test)
 }
 
 fn distance(text: &str) -> Result<Duration, String> {

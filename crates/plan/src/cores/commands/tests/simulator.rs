@@ -3,7 +3,7 @@
 //! `ethtool -L` resets all that a driver may reset with it, and the kernel's refusals are those of `ethtool_set_channels`
 //! and `ethtool_set_rxfh` (`net/ethtool/ioctl.c`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cores::layout::CpuId;
 use crate::cores::toeplitz::{default_table, weight_table};
@@ -18,6 +18,9 @@ pub(super) struct Settings {
     pub(super) is_stopped: bool,
     pub(super) has_ban: bool,
     pub(super) flow_entries: u32,
+    /// CPUs that are online, and the control groups of processes.
+    pub(super) online: BTreeSet<u32>,
+    pub(super) cpusets: BTreeMap<u32, Vec<u32>>,
     /// CPUs of running processes, and services with a drop-in file.
     pub(super) processes: BTreeMap<u32, Vec<u32>>,
     pub(super) placed_services: BTreeMap<String, Vec<u32>>,
@@ -37,6 +40,8 @@ pub(super) struct Simulated {
     pub(super) xps: Vec<Vec<u32>>,
     pub(super) rps: Vec<Vec<u32>>,
     pub(super) flow_counts: Vec<u32>,
+    /// The key that was set.
+    pub(super) key: String,
     all: Vec<u32>,
     pub(super) is_enabled: bool,
     pub(super) profile: String,
@@ -124,6 +129,7 @@ impl Simulated {
             xps,
             rps,
             flow_counts,
+            key: String::new(),
             all,
             is_enabled: random(4) > 0,
             profile,
@@ -181,19 +187,30 @@ impl Simulated {
 
     fn set_table(&mut self, words: &[String]) -> Result<(), String> {
         let entries = self.table.len() as u32;
+        if let [hkey, key] = words
+            && hkey == "hkey"
+        {
+            self.key.clone_from(key);
+            return Ok(());
+        }
+        let (first, words) = match words {
+            [start, first, rest @ ..] if start == "start" => (number(first)?, rest),
+            words => (0, words),
+        };
         let numbers: Vec<u32> =
             words.iter().skip(1).map(|word| number(word)).collect::<Result<_, _>>()?;
         (self.table, self.is_table_set) =
             match (words.first().map(String::as_str), numbers.as_slice()) {
                 (Some("default"), []) => (default_table(entries, self.nameable()), false),
-                (Some("equal"), &[queues]) if queues > 0 && queues <= self.nameable() => {
+                (Some("equal"), &[queues]) if queues > 0 && first + queues <= self.nameable() => {
                     (default_table(entries, queues), true)
                 }
-                (Some("weight"), weights) if weights.len() as u32 <= self.nameable() => {
+                (Some("weight"), weights) if first + weights.len() as u32 <= self.nameable() => {
                     (weight_table(entries, weights).ok_or("weights")?, true)
                 }
                 _ => return Err(format!("ethtool -X {words:?}")),
             };
+        self.table.iter_mut().for_each(|queue| *queue += first);
         Ok(())
     }
 
@@ -267,14 +284,14 @@ impl Settings {
             }
             ["ethtool", "-X", name, ..] => self.adapter(name)?.set_table(&words[3..])?,
             ["set_queue_affinity", name, queue, cpus] => {
-                let (queue, cpus) = (number(queue)? as usize, list(cpus)?);
+                let (queue, cpus) = (number(queue)? as usize, self.online_of(list(cpus)?)?);
                 *self.adapter(name)?.affinity.get_mut(queue).ok_or("no such queue")? = cpus;
             }
             ["echo", value, ">", path] => self.write(value, path)?,
             ["systemctl", "stop", "irqbalance"] => self.is_stopped = true,
             ["systemctl", "start" | "restart", "irqbalance"] => self.is_stopped = false,
             ["systemctl", "daemon-reload"] => {}
-            ["ban_interrupts", _, names @ ..] => {
+            ["ban_interrupts", _, _, names @ ..] => {
                 for name in names {
                     self.adapter(name)?;
                 }
@@ -294,7 +311,11 @@ impl Settings {
                 self.placed_services.remove(unit.ok_or("unknown file")?).ok_or("no drop-in")?;
             }
             ["place_process", id, "smbd", cpus] => {
-                let (id, cpus) = (number(id)?, list(cpus)?);
+                let (id, cpus) = (number(id)?, self.online_of(list(cpus)?)?);
+                let group = self.cpusets.get(&id);
+                if group.is_some_and(|group| cpus.iter().all(|cpu| !group.contains(cpu))) {
+                    return Err("EINVAL: no CPU of the control group".into());
+                }
                 *self.processes.get_mut(&id).ok_or("no such process")? = cpus;
             }
             ["Enable-NetAdapterRss", "-Name", name] => self.adapter(name)?.is_enabled = true,
@@ -309,6 +330,12 @@ impl Settings {
         self.adapters.get_mut(name).ok_or_else(|| format!("no adapter {name:?}"))
     }
 
+    /// The kernel refuses CPUs of which none is online.
+    fn online_of(&self, cpus: Vec<u32>) -> Result<Vec<u32>, String> {
+        let has_online = cpus.iter().any(|cpu| self.online.contains(cpu));
+        if has_online { Ok(cpus) } else { Err(format!("EINVAL: {cpus:?} are offline")) }
+    }
+
     fn write(&mut self, value: &str, path: &str) -> Result<(), String> {
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         match parts.as_slice() {
@@ -316,7 +343,7 @@ impl Settings {
                 self.flow_entries = number(value)?
             }
             ["proc", "irq", irq, "smp_affinity_list"] => {
-                let (irq, cpus) = (number(irq)?, list(value)?);
+                let (irq, cpus) = (number(irq)?, self.online_of(list(value)?)?);
                 let slot = self.adapters.values_mut().find_map(|adapter| {
                     adapter.affinity.get_mut(irq.checked_sub(adapter.first_irq)? as usize)
                 });
@@ -372,7 +399,7 @@ pub(super) fn words(line: &str, system: System) -> Result<Vec<String>, String> {
             word.get_or_insert_default().push(characters.next().ok_or("a backslash at the end")?);
         } else if c == ' ' {
             words.extend(word.take());
-        } else if c.is_ascii_alphanumeric() || "-_=/.,>$\"()".contains(c) {
+        } else if c.is_ascii_alphanumeric() || "-_=/.,:>$\"()".contains(c) {
             word.get_or_insert_default().push(c);
         } else {
             return Err(format!("{c:?} is not quoted"));

@@ -5,7 +5,8 @@ use std::path::Path;
 use smbscope_plan::baseline::setting::{Place, Scope, Setting};
 use smbscope_plan::baseline::terms::place_title;
 use smbscope_plan::baseline::write::{
-    FormerState, Unwritten, Written, lgpo, powershell, registry_pol, security_template, smb_conf,
+    FormerState, Unwritten, Written, group_policy_backup, lgpo, powershell, registry_pol,
+    security_template, smb_conf,
 };
 use smbscope_plan::script::Step;
 
@@ -20,6 +21,9 @@ pub(super) fn write(path: &Path, settings: &[Setting], former: &FormerState) -> 
         (written.apply.into_bytes(), written.undo.into_bytes(), written.unwritten)
     };
     let bytes = |written: Written<Vec<u8>>| (written.apply, written.undo, written.unwritten);
+    if extension == "gpo" {
+        return write_backup(path, settings, former);
+    }
     let (apply, undo, unwritten) = match extension.as_str() {
         "pol" => bytes(registry_pol(settings, Scope::Computer, former)),
         "inf" => bytes(security_template(settings, former)),
@@ -29,10 +33,48 @@ pub(super) fn write(path: &Path, settings: &[Setting], former: &FormerState) -> 
         _ => {
             return Err(Failure::usage(format!(
                 "--write {name}: the form follows from the extension: .pol (registry.pol), .txt (LGPO text), .inf \
-                 (security template), .ps1 (PowerShell) or .conf (fragment of smb.conf)"
+                 (security template), .gpo (folder with a backup of a group policy), .ps1 (PowerShell) or .conf (fragment of \
+                 smb.conf)"
             )));
         }
     };
+    refuse_nothing(path, settings, &unwritten)?;
+    new_file(&undo_path(path), &undo)?;
+    new_file(path, &apply)
+}
+
+/// Writes the folder of a backup of a group policy, and that of its undo next to it.
+fn write_backup(path: &Path, settings: &[Setting], former: &FormerState) -> anyhow::Result<()> {
+    let title = path.file_stem().unwrap_or_default().to_string_lossy();
+    let now = chrono::Local::now().format("%Y-%m-%dT%H:%M:%S").to_string();
+    let written = group_policy_backup(settings, former, &title, &now);
+    refuse_nothing(path, settings, &written.unwritten)?;
+    for (folder, files) in [(undo_path(path), &written.undo), (path.to_owned(), &written.apply)] {
+        std::fs::create_dir(&folder).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Failure::usage(format!(
+                "{} exists already: remove it, or give another name",
+                folder.display()
+            )),
+            _ => Failure::usage(format!("cannot write {}: {error}", folder.display())),
+        })?;
+        for (name, bytes) in files {
+            let file = folder.join(name);
+            if let Some(parent) = file.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            new_file(&file, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names the settings that a form cannot express; it is an error if these are all.
+fn refuse_nothing(
+    path: &Path,
+    settings: &[Setting],
+    unwritten: &[Unwritten],
+) -> anyhow::Result<()> {
+    let name = path.display();
     if unwritten.len() == settings.len() {
         let why = unwritten.first().map_or_else(
             || "there is no setting that touches file serving".to_owned(),
@@ -40,11 +82,10 @@ pub(super) fn write(path: &Path, settings: &[Setting], former: &FormerState) -> 
         );
         return Err(Failure::usage(format!("--write {name}: {why}")));
     }
-    for one in &unwritten {
+    for one in unwritten {
         anstream::eprintln!("{name}: not written: {}", sentence(one));
     }
-    new_file(&undo_path(path), &undo)?;
-    new_file(path, &apply)
+    Ok(())
 }
 
 fn sentence(one: &Unwritten) -> String {
