@@ -52,8 +52,9 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     }
     args.listen.schedule(args.cpu, verbosity)?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
+    let opened = open(args, created_at, kept, verbosity)?;
     let Opened { source, from, what, filter, mut memory } =
-        open(args, created_at, kept, verbosity)?;
+        args.listen.metered(opened, tokenizer.as_ref(), verbosity)?;
     let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     let inputs = record::inputs(&from, created_at);
     let about = About { inputs, created_at, filter: filter.clone() };

@@ -8,6 +8,7 @@ pub mod collector;
 pub mod folder;
 pub mod known_names;
 pub mod memory;
+pub mod metered;
 #[cfg(feature = "probe")]
 pub mod processors;
 pub mod source;
