@@ -28,7 +28,8 @@ pub fn run(args: &Serve, verbosity: Verbosity) -> anyhow::Result<()> {
     args.filter.apply_to_any(&mut source, &verbosity)?;
     let words = args.filter.words(&source);
     let inputs = &args.decode.inputs;
-    let served = Served::new(&source, inputs, words, args.noticed.0, &verbosity)?;
+    // The server's threads end with the program, without being asked: the folder is deleted here.
+    let (served, _made) = Served::new(&source, inputs, words, args.noticed.0, &verbosity)?;
     args.filter.refuse_nothing(&source)?;
     drop(source);
     let about = About {

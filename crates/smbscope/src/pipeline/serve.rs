@@ -26,20 +26,19 @@ pub struct Served {
     noticed_ns: i64,
     /// Folders that may still be written.
     open: Vec<PathBuf>,
-    /// The dataset that was made of the inputs; deleted at the end.
-    _made: Option<tempfile::TempDir>,
 }
 
 impl Served {
     /// Takes datasets as they are. Captures, traces, streams, and inputs of which a part is shown or whose names become
-    /// tokens are first written to a temporary dataset. `filter` is the part in words.
+    /// tokens are first written to a temporary dataset, whose folder is returned and must stay as long as the page.
+    /// `filter` is the part in words.
     pub fn new(
         source: &Source,
         paths: &[String],
         filter: Option<String>,
         noticed_ns: i64,
         monitor: &dyn Monitor,
-    ) -> anyhow::Result<Served> {
+    ) -> anyhow::Result<(Served, Option<tempfile::TempDir>)> {
         let is_plain = !source.has_decoded()
             && !source.has_old_files()
             && source.filter().is_none()
@@ -50,7 +49,7 @@ impl Served {
                 _ => None,
             });
             let open = folders.collect();
-            return Ok(Served { paths: paths.to_vec(), noticed_ns, open, _made: None });
+            return Ok((Served { paths: paths.to_vec(), noticed_ns, open }, None));
         }
         let made = tempfile::Builder::new()
             .prefix("smbscope-serve-")
@@ -58,7 +57,7 @@ impl Served {
             .context("a temporary folder for the inputs as a dataset")?;
         import(source, made.path(), filter, monitor)?;
         let paths = vec![made.path().display().to_string()];
-        Ok(Served { paths, noticed_ns, open: Vec::new(), _made: Some(made) })
+        Ok((Served { paths, noticed_ns, open: Vec::new() }, Some(made)))
     }
 
     /// When the manifest of a folder was written, and its length.
