@@ -111,8 +111,12 @@ impl Shared {
         let Some(host) = request.header("host").filter(|host| self.is_ours(host)) else {
             return Some("the Host is not this server's");
         };
-        let origin = format!("http://{host}");
-        if request.header("origin").is_some_and(|found| found != origin) {
+        // A proxy in front of this server may speak TLS.
+        let is_own = |origin: &str| {
+            let bare = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            bare == Some(host)
+        };
+        if request.header("origin").is_some_and(|origin| !is_own(origin)) {
             return Some("the Origin is another one");
         }
         let mut parts = request.path.split('/').skip(1);
@@ -134,10 +138,10 @@ impl Shared {
             _ => (host, Some(80)),
         };
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        let known = bare.parse::<IpAddr>().is_ok()
-            || name.eq_ignore_ascii_case("localhost")
-            || self.names.iter().any(|ours| ours.eq_ignore_ascii_case(name));
-        known && port == Some(self.port)
+        // A name that the user gave may be that of a proxy, with a port of its own.
+        let is_given = self.names.iter().any(|ours| ours.eq_ignore_ascii_case(name));
+        let is_local = bare.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost");
+        is_given || is_local && port == Some(self.port)
     }
 
     fn answer(&self, request: &Request) -> Response {

@@ -55,6 +55,7 @@ pub enum Command {
     Top(crate::commands::top::args::Top),
     Ops(Ops),
     Query(Query),
+    Serve(Serve),
     Export(crate::commands::export::Export),
     Schema(Schema),
     Doctor(Doctor),
@@ -69,7 +70,7 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Get data", &["record", "import", "load", "net", "durability", "lab", "wan"]),
     ("Ask questions", &["report", "explain", "compare", "predict", "plan", "top", "ops", "query"]),
-    ("Export", &["export"]),
+    ("Show and export", &["serve", "export"]),
     ("Other", &["schema", "doctor", "completions", "man"]),
 ];
 
@@ -170,6 +171,49 @@ pub struct Query {
     pub filter: FilterOptions,
     #[command(flatten)]
     pub reading: Reading,
+    #[command(flatten)]
+    pub anonymize: Anonymize,
+}
+
+/// Show recordings in a browser, with filters and pivot tables.
+///
+/// Prints the address of a page and opens it. The page begins with the report's verdict; every bar,
+/// name and number is a filter, down to single operations with their frames. A pivot table has rows
+/// and columns by share, request, client, user, file type, desired access, status, hour and others,
+/// with counts, sums, means and percentiles, and shows the SQL that makes it. Charts show the course
+/// over time; drag over one to zoom. The address of the page has the filters, so that it can be sent.
+///
+/// Only this machine is answered, and only with the token in the address. Nothing is requested from
+/// other machines. Captures and traces are first written to a temporary dataset; a dataset that is
+/// still being recorded is shown as it grows.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  smbscope serve capture.pcapng
+  smbscope serve run/ --listen 8080 --no-browser
+  smbscope serve monday/ tuesday/ --anonymize
+  smbscope record --interface eth0 --out run/ & smbscope serve run/")]
+pub struct Serve {
+    /// Listen at this address, or at this port of 127.0.0.1; 0 chooses a port.
+    #[arg(long, value_name = "ADDR", default_value = "0", value_parser = crate::commands::live::args::address)]
+    pub listen: std::net::SocketAddr,
+    /// Allow --listen at an address that other machines reach. Token and data are not encrypted on
+    /// their way.
+    #[arg(long)]
+    pub plain_http: bool,
+    /// Names by which browsers may call this machine, in addition to its addresses and localhost.
+    #[arg(long = "host", value_name = "NAME,...", value_delimiter = ',')]
+    pub hosts: Vec<String>,
+    /// Do not open the browser.
+    #[arg(long)]
+    pub no_browser: bool,
+    /// From which time on users notice that they wait: what decides between healthy and slow.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub noticed: crate::fail_on::Noticed,
+    #[command(flatten)]
+    pub filter: FilterOptions,
+    #[command(flatten)]
+    pub decode: Decode,
     #[command(flatten)]
     pub anonymize: Anonymize,
 }

@@ -11,12 +11,14 @@ pub mod export;
 mod import;
 #[cfg(target_os = "linux")]
 pub mod lab;
-mod live;
+pub mod live;
 pub mod load;
 mod man;
 pub mod net;
 #[cfg(not(feature = "plan"))]
 pub mod no_plan;
+#[cfg(not(feature = "serve"))]
+mod no_serve;
 #[cfg(not(feature = "sql"))]
 mod no_sql;
 mod ops;
@@ -28,11 +30,15 @@ mod query;
 pub mod record;
 mod report;
 mod schema;
+#[cfg(feature = "serve")]
+mod serve;
 pub mod top;
 pub mod wan;
 
 #[cfg(not(feature = "plan"))]
 pub use self::no_plan as plan;
+#[cfg(not(feature = "serve"))]
+use self::no_serve as serve;
 #[cfg(not(feature = "sql"))]
 use self::no_sql as query;
 use crate::cli::{Cli, Command};
@@ -52,6 +58,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Ops(args) => ops::run(args, cli.verbosity),
         Command::Query(args) => query::run(args, cli.verbosity),
         Command::Import(args) => import::run(args, cli.verbosity),
+        Command::Serve(args) => serve::run(args, cli.verbosity),
         Command::Export(args) => export::run(args, cli.verbosity),
         Command::Report(args) => report::run(args, cli.verbosity),
         Command::Explain(args) => explain::run(args, cli.verbosity),
@@ -75,7 +82,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<()> {
 }
 
 /// What a command says that needs a feature which `make demo` leaves out.
-#[cfg(not(all(feature = "kerberos", feature = "plan", feature = "sql")))]
+#[cfg(not(all(feature = "kerberos", feature = "plan", feature = "serve", feature = "sql")))]
 fn left_out(what: &str) -> String {
     format!("{what}: build with default features (cargo build --release -p smbscope)")
 }

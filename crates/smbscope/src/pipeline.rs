@@ -18,6 +18,7 @@
 //! - [`cores`]: the plan of cores, from what [`rss_inputs`] takes from recordings
 //! - [`namespace`]: referrals of a recording
 //! - [`net`]: a test of the network without SMB: its folder, what it takes from a recording, SMB next to it
+//! - `serve`: what the live page reads (feature `serve`)
 //! - [`durability`]: rounds of a durability test
 //! - [`workload`]: what is shown of a workload
 
@@ -42,6 +43,8 @@ pub mod record;
 pub mod replication;
 #[cfg(feature = "plan")]
 pub mod rss_inputs;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod summarize;
 pub mod why;
 pub mod workload;

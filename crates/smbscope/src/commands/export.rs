@@ -1,8 +1,9 @@
-//! `smbscope export`: operations, or interrupts of CPUs, for other programs to show, so far for Perfetto (ui.perfetto.dev).
+//! `smbscope export`: operations, or interrupts of CPUs, for other programs: Perfetto (ui.perfetto.dev), Prometheus.
 
 use std::path::PathBuf;
 
 use smbscope_report::export::perfetto::PerfettoTrace;
+use smbscope_store::source::Source;
 
 use crate::exit::{Code, Failure};
 use crate::filter_options::FilterOptions;
@@ -21,17 +22,24 @@ use crate::pipeline;
 /// server slices. The number of omitted operations is reported at the end.
 ///
 /// For a CPU trace, each CPU has a track of handlers of interrupts and one of deferred work.
+///
+/// --prometheus writes the counters and histograms of `smbscope record --prometheus` over all
+/// operations, as OpenMetrics text: for the textfile collector of node_exporter, or to compare recordings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   smbscope export --perfetto recording/ --out recording.pftrace
   smbscope export --perfetto recording/ --from 14:05 --to 14:06 --client 10.1.2.3 --out minute.pftrace
   smbscope export --perfetto flood.etl --from 2s --to 3s --out flood.pftrace
-  smbscope export --perfetto capture.pcapng --anonymize > capture.pftrace")]
+  smbscope export --perfetto capture.pcapng --anonymize > capture.pftrace
+  smbscope export --prometheus run/ --out /var/lib/node_exporter/smb.prom")]
 pub struct Export {
     /// Write a Perfetto trace (protobuf).
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "prometheus")]
     pub perfetto: bool,
+    /// Write metrics for Prometheus (OpenMetrics text).
+    #[arg(long, conflicts_with = "perfetto")]
+    pub prometheus: bool,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -48,6 +56,9 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     Output::check(args.out.as_ref(), true)?;
     let tokenizer = args.anonymize.tokenizer()?;
     let mut source = args.decode.reading.open(&args.decode.inputs, tokenizer)?;
+    if args.prometheus {
+        return to_prometheus(args, &mut source, verbosity);
+    }
     if source.is_trace() {
         args.filter.apply_to_trace(&mut source, &verbosity)?;
         let output = Output::open(args.out.as_ref())?;
@@ -79,5 +90,17 @@ pub fn run(args: &Export, verbosity: Verbosity) -> anyhow::Result<()> {
     verbosity.say(&counts.text(orphans));
     args.filter.selections(&source).iter().for_each(|text| verbosity.say(text));
     args.filter.refuse_nothing(&source)?;
+    Ok(())
+}
+
+/// Writes metrics.
+fn to_prometheus(args: &Export, source: &mut Source, verbosity: Verbosity) -> anyhow::Result<()> {
+    args.filter.apply(source, &verbosity)?;
+    let metrics = pipeline::export::metrics(source, &verbosity)?;
+    args.filter.refuse_nothing(source)?;
+    let mut output = Output::open(args.out.as_ref())?;
+    output.text(&metrics.text(None))?;
+    output.finish()?;
+    args.filter.selections(source).iter().for_each(|text| verbosity.say(text));
     Ok(())
 }

@@ -10,8 +10,11 @@ mod scheduling;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use smbscope_capture::live;
 use smbscope_report::{Selection, format};
+use smbscope_serve::http::Listener;
+use smbscope_tables::anonymize::Tokenizer;
 use smbscope_tables::filter::Filter;
 
 use crate::commands::load::target::running_lab;
@@ -19,6 +22,7 @@ use crate::options::Verbosity;
 use crate::pipeline::record::amended::AmendedSource;
 use crate::pipeline::record::known_names::KnownNames;
 use crate::pipeline::record::memory::{self, MemoryLimit};
+use crate::pipeline::record::metered::MeteredSource;
 use crate::pipeline::record::name;
 #[cfg(feature = "probe")]
 use crate::pipeline::record::source;
@@ -88,6 +92,21 @@ impl Listen {
             opened.source = Box::new(AmendedSource::filtered(opened.source, filter.clone()));
         }
         Ok(Opened { filter, ..opened })
+    }
+
+    /// Counts what an open source yields for Prometheus, if that is requested.
+    pub fn metered(
+        &self,
+        opened: Opened,
+        tokenizer: Option<&Tokenizer>,
+        verbosity: Verbosity,
+    ) -> anyhow::Result<Opened> {
+        let Some(address) = self.prometheus else { return Ok(opened) };
+        let listener =
+            Listener::bind(address).with_context(|| format!("--prometheus {address}"))?;
+        verbosity.say(&format!("metrics for Prometheus at http://{}/metrics", listener.address()));
+        let source = MeteredSource::new(opened.source, listener, tokenizer.cloned());
+        Ok(Opened { source: Box::new(source), ..opened })
     }
 
     /// Opens everything, without the filter.

@@ -65,8 +65,9 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     }
     args.listen.schedule(args.cpu, verbosity)?;
     let kept = args.pcap.clone().map(|path| Kept { path, overwrite: args.force });
+    let opened = open(args, created_at, kept, verbosity)?;
     let Opened { mut source, from, what, filter, mut memory } =
-        open(args, created_at, kept, verbosity)?;
+        args.listen.metered(opened, tokenizer.as_ref(), verbosity)?;
     if from.iter().any(|from| from == live::SAMBA) {
         let recording = record::name(live::SAMBA, created_at);
         let counters = MachineCounters::start(&recording, &args.listen.smbd()?)?;

@@ -62,7 +62,9 @@ pub fn run(args: &Top, verbosity: Verbosity) -> anyhow::Result<()> {
         return Err(Failure::usage("--no-probe: there is nothing to show without --interface"));
     }
     args.listen.schedule(false, verbosity)?;
-    let Opened { source, from, what, filter, memory } = args.listen.open(now(), None, verbosity)?;
+    let opened = args.listen.open(now(), None, verbosity)?;
+    let Opened { source, from, what, filter, memory } =
+        args.listen.metered(opened, tokenizer.as_ref(), verbosity)?;
     let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     // Recordings are made later, after capabilities were dropped.
     let out = args.out.as_deref().and_then(Path::parent);

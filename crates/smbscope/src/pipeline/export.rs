@@ -4,11 +4,13 @@ mod slices;
 
 use std::io::Write;
 
+use arrow::array::RecordBatch;
 use smbscope_report::export::perfetto::{self, PerfettoTrace};
+use smbscope_report::export::prometheus::{self, Metrics};
 use smbscope_store::source::Source;
 use smbscope_store::{Part, Table};
 
-use super::pass::{Analysis, Monitor, pass};
+use super::pass::{Analysis, Monitor, OfOperations, pass};
 use slices::SliceFeed;
 
 /// Writes all operations to a trace. Returns the number of slices whose operation was not found.
@@ -31,6 +33,23 @@ pub fn processors_to_perfetto<W: Write>(
     let mut interrupts = Interrupts { trace, sums: 0 };
     pass(source, &mut [&mut interrupts], monitor)?;
     Ok(interrupts.sums)
+}
+
+/// Counts all operations for Prometheus.
+pub fn metrics(source: &Source, monitor: &dyn Monitor) -> anyhow::Result<Metrics> {
+    let mut metrics = Metrics::default();
+    pass(source, &mut [&mut metrics], monitor)?;
+    Ok(metrics)
+}
+
+impl OfOperations for Metrics {
+    fn columns(&self) -> Vec<&'static str> {
+        prometheus::columns()
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        Ok(self.operations(batch)?)
+    }
 }
 
 struct Interrupts<'a, W> {

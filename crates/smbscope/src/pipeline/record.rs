@@ -9,6 +9,7 @@ pub mod folder;
 pub mod known_names;
 pub mod machine;
 pub mod memory;
+pub mod metered;
 #[cfg(feature = "probe")]
 pub mod processors;
 pub mod ring;

@@ -3,11 +3,12 @@
 use super::{answer, complaint};
 
 /// Commands with a golden help text.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "ops",
     "query",
     "import",
     "report",
+    "serve",
     "export",
     "schema",
     "doctor",

@@ -15,6 +15,7 @@ fn what_is_left_out_says_so() {
         (sql, 6, &["ops", &capture, "--where", "status <> 0"], "has no SQL"),
         (kerberos, 2, &["load", "//localhost/home", "--auth", "kerberos"], "has no Kerberos"),
         (cfg!(feature = "plan"), 2, &["plan", "cores", "--help"], "has no planners"),
+        (cfg!(feature = "serve"), 6, &["serve", &capture], "has no live page"),
         (cfg!(feature = "evtx"), 4, &["report", log], "reads no event logs"),
     ] {
         if !is_built {

@@ -1,3 +1,5 @@
+//! Tests of the metrics.
+
 use smbscope_tables::builder::OperationBuilder;
 use smbscope_tables::code;
 use smbscope_tables::operation::Operation;

@@ -1,5 +1,6 @@
 //! Options that `record` and `top` share: what to observe and with which resources.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -55,6 +56,10 @@ pub struct Listen {
     /// more CPU time.
     #[arg(long, value_name = "BYTES", default_value_t = live::Options::default().head_bytes as u32, value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub snaplen: u32,
+    /// Answer Prometheus at this address (or this port of 127.0.0.1), path /metrics: counters and
+    /// histograms by operation, share and slice. Users, clients and paths are never labels.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub prometheus: Option<SocketAddr>,
     /// Kernel buffer for packets, if the system allows that size. The buffer for events of the
     /// probe is a quarter of it. Both are limited to a quarter of --memory.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
@@ -73,6 +78,16 @@ pub struct Listen {
     /// both: choose other CPUs with --cpus [default: 5; with --cpu -10].
     #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true, value_parser = priority)]
     pub priority: Option<Priority>,
+}
+
+/// An address with its port, or a port of this machine.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
+        return Ok(([127, 0, 0, 1], port).into());
+    }
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an address with a port; write for example 9950 or 192.0.2.1:9950")
+    })
 }
 
 /// How urgently this program runs: sched(7).
@@ -115,6 +130,16 @@ mod tests {
         assert_eq!(cpus("0-3").unwrap(), Cpus(0..=3));
         for text in ["", "-", "3-0", "a", "0-", "-1", "0-1-2"] {
             assert!(cpus(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_a_port() {
+        assert_eq!(address("9950").unwrap().to_string(), "127.0.0.1:9950");
+        assert_eq!(address(":9950").unwrap().to_string(), "127.0.0.1:9950");
+        assert_eq!(address("[::1]:9950").unwrap().to_string(), "[::1]:9950");
+        for text in ["", "localhost", "192.0.2.1", "70000", "192.0.2.1:x"] {
+            assert!(address(text).is_err(), "{text}");
         }
     }
 
