@@ -47,6 +47,7 @@ fn device(path: &Path) -> Option<String> {
 }
 
 /// Whether other users than its owner, administrators and the system may read a file; false if nobody can tell.
+#[cfg(windows)]
 pub fn is_open_to_others(path: &Path) -> bool {
     let Ok(path) = std::path::absolute(path) else { return false };
     let command = "(Get-Acl -LiteralPath $env:SMBSCOPE_FILE).Sddl";
@@ -60,6 +61,7 @@ pub fn is_open_to_others(path: &Path) -> bool {
 }
 
 /// Whether a security descriptor lets everyone, users or authenticated users read ("Security Descriptor String Format").
+#[cfg(any(windows, test))]
 fn lets_others_read(sddl: &str) -> bool {
     /// Everyone, built-in users, authenticated users, guests, interactive users, domain users, as constants and as numbers.
     const OTHERS: [&str; 12] = [

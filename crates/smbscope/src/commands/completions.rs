@@ -48,23 +48,23 @@ fn with_values(
 }
 
 /// A value and what it is.
-type Value = (String, StyledStr);
+type Value = (&'static str, StyledStr);
 
 fn changes() -> Vec<Value> {
     let entries = smbscope_analysis::predict::changes::REGISTRY.iter();
-    entries.map(|entry| (entry.spec.example.to_owned(), entry.spec.meaning.into())).collect()
+    entries.map(|entry| (entry.spec.example, entry.spec.meaning.into())).collect()
 }
 
 fn workloads() -> Vec<Value> {
     use smbscope_load::workload::{BUILT_IN, MIGRATIONS};
     let names = BUILT_IN.iter().chain(MIGRATIONS.iter()).map(|(name, _)| *name);
-    names.map(|name| (name.to_owned(), "built in".into())).collect()
+    names.map(|name| (name, "built in".into())).collect()
 }
 
 #[cfg(feature = "sql")]
 fn questions() -> Vec<Value> {
     let all = smbscope_store::questions::list().iter();
-    all.map(|question| (question.name.to_owned(), question.title().into())).collect()
+    all.map(|question| (question.name, question.title().into())).collect()
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
             clap_complete::generate(shell, &mut command(), "smbscope", &mut script);
             let script = String::from_utf8(script).unwrap();
             for (value, _) in changes().into_iter().chain(workloads()) {
-                assert!(script.contains(&value), "{shell}: {value}");
+                assert!(script.contains(value), "{shell}: {value}");
             }
         }
     }

@@ -82,12 +82,7 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
         let collector = Collector::new(source, memory, recordings, tokenizer);
         return keep_last(last, out, args, collector, verbosity);
     }
-    // The thread that writes the folder inherits the current capabilities.
-    let pcap = args.pcap.as_deref().map(|pcap| match pcap.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    });
-    live::drop_capabilities(out, pcap, verbosity);
+    drop_rights(out, args, verbosity);
     let folder = RecordingFolder::create(out, about, args.force, tokenizer)?;
     verbosity.say(&beginning(out, args.duration, &what));
     let display = Display::begin(verbosity);
@@ -101,6 +96,15 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     Ok(())
 }
 
+/// Everything that needs rights is open. The thread that writes the folder inherits what is left.
+fn drop_rights(out: &Path, args: &Record, verbosity: Verbosity) {
+    let pcap = args.pcap.as_deref().map(|pcap| match pcap.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    });
+    live::drop_capabilities(out, pcap, verbosity);
+}
+
 /// Records, and keeps what was last.
 fn keep_last(
     last: Duration,
@@ -109,7 +113,7 @@ fn keep_last(
     mut collector: Collector,
     verbosity: Verbosity,
 ) -> anyhow::Result<()> {
-    live::drop_capabilities(out, verbosity);
+    drop_rights(out, args, verbosity);
     let ring = Ring { last, when: args.when.clone(), duration: args.duration };
     let until = if args.when.is_some() { "--when holds" } else { "Ctrl-C" };
     let kept = format::duration(i64::try_from(last.as_nanos()).unwrap_or(i64::MAX));

@@ -206,7 +206,7 @@ mod tests {
     fn a_script_that_recorded_nothing_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        let mut shell = |text: &str| ran(Command::new("sh").args(["-c", text]), &out);
+        let shell = |text: &str| ran(Command::new("sh").args(["-c", text]), &out);
         let error = shell("exit 0").unwrap_err().to_string();
         assert!(error.contains("without a recording"), "{error}");
         assert!(shell(&format!("mkdir '{}'; exit 1", out.display())).is_err());
