@@ -133,7 +133,7 @@ impl Data {
     pub fn report(
         &self,
         filter: smbscope_tables::filter::Filter,
-    ) -> Result<(Report, Option<Diagnosis>, Option<(u64, u64)>)> {
+    ) -> Result<(Report, Option<Diagnosis>, Option<Kept>)> {
         let mut source = self.inputs.open().map_err(Error::Report)?;
         source.set_filter(filter);
         let (report, diagnosis) = self.inputs.report(&source).map_err(Error::Report)?;
@@ -141,6 +141,9 @@ impl Data {
         Ok((report, diagnosis, kept))
     }
 }
+
+/// How many operations a filter kept, and of how many.
+pub type Kept = (u64, u64);
 
 impl Loaded {
     fn open(inputs: &dyn Inputs) -> Result<Loaded> {

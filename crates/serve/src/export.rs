@@ -27,7 +27,7 @@ pub fn file(sql: &str, format: &str, loaded: &Loaded) -> Result<File> {
     let rows = loaded.query(&format!("{sql}\nLIMIT {}", ROWS_MAX + 1))?;
     if rows.iter().map(RecordBatch::num_rows).sum::<usize>() > ROWS_MAX {
         return Err(Error::request(format!(
-            "more than {ROWS_MAX} rows: use the SQL with `smbscope query --format parquet`"
+            "more than {ROWS_MAX} rows: run the SQL by `smbscope query` with --format parquet"
         )));
     }
     let written = |error: &dyn std::fmt::Display| Error::Write(error.to_string());

@@ -186,7 +186,12 @@ fn read(stream: &mut TcpStream) -> io::Result<Result<(Request, bool), Response>>
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(Request, bool), Response> {
+/// Parses the head of a request, without the empty line at its end. The flag says that only the headers are wanted.
+///
+/// # Errors
+///
+/// The answer to what is no request, or not one for GET or HEAD.
+pub fn parse(bytes: &[u8]) -> Result<(Request, bool), Response> {
     let wrong = || Response::text(400, "this is not a request of HTTP/1.1");
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
     let mut lines = text.split("\r\n");

@@ -230,7 +230,8 @@ pub struct Serve {
 Examples:
   smbscope import capture.pcapng --out dataset
   smbscope import day1.pcap.gz day2.pcap.zst --out week --anonymize
-  smbscope import monday.pcap --baseline last-week        # then: smbscope compare last-week today.pcap")]
+  smbscope import monday.pcap --baseline last-week
+  smbscope compare last-week today.pcap")]
 pub struct Import {
     /// Folder to write to; it must be empty or not exist.
     #[arg(long, value_name = "DIR", required_unless_present = "baseline")]

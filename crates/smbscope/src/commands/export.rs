@@ -23,7 +23,7 @@ use crate::pipeline;
 ///
 /// For a CPU trace, each CPU has a track of handlers of interrupts and one of deferred work.
 ///
-/// --prometheus writes the counters and histograms of `smbscope record --prometheus` over all
+/// --prometheus writes the counters and histograms of --prometheus of `smbscope record` over all
 /// operations, as OpenMetrics text: for the textfile collector of node_exporter, or to compare recordings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -68,21 +68,23 @@ fn record_to(out: &Path, args: &Record, verbosity: Verbosity) -> anyhow::Result<
     let opened = open(args, created_at, kept, verbosity)?;
     let Opened { mut source, from, what, filter, mut memory } =
         args.listen.metered(opened, tokenizer.as_ref(), verbosity)?;
-    if from.iter().any(|from| from == live::SAMBA) {
-        let recording = record::name(live::SAMBA, created_at);
-        let counters = MachineCounters::start(&recording, &args.listen.smbd()?)?;
-        source = Box::new(AmendedSource::counted(source, counters));
-    }
+    let of_samba = from.iter().any(|from| from == live::SAMBA);
+    // Which processes are smbd only root may ask.
+    let smbd = if of_samba { Some(args.listen.smbd()?) } else { None };
+    let counted = record::name(live::SAMBA, created_at);
     let filter = filter.map(|filter| filter.words(tokenizer.is_some(), 0));
     let inputs = record::inputs(&from, created_at);
     let about = About { inputs, created_at, filter: filter.clone() };
     RecordingFolder::create_folder(out, args.force)?;
+    drop_rights(out, args, verbosity);
+    if let Some(smbd) = smbd {
+        source = Box::new(AmendedSource::counted(source, MachineCounters::start(&counted, &smbd)?));
+    }
     if let Some(last) = args.last {
         let recordings = Recordings { from, filter, out: Some(out.join(SEGMENT)), made: 0 };
         let collector = Collector::new(source, memory, recordings, tokenizer);
         return keep_last(last, out, args, collector, verbosity);
     }
-    drop_rights(out, args, verbosity);
     let folder = RecordingFolder::create(out, about, args.force, tokenizer)?;
     verbosity.say(&beginning(out, args.duration, &what));
     let display = Display::begin(verbosity);
@@ -113,7 +115,6 @@ fn keep_last(
     mut collector: Collector,
     verbosity: Verbosity,
 ) -> anyhow::Result<()> {
-    drop_rights(out, args, verbosity);
     let ring = Ring { last, when: args.when.clone(), duration: args.duration };
     let until = if args.when.is_some() { "--when holds" } else { "Ctrl-C" };
     let kept = format::duration(i64::try_from(last.as_nanos()).unwrap_or(i64::MAX));

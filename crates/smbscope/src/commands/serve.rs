@@ -70,9 +70,9 @@ fn allowed(address: SocketAddr, is_plain_allowed: bool) -> anyhow::Result<()> {
 fn open(url: &str, verbosity: Verbosity) -> Option<tempfile::NamedTempFile> {
     let opened = || -> anyhow::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::Builder::new().prefix("smbscope-").suffix(".html").tempfile()?;
-        write!(
+        writeln!(
             file,
-            "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">smbscope</a>\n"
+            "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">smbscope</a>"
         )?;
         file.flush()?;
         let (name, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {

@@ -123,8 +123,8 @@ const FLOORS: &[Floors] = &[
                 "protection",
                 "quantity",
                 "status_meaning",
-                "readable",
             ],
+            &["readable"],
             // The macros for rows; the row of the largest table has its own.
             &["operation", "row"],
             &["builder", "message", "tables"],
@@ -194,7 +194,11 @@ const FLOORS: &[Floors] = &[
             &["parse"],
         ],
     },
-    Floors { package: "load", parent: "run", floors: &[&["user", "users", "window"], &["shared"]] },
+    Floors {
+        package: "load",
+        parent: "run",
+        floors: &[&["outage", "user", "users", "window"], &["shared"]],
+    },
     Floors {
         package: "load",
         parent: "migrate",

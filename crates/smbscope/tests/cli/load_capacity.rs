@@ -111,7 +111,8 @@ fn a_server_that_dies_is_not_overloaded() {
     let Some(users) = Users::up() else { return };
     users.prepare();
     let run = users.path("run");
-    let times = ["--ramp", "100", "--warm-up", "0s", "--duration", "120s", "--out", &run];
+    let times =
+        ["--ramp", "100", "--warm-up", "0s", "--duration", "120s", "--outage", "5s", "--out", &run];
     let arguments = [["load"].as_slice(), &users.options(), &times].concat();
     let load = std::thread::spawn({
         let owned: Vec<String> = arguments.iter().map(ToString::to_string).collect();
@@ -219,7 +220,17 @@ server.start()",
     let users = ["--users", "1", "--user", "user00001", "--scale", "0.01"];
     let (code, _, message) = ran(&[["load", "prepare", &target].as_slice(), &users].concat());
     assert_eq!(code, 0, "{message}");
-    let times = ["--closed", "--warm-up", "0s", "--duration", "8s", "--format", "json"];
+    let times = [
+        "--closed",
+        "--warm-up",
+        "0s",
+        "--duration",
+        "8s",
+        "--fail-above",
+        "50",
+        "--format",
+        "json",
+    ];
     let (code, table, message) = ran(&[["load", &target].as_slice(), &users, &times].concat());
     assert_eq!(code, 0, "{message}");
     assert!(message.contains("only related compounds that begin with a Create"), "{message}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{OPERATIONS, capture, folder, smbscope, stdout};
+use super::{OPERATIONS, capture, fixture, folder, smbscope, stdout};
 
 /// The program in a folder with this file of settings.
 fn with_settings(dir: &Path, text: &str, words: &[&str]) -> assert_cmd::Command {
@@ -39,24 +39,21 @@ fn a_baseline_is_an_input_by_its_name() {
 fn a_project_says_server_zone_and_what_is_slow() {
     let (_keep, dir) = folder();
     std::fs::write(dir.join("secret"), "x\n").unwrap();
-    let text = "server = '//127.0.0.1:1/home'\npassword-file = 'secret'\nslow = '1ns'\ntime-zone = '+02:00'\n";
+    let text = "server = '//127.0.0.1:1/home'\npassword-file = 'secret'\nslow = '10s'\ntime-zone = '+02:00'\n";
     let load = with_settings(&dir, text, &["load", "--users", "1"]).assert().code(1);
     assert!(stderr(&load).contains("127.0.0.1:1: cannot connect"), "{}", stderr(&load));
     // An option comes first.
     let load = with_settings(&dir, text, &["load", "//127.0.0.1:2/home"]).assert().code(1);
     assert!(stderr(&load).contains("127.0.0.1:2"), "{}", stderr(&load));
-    let report = with_settings(&dir, text, &["report", &capture()]).assert().success();
-    let report = stdout(&report);
-    assert!(report.contains("Slow for users") && report.contains("+02:00"), "{report}");
-    let usual = stdout(
-        &with_settings(&dir, text, &["report", &capture(), "--noticed", "1s", "--utc"]).assert(),
-    );
-    assert!(usual.contains("Healthy") && !usual.contains("+02:00"), "{usual}");
+    // Its user waits for two seconds.
+    let slow = fixture("findings/small-reads.pcap.gz");
+    let report = stdout(&with_settings(&dir, text, &["report", &slow]).assert().success());
+    assert!(report.contains("Healthy") && report.contains("+02:00"), "{report}");
+    let options = ["report", &slow, "--noticed", "1s", "--utc"];
+    let usual = stdout(&with_settings(&dir, text, &options).assert().success());
+    assert!(usual.contains("Slow for users") && !usual.contains("+02:00"), "{usual}");
     let doctor = stdout(&with_settings(&dir, text, &["doctor"]).assert());
-    assert!(
-        doctor.contains("server //127.0.0.1:1/home") && doctor.contains("slow 1 ns"),
-        "{doctor}"
-    );
+    assert!(doctor.contains("server //127.0.0.1:1/home") && doctor.contains("slow 10"), "{doctor}");
 }
 
 #[test]

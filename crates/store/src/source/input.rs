@@ -134,14 +134,7 @@ impl Input {
                 let contents = trace::Contents::PROCESSORS;
                 return Ok(Input::of_trace(path, size_bytes, format, None, contents));
             }
-            let opened = Dataset::open(&path);
-            if let (Err(Error::NotRecognised { .. }), Some((folder, format, size_bytes))) =
-                (&opened, trace_below(&path))
-            {
-                let contents = trace::Contents::PROCESSORS;
-                return Ok(Input::of_trace(folder, size_bytes, format, None, contents));
-            }
-            return opened.map(Input::Dataset);
+            return Dataset::open(&path).map(Input::Dataset);
         }
         if !metadata.is_file() {
             return Ok(Input::Pipe(path));
@@ -222,42 +215,11 @@ impl Input {
     }
 }
 
-/// Levels of folders above a trace: lttng makes NAME/ust/uid/1000/64-bit.
-const LEVELS_MAX: usize = 5;
-/// Folders that are looked at.
-const FOLDERS_MAX: usize = 100;
-
-/// The trace that is a folder below this one, if there is exactly one.
-fn trace_below(path: &Path) -> Option<(PathBuf, trace::Format, u64)> {
-    let mut found = None;
-    let mut folders = vec![(path.to_owned(), 0)];
-    let mut seen = 0;
-    while let Some((folder, level)) = folders.pop() {
-        for child in std::fs::read_dir(&folder).ok()?.flatten() {
-            // Links could lead anywhere, also back.
-            if !child.file_type().is_ok_and(|kind| kind.is_dir()) {
-                continue;
-            }
-            seen += 1;
-            if seen > FOLDERS_MAX {
-                return None;
-            }
-            match trace::recognise_folder(&child.path()) {
-                Some(_) if found.is_some() => return None,
-                Some((format, size_bytes)) => found = Some((child.path(), format, size_bytes)),
-                None if level + 1 < LEVELS_MAX => folders.push((child.path(), level + 1)),
-                None => {}
-            }
-        }
-    }
-    found
-}
-
 /// Most files of a folder that are inputs: as many as Windows has event logs.
 const FOLDER_FILES_MAX: usize = 1_000;
 
-/// How deep folders in folders are looked into.
-const DEPTH_MAX: usize = 4;
+/// How deep folders in folders are looked into: lttng makes NAME/ust/uid/1000/64-bit.
+const DEPTH_MAX: usize = 5;
 
 /// Recordings in a folder and in those below it, by name. Other files are left out.
 fn recordings(folder: &Path, depth: usize) -> Result<Vec<Input>> {

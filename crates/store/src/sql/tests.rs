@@ -281,8 +281,8 @@ fn refused(change: impl FnOnce(&Path)) -> String {
     let inputs = [dir.path().display().to_string()];
     let run = || -> Result<()> {
         let engine = Engine::new(Source::open(&inputs, OpenOptions::default())?)?;
-        let rows = engine.query("SELECT path, count(*) FROM operations GROUP BY path")?;
-        rows.map(|batch| batch.map(drop)).collect()
+        let mut rows = engine.query("SELECT path, count(*) FROM operations GROUP BY path")?;
+        rows.try_for_each(|batch| batch.map(drop))
     };
     run().unwrap_err().to_string()
 }

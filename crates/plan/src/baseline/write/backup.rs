@@ -173,7 +173,7 @@ fn info(policy: &str, backup: &str, name: &str, time: &str) -> String {
         ("GPODomainController", DOMAIN),
         ("BackupTime", time),
         ("ID", backup),
-        ("Comment", "smbscope plan baseline --write"),
+        ("Comment", "by smbscope plan baseline"),
         ("GPODisplayName", name),
     ];
     let elements: String = elements.iter().map(|(tag, text)| element(tag, text)).collect();

@@ -71,7 +71,7 @@ fn add_processes(machine: &mut Machine, settings: &mut Settings, online: &[CpuId
 /// The control group of some processes: no more than the CPUs that they may use.
 fn cpuset(seed: &u64, allowed: &[CpuId]) -> Vec<u32> {
     let cpus = allowed.iter().map(|cpu| cpu.1);
-    if seed % 5 == 0 { cpus.collect() } else { Vec::new() }
+    if seed.is_multiple_of(5) { cpus.collect() } else { Vec::new() }
 }
 
 /// Whatever was applied: each entry of a table is a queue, whose interrupt goes to a CPU that is online, if any is.

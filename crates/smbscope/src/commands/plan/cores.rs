@@ -186,9 +186,9 @@ fn machine(paths: &[PathBuf]) -> anyhow::Result<Bundle> {
     match paths {
         [] if cfg!(windows) => {
             let bytes = crate::windows::file_of_script(WINDOWS_SCRIPT, "machine.json")?;
-            read_bytes(&bytes).map_err(|error| Failure::usage(error.to_string()).into())
+            read_bytes(&bytes).map_err(|error| Failure::usage(error.to_string()))
         }
-        [] => read(&*live()?).map_err(|error| Failure::usage(error.to_string()).into()),
+        [] => read(&*live()?).map_err(|error| Failure::usage(error.to_string())),
         [path] if path.is_dir() => read(&Folder::new(path)).map_err(|error| named(path, &error)),
         [path] => read_bytes(&bytes(path)?).map_err(|error| named(path, &error)),
         paths => {

@@ -164,7 +164,7 @@ fn lines(
             "how far is the second server? Give --rtt TIME, --distance DISTANCE, --link RUN (a test by `smbscope net send`), \
              or --test-report FILE with a measured round trip",
         )),
-        ..=LINES_MAX => Ok(lines),
+        1..=LINES_MAX => Ok(lines),
         count => Err(Failure::usage(format!(
             "{count} links (round trips times rates): at most {LINES_MAX} in one plan"
         ))),
