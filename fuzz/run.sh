@@ -27,8 +27,6 @@ found=0
 for target in $targets; do
     case "$target" in
     keys | auth | frame | links) length=1024 ;;
-    # Whole workloads, states and parts.
-    workload | states | dataset) length=65536 ;;
     *) length=8192 ;;
     esac
     mkdir -p "$here/artifacts/$target"

@@ -22,7 +22,7 @@ free_gib() {
   df -Pk "$CARGO_TARGET_DIR" | awk 'NR == 2 { print int($4 / 1048576) }'
 }
 caches=()
-for cache in "$CARGO_TARGET_DIR"/{debug/incremental,bench-load,release,debug}; do
+for cache in "$CARGO_TARGET_DIR"/{debug/incremental,release,debug}; do
   [ "$(free_gib)" -lt "$needed_gib" ] || break
   [ -d "$cache" ] || continue
   caches+=("$cache")
@@ -43,7 +43,6 @@ step "lints"
 cargo clippy --locked --workspace --all-targets $features -- -D warnings
 # Without SQL: what the demo builds.
 cargo clippy --locked -p smbscope --no-default-features -- -D warnings
-cargo check --locked --manifest-path bench/load/Cargo.toml --target-dir "$CARGO_TARGET_DIR/bench-load"
 # Lock files that the workspace does not have: fuzz and benchmarks.
 git ls-files '*/Cargo.lock' | while read -r lock; do
   cargo metadata --locked --format-version 1 --manifest-path "${lock%.lock}.toml" > /dev/null

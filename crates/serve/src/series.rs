@@ -75,8 +75,8 @@ impl Bins {
 /// 1, 2 or 5 times a power of ten.
 fn round_up(ns: i64) -> i64 {
     let mut power = 1_i64;
-    while power.saturating_mul(10) <= ns {
-        power = power.saturating_mul(10);
+    while let Some(next) = power.checked_mul(10).filter(|next| *next <= ns) {
+        power = next;
     }
     let fits = [1, 2, 5, 10].into_iter().map(|n| power.saturating_mul(n));
     fits.into_iter().find(|step| *step >= ns).unwrap_or(ns)

@@ -42,14 +42,6 @@ impl Seeds {
         std::fs::write(path, seed).expect("the seed can be written");
     }
 
-    /// A seed that is longer than others.
-    fn whole(&self, target: &str, bytes: &[u8]) {
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let path = self.folder.join(target).join(format!("{:016x}", hasher.finish()));
-        std::fs::write(path, bytes).expect("the seed can be written");
-    }
-
     fn capture(&mut self, path: &Path) {
         let whole = std::fs::read(path).expect("the capture can be read");
         self.add("file", &[], &whole);
@@ -252,75 +244,6 @@ fn binary_traces(seeds: &mut Seeds) {
     }
 }
 
-/// Texts that smbscope reads besides captures and traces.
-fn texts(seeds: &mut Seeds) {
-    seeds.add(
-        "prometheus",
-        &[],
-        b"# TYPE node_disk_io_time_seconds_total counter\nnode_disk_io_time_seconds_total{device=\"sda\"} 1.5\nsmb_x_bucket{le=\"+Inf\"} 3 1700000000\n",
-    );
-    let files: [(u8, &[u8]); 10] = [
-        (0, b"cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8\nctxt 5\nprocs_running 3\n"),
-        (1, b"version 16\ntimestamp 1\ncpu0 0 0 0 0 0 0 5 6 7\ndomain0 3 1\n"),
-        (2, b"0.20 0.18 0.12 1/80 11206\n"),
-        (3, b"8 0 sda 1 0 8 1 1 0 8 1 0 1 2\n8 1 sda1 1 0 8 1 1 0 8 1 0 1 2\n"),
-        (4, b"Inter-|   Receive\n face |bytes\n eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"),
-        (5, b"Tcp: RtoAlgorithm OutSegs RetransSegs\nTcp: 1 100 3\n"),
-        (6, b"MemTotal: 1000 kB\nMemAvailable: 500 kB\n"),
-        (7, b"1537\t0\t2466170\n"),
-        (8, b"some avg10=0.00 avg60=0.00 avg300=0.00 total=5\nfull avg10=1.50 total=1\n"),
-        (9, b"77 (smbd (x)) S 1 77 77 0 -1 0 0 0 0 0 300 100 0 0 20 0 1 0 9 0 10 0\n"),
-    ];
-    for (choice, text) in files {
-        seeds.add("proc", &[choice], text);
-    }
-    let workloads = smbscope_load::workload::BUILT_IN.iter().chain(&smbscope_load::workload::MIGRATIONS);
-    for (_, text) in workloads {
-        seeds.whole("workload", text.as_bytes());
-        // One scenario, so that changes of it are frequent.
-        let text = text.split("\n[scenarios.").take(2).collect::<Vec<_>>().join("\n[scenarios.");
-        seeds.whole("workload", text.as_bytes());
-    }
-    let side = "{\"inbound\":{\"message_ns\":1.0,\"byte_ns\":0.1},\"outbound\":{\"message_ns\":1.0,\"byte_ns\":0.1}}";
-    let calibration = format!(
-        "{{\"machine\":\"a\",\"server\":\"b\",\"client\":\"c\",\"costs\":[{{\"protection\":\"aes-128-gcm\",\"server\":{side},\"client\":{side}}}]}}"
-    );
-    seeds.add("calibration", &[], calibration.as_bytes());
-    seeds.add(
-        "referrals",
-        &[],
-        b"[libdefaults]\ndefault_realm = LAB.TEST\n[realms]\nLAB.TEST = {\nkdc = kdc1.lab.test:88\nkdc = tcp/[::1]\n}\n",
-    );
-    for choice in 0..16 {
-        for place in [0_u8, 8, 40, 200] {
-            seeds.add("dataset", &[choice], &[place, 0, 0, 0xff, 0, place, 4, 2, 1, 3]);
-        }
-    }
-    seeds.add("dataset", &[0], b"{\"schema_version\": 1, \"tables\": {}, \"complete\": true}");
-    // Negotiate, a challenge, the last reply of a guest's logon, a tree and an open, each behind its header's choice.
-    let mut replies = Vec::new();
-    let mut negotiate = vec![65, 0, 1, 0, 2, 2, 0, 0];
-    negotiate.resize(64, 7);
-    negotiate[56..64].copy_from_slice(&[128, 0, 0, 0, 0, 0, 0, 0]);
-    let mut challenge = b"\x09\0\0\0\x48\0\x3c\0NTLMSSP\0\x02\0\0\0\0\0\0\0\x38\0\0\0\x15\x82\x8a\xe212345678".to_vec();
-    challenge.extend([0; 8]);
-    challenge.extend([4, 0, 4, 0, 56, 0, 0, 0, 10, 0, 0x7c, 0x4f, 0, 0, 0, 15, 0, 0, 0, 0]);
-    let tree = [16, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 1, 0x1f, 0];
-    let mut open = vec![89, 0, 0, 0, 1, 0, 0, 0];
-    open.resize(88, 1);
-    let bodies: [(u8, &[u8]); 6] =
-        [(0, &negotiate), (1, &challenge), (0, &[9, 0, 1, 0, 72, 0, 0, 0]), (0, &tree), (0, &open), (0, &[17, 0, 0, 0, 16, 0, 0, 0])];
-    for (status, body) in bodies {
-        replies.extend([0, status, body.len() as u8]);
-        replies.extend(body);
-    }
-    seeds.add("replies", &[], &replies);
-    // KRB-ERROR: pre-authentication is required, with its method data (RFC 4120 section 7.5.2).
-    let error = b"\x7e\x44\x30\x42\xa0\x03\x02\x01\x05\xa1\x03\x02\x01\x1e\xa4\x11\x18\x0f20261129160000Z\xa5\x05\x02\x03\x01\0\0\xa6\x03\x02\x01\x19\xa9\x0a\x1b\x08LAB.TEST\xaa\x11\x30\x0f\xa0\x03\x02\x01\x02\xa1\x08\x30\x06\x1b\x04krbt";
-    let framed = [&(error.len() as u32).to_be_bytes()[..], error].concat();
-    seeds.add("tickets", &(framed.len() as u16).to_le_bytes(), &framed);
-}
-
 fuzz_target!(
     init: {
         make();
@@ -442,7 +365,6 @@ fn make() {
         seeds.add("etl", &smbscope_fuzz::etl::log_header(choice), &buffer);
     }
     binary_traces(&mut seeds);
-    texts(&mut seeds);
     for path in args {
         seeds.from_this.clear();
         if path.extension().is_some_and(|extension| extension == "keys") {

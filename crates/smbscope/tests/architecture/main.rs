@@ -6,7 +6,6 @@
 
 mod floors;
 mod imports;
-mod parsers;
 mod rendering;
 
 use std::collections::{BTreeMap, BTreeSet};

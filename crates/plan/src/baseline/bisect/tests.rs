@@ -115,7 +115,7 @@ fn weights(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
 
 proptest! {
     // Each case is as many searches as it has settings.
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn one_cause_is_named_after_two_tries_and_log2(weights in weights(1..40)) {
