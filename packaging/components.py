@@ -118,7 +118,7 @@ def licences(chosen):
             missing.append(name)
         for text in texts:
             users.setdefault(text, []).append(name)
-    pages = ["smbscope contains the following software of others.\n"]
+    pages = ["smbscope contains the following third-party software.\n"]
     pages += [f"{name} ({licence}), {url}, linked statically; the texts are in /usr/share/common-licenses of Debian.\n"
               for name, licence, url in LINKED]
     if missing:

@@ -3,7 +3,7 @@
 
     packaging/packages.py --program PROGRAM [--windows SMBSCOPE.EXE] --out DIR
 
-For Linux: a .tar.gz, a .deb, an .rpm and a Python wheel; for Windows a .zip. Beside them a CycloneDX list of components,
+For Linux: a .tar.gz, a .deb, an .rpm and a Python wheel; for Windows a .zip. Next to them a CycloneDX list of components,
 the licences of third parties, and SHA256SUMS. Equal inputs give equal bytes: every time in a package is the
 time of the last commit (SOURCE_DATE_EPOCH), owners are root, and the order is sorted.
 """
@@ -57,7 +57,7 @@ def epoch():
 def machine(program):
     head = program.read_bytes()[:20]
     if head[:4] != b"\x7fELF":
-        sys.exit(f"packages: {program} is no program for Linux")
+        sys.exit(f"packages: {program} is not a program for Linux")
     number = int.from_bytes(head[18:20], "little")
     if number not in MACHINES:
         sys.exit(f"packages: {program}: machine {number} is unknown here")

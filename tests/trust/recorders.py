@@ -211,7 +211,7 @@ def terminal_gone(bench):
         time.sleep(0.1)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return "it goes on for 10 s"
+    return "it continues for 10 s"
 
 
 def restarted(bench):
@@ -273,7 +273,7 @@ def cases(smbscope, folder, names, ran, row):
             before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
             wrong = CASES[name](bench)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            # Of all programs of the case together.
+            # All programs of the case together.
             done = object.__new__(ran)
             done.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             done.megabytes, done.seconds = after.ru_maxrss / 1024, time.monotonic() - began

@@ -22,7 +22,7 @@ LOCK, IOCTL, CANCEL, ECHO, LIST, NOTIFY, QUERY, SET = range(10, 18)
 MORE, PENDING, NO_MORE_FILES, NOT_SUPPORTED = 0xC0000016, 0x103, 0x80000006, 0xC00000BB
 SESSION, GUID, CHALLENGE = 0x77, b"G" * 16, b"12345678"
 
-# Lies about protection: whatever the server does, the client must not go on. Mode: dialect, options of the client.
+# Lies about protection: whatever the server does, the client must not continue. Mode: dialect, options of the client.
 REFUSED = {
     "guest": (0x311, ["--signing", "required"]),
     "guest-sealed": (0x311, ["--encryption", "required"]),

@@ -47,7 +47,7 @@ pub struct WaitingBytes {
 }
 
 impl WaitingBytes {
-    /// Those of another connection of the same decoder.
+    /// What another connection of the same decoder has.
     pub fn another(&self) -> WaitingBytes {
         WaitingBytes { own: 0, all: self.all.clone() }
     }

@@ -46,7 +46,7 @@ pub struct Library {
 pub struct Found {
     /// smbd's processes.
     pub processes: BTreeSet<u32>,
-    /// Those of them that listen, and whose parents do not: services.
+    /// The processes that listen, and whose parents do not: services.
     pub services: BTreeSet<u32>,
     /// TCP ports on which they listen; the usual ones if they do not listen yet.
     pub ports: BTreeSet<u16>,

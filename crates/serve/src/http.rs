@@ -190,7 +190,7 @@ fn read(stream: &mut TcpStream) -> io::Result<Result<(Request, bool), Response>>
 ///
 /// # Errors
 ///
-/// The answer to what is no request, or not one for GET or HEAD.
+/// The answer to a text that is not a request, or not one for GET or HEAD.
 pub fn parse(bytes: &[u8]) -> Result<(Request, bool), Response> {
     let wrong = || Response::text(400, "this is not a request of HTTP/1.1");
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;

@@ -46,7 +46,7 @@ fn device(path: &Path) -> Option<String> {
     (is_numbered || DEVICES.contains(&stem.as_str())).then_some(stem)
 }
 
-/// Whether other users than its owner, administrators and the system may read a file; false if nobody can tell.
+/// Whether other users than its owner, administrators and the system may read a file; false if that is not known.
 #[cfg(windows)]
 pub fn is_open_to_others(path: &Path) -> bool {
     let Ok(path) = std::path::absolute(path) else { return false };
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_script_answers_in_a_file_or_says_why_not() {
         use std::os::unix::fs::PermissionsExt as _;
-        // A stand-in that logs its arguments and writes what it was asked for.
+        // A stand-in that logs its arguments and writes the file.
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("powershell");
         let text = "#!/bin/sh\necho \"$@\" >\"$(dirname \"$0\")/log\"\nshift 5\ngrep -q fail \"$1\" && { echo no right >&2; exit 1; }\necho '{}' >\"$2\"\n";

@@ -87,7 +87,7 @@ class Recording:
 
     @property
     def waits(self) -> pyarrow.Table:
-        """Who waited for what, from when to when."""
+        """Waits of clients: what each was for, from when to when."""
         return self.table("waits")
 
     @property
@@ -143,7 +143,7 @@ class Diagnosis:
 def _paths(inputs: Inputs) -> list[str]:
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
-    # A name that begins with a dash is no option.
+    # A name that begins with a dash is not an option.
     paths = [os.fspath(path) for path in inputs]
     return [os.path.join(".", path) if path.startswith("-") else path for path in paths]
 

@@ -160,7 +160,7 @@ impl GoalForecast {
     pub fn answer(mut self, found: Found) -> GoalForecast {
         (self.rtt_ns, self.is_always) = match found {
             Found::UpTo(ns) => (Some(ns), false),
-            // The end of the search is no answer.
+            // The end of the search is not an answer.
             Found::Always(_) => (None, true),
             Found::Never => (None, false),
         };

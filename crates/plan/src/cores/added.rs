@@ -23,7 +23,7 @@ pub const ADDED_MAX: u32 = 64;
 pub struct Wanted {
     /// From 1 to [`ADDED_MAX`].
     pub adapters: u32,
-    /// Of each.
+    /// The value of each adapter.
     pub bits_per_second: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Added {
     pub adapters: u32,
-    /// Of each.
+    /// The value of each adapter.
     pub bits_per_second: u64,
     /// All adapters of today whose link is not down; `None` if a speed is not known.
     pub bits_per_second_today: Option<u64>,

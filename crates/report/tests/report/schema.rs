@@ -108,7 +108,7 @@ fn each_rate_has_its_own_goal_and_its_own_chart() {
     );
 }
 
-/// The end of a search is no answer.
+/// The end of a search is not an answer.
 #[test]
 fn a_goal_that_no_round_trip_misses_is_kept_at_any() {
     let mut plan = super::sample::replication::plan();

@@ -172,7 +172,7 @@ impl Listen {
         self.buffer.min(self.memory / 4)
     }
 
-    /// Memory for sessions, trees and opens: half of --memory, beside packets, events and rows.
+    /// Memory for sessions, trees and opens: half of --memory, next to packets, events and rows.
     fn state_bytes(&self) -> u64 {
         self.memory / 2
     }

@@ -1,7 +1,7 @@
 //! Pieces: the rows of a part that is still written, in files that readers see at once.
 //!
 //! `part-000003-00.parquet` holds the first rows of `part-000003.parquet`, `part-000003-01.parquet` the next. Pieces are not in
-//! the manifest, and nobody waits for the disk: they outlive the writer, not the machine. As soon as their part has its
+//! the manifest, and the writer does not wait for the disk: they outlive the writer, not the machine. As soon as their part has its
 //! name, readers ignore them ([`is_piece_of_present`]); they are deleted when the next part is complete, so that a reader
 //! who has found them can still open them.
 

@@ -23,7 +23,7 @@ const FILES_MAX: usize = 10_000;
 /// How the temporary folders begin; names of inputs are shown without them.
 const PREFIX: &str = "smbscope-archive-";
 
-/// Unpacks an archive that begins with `head`; `None` if it is none.
+/// Unpacks an archive that begins with `head`; `None` for other files.
 ///
 /// # Errors
 /// It is damaged, too large, or there is no room for it.

@@ -68,7 +68,7 @@ impl Input {
         Input::recognise_folder(Path::new(name), name)
     }
 
-    /// The inputs in an archive, and the folder in which they are unpacked; `None` if it is none.
+    /// The inputs in an archive, and the folder in which they are unpacked; `None` for other files.
     pub fn recognise_archive(name: &str) -> Result<Option<(Vec<Input>, TempDir)>> {
         let path = Path::new(name);
         if name == "-" || !path.is_file() {
@@ -232,7 +232,7 @@ fn recordings(folder: &Path, depth: usize) -> Result<Vec<Input>> {
         let is_folder = path.is_dir() && !path.is_symlink();
         match Input::recognise(&path.to_string_lossy()) {
             Ok(input @ (Input::Capture { .. } | Input::Trace { .. })) => found.push(input),
-            // A dataset beside captures may be made of them: only one alone is taken.
+            // A dataset next to captures may be made of them: only one alone is taken.
             Ok(input @ Input::Dataset(_)) if depth > 0 => found.push(input),
             Err(Error::NotRecognised { .. }) if is_folder && depth < DEPTH_MAX => {
                 found.extend(recordings(&path, depth + 1)?);

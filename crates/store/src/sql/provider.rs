@@ -178,7 +178,7 @@ impl ExecutionPlan for CheckedScan {
         vec![&self.plan]
     }
 
-    /// It has none of its own.
+    /// It has no own one.
     fn apply_expressions(
         &self,
         _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,

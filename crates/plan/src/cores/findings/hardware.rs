@@ -28,7 +28,7 @@ pub(super) const POWER_PLAN: KindInfo =
 const FRAME_BYTES: u64 = 1_538;
 /// A ring that holds less than this at the speed of the link overflows when its CPU is busy for a moment, in microseconds.
 const RING_USECS_MIN: u64 = 200;
-/// Part of the largest ring above which a ring is no finding.
+/// Part of the largest ring above which a ring is not a finding.
 const RING_PARTS: u32 = 2;
 /// Latency above which an idle state is a finding, in microseconds: what a request over a fast network takes.
 const IDLE_USECS_MAX: u32 = 50;

@@ -66,7 +66,7 @@ pub(super) fn starts(line: &str) -> bool {
     header(line).is_some()
 }
 
-/// Reads a device, and passes one that is no network adapter.
+/// Reads a device, and passes one that is not a network adapter.
 pub(super) fn read(lines: &mut Lines<'_>, pieces: &mut Vec<Piece>) {
     let Some((bus, class)) = lines.take().and_then(header) else { return };
     let mut device = PciDevice { bus, ..PciDevice::default() };

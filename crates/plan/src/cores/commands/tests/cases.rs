@@ -108,7 +108,7 @@ fn numbers_of_queues_are_those_of_the_driver() {
     assert!(commands.steps.iter().all(|step| step.details.card.as_deref() == Some("Slot 5")));
 }
 
-/// The command beside a prediction keeps the key that was read, and nothing else changes.
+/// The command next to a prediction keeps the key that was read, and nothing else changes.
 #[test]
 fn the_command_that_keeps_a_key_sets_this_key() {
     let mut machine = hostile("eth0", System::Linux);
