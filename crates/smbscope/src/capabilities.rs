@@ -33,9 +33,10 @@ pub fn drop_own() -> std::io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// What the kernel says about itself and its processes, and the time zone.
+/// The terminal of `top`, and the kernel's tracer, whose instance is removed at the end.
 const KEPT: [&str; 3] =
     ["/dev/tty", "/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
+/// What the kernel says about itself and its processes, and the time zone.
 const READABLE: [&str; 4] = ["/proc", "/sys", "/etc/localtime", "/usr/share/zoneinfo"];
 
 /// From now on this thread, and those that it starts, write below the folders `writable` only, read there and what the kernel
@@ -56,7 +57,6 @@ pub fn restrict_files(writable: &[&Path]) -> anyhow::Result<bool> {
         .handle_access(AccessNet::from_all(ABI::V4))?
         .create()?
         .add_rules(path_beneath_rules(READABLE, read))?
-        // The terminal of `top`, and the kernel's tracer, whose instance is removed at the end.
         .add_rules(path_beneath_rules(KEPT, all & !AccessFs::Execute))?
         .add_rules(path_beneath_rules(writable, all & !AccessFs::Execute))?
         .restrict_self()?;

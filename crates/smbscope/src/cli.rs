@@ -207,9 +207,10 @@ pub struct Serve {
     /// Do not open the browser.
     #[arg(long)]
     pub no_browser: bool,
-    /// From which time on users notice that they wait: what decides between healthy and slow.
-    #[arg(long, value_name = "DURATION", default_value = "1s")]
-    pub noticed: crate::fail_on::Noticed,
+    /// From which time on users notice that they wait: what decides between healthy and slow
+    /// [default: `slow` in smbscope.toml, or 1s].
+    #[arg(long, value_name = "DURATION")]
+    pub noticed: Option<crate::fail_on::Noticed>,
     #[command(flatten)]
     pub filter: FilterOptions,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::options::Verbosity;
 use crate::output::Output;
 use crate::pipeline::serve::Served;
+use crate::settings;
 use crate::subprocess::program;
 
 /// How often it is asked whether to end.
@@ -28,8 +29,9 @@ pub fn run(args: &Serve, verbosity: Verbosity) -> anyhow::Result<()> {
     args.filter.apply_to_any(&mut source, &verbosity)?;
     let words = args.filter.words(&source);
     let inputs = &args.decode.inputs;
+    let noticed = settings::get().noticed(args.noticed);
     // The server's threads end with the program, without being asked: the folder is deleted here.
-    let (served, _made) = Served::new(&source, inputs, words, args.noticed.0, &verbosity)?;
+    let (served, _made) = Served::new(&source, inputs, words, noticed.0, &verbosity)?;
     args.filter.refuse_nothing(&source)?;
     drop(source);
     let about = About {
