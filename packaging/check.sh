@@ -106,7 +106,7 @@ rpm_package() { # without its own distribution: Debian's rpm, and a database of 
 archive_of_linux() { # SUITE
   system_root "$1"
   tar -C "$work/root/opt" -xzf "$packages"/smbscope-*-x86_64-linux.tar.gz
-  inside_root /opt/smbscope-*-linux/smbscope 2>/dev/null || inside_root "$(cd "$work/root" && ls -d opt/smbscope-*-linux/smbscope | sed 's,^,/,')"
+  inside_root "$(cd "$work/root" && ls -d opt/smbscope-*-linux/smbscope | sed 's,^,/,')"
 }
 
 wheel() {

@@ -64,7 +64,7 @@ class Recording:
 
     @property
     def tables(self) -> list[str]:
-        """Names of the tables that have rows."""
+        """Names of the tables; many have no rows."""
         return sorted(path.name for path in self._folder.iterdir() if path.is_dir() and any(path.glob("*.parquet")))
 
     def table(self, name: str) -> pyarrow.Table:
@@ -92,8 +92,8 @@ class Recording:
 
     @property
     def opens(self) -> pyarrow.Table:
-        """One row per handle of a file or folder."""
-        return self.table("opens")
+        """One row per open of a file or folder: the table `handles`."""
+        return self.table("handles")
 
     @property
     def counters(self) -> pyarrow.Table:
@@ -109,7 +109,7 @@ class Finding:
     """One thing that makes a share slow, or breaks it."""
 
     kind: str
-    """Its key, for example ``small_reads``."""
+    """Its key, for example ``small-reads``."""
     what: str
     """A sentence with its numbers."""
     confidence: str | None
@@ -128,8 +128,6 @@ class Diagnosis:
 
     state: str | None
     """``healthy``, ``slow``, ``broken`` or ``unknown``."""
-    verdict: str
-    """The first sentence."""
     findings: tuple[Finding, ...]
     details: dict[str, typing.Any] = dataclasses.field(repr=False)
 
@@ -188,14 +186,12 @@ def explain(inputs: Inputs, *options: str) -> Diagnosis:
             what=one["what"],
             confidence=one.get("confidence"),
             owner=(one.get("owner") or {}).get("actor"),
-            remedies=tuple(remedy["what"] for remedy in one.get("remedies", ())),
+            remedies=tuple(remedy["action"] for remedy in one.get("remedies", ())),
             details=one,
         )
         for one in answer.get("findings", ())
     )
-    return Diagnosis(
-        state=answer.get("state"), verdict=answer.get("verdict", ""), findings=findings, details=answer
-    )
+    return Diagnosis(state=answer.get("state"), findings=findings, details=answer)
 
 
 def report(inputs: Inputs, *options: str) -> dict[str, typing.Any]:

@@ -8,7 +8,7 @@ path = sys.argv[1]
 recording = smbscope.read(path)
 operations = recording.operations
 assert operations.num_rows == 106, operations.num_rows
-assert {"operations", "opens", "waits"} <= set(recording.tables), recording.tables
+assert {"operations", "handles", "waits"} <= set(recording.tables), recording.tables
 reads = operations.to_pandas().query("command == 'Read'")
 assert len(reads) == 100 and 19e6 < reads.elapsed_ns.median() < 22e6, reads.elapsed_ns.describe()
 assert recording.opens.num_rows > 0 and recording.waits.num_rows > 0
