@@ -3,7 +3,7 @@
 
     tests/findings/lab.py --smbscope PATH [--case small-reads ...] [--markdown] [--keep DIR] [--record-fixtures]
 
-The cases are here and in waits.py. Each is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
+The cases are here, in waits.py and in hangs.py. Each is made twice on a private Samba: so that it shows the trouble, and so that it nearly does (`NAME-not`). What
 `smbscope explain` says of the capture is compared with what was done: the trouble comes first, with 5 % of the time
 or more, and no other that was not made has more than 10 %; the near miss does not show the trouble. Exit code 1 when
 something is wrong. Needs root. Python's standard library only (slowfs.c needs libfuse 3).
@@ -24,6 +24,7 @@ import traceback
 sys.dont_write_bytecode = True
 import bench as benches
 import client as smb
+import hangs  # its cases
 import waits  # its cases
 from client import raw
 from suite import CASES, FAR, HEADERS, case, in_order, together
@@ -553,7 +554,8 @@ def judge(name, told, notes, shows):
 
 
 def is_reported(found):
-    return found["share"] >= LEAST or found["is_of_events"] and found["saved_ns"] >= 1e9
+    is_broken = found["effect"] == "broken"
+    return is_broken or found["share"] >= LEAST or found["is_of_events"] and found["saved_ns"] >= 1e9
 
 
 def told_by(diagnosis):

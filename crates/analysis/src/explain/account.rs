@@ -4,7 +4,7 @@
 //! requests without a reply, and the waits of the table `waits`. It closes: the parts add up to the time
 //! from the first to the last thing that a client did.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 use smbscope_tables::tables::Wait;
 use smbscope_wire::status::Status;
@@ -30,6 +30,9 @@ const CLIENTS_MAX: usize = 65_536;
 const UNANSWERED_MAX: usize = 4_096;
 /// Commands without a reply by protocol (MS-SMB2 section 2.2.30, MS-CIFS sections 2.2.4.25 and 2.2.4.26).
 const WITHOUT_REPLY: [&str; 3] = ["Cancel", "WriteRaw", "WriteMpx"];
+/// Most logons, and most operations after long losses, that are remembered.
+const LOGONS_MAX: usize = 16_384;
+const RECOVERED_MAX: usize = 65_536;
 /// Most commands that are named; all others are taken for the last one.
 const COMMANDS_MAX: usize = 128;
 /// Most statuses that are counted.
@@ -109,6 +112,17 @@ pub(super) struct Unanswered {
     pub(super) path: Option<String>,
 }
 
+/// A request of a logon.
+#[derive(Clone, Debug)]
+pub(super) struct Logon {
+    pub(super) recording: u32,
+    pub(super) client: String,
+    pub(super) server: String,
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) number: Option<u32>,
+}
+
 #[derive(Default)]
 struct Client {
     name: String,
@@ -138,6 +152,9 @@ pub(super) struct Accounts {
     clients: HashMap<(u32, Option<TextId>), Client, foldhash::fast::RandomState>,
     pub(super) unanswered: Vec<Unanswered>,
     unanswered_count: u64,
+    pub(super) logons: Vec<Logon>,
+    /// Operations in which TCP stood still for a second or longer, by connection.
+    recovered: HashMap<(u32, u64), HashSet<u32>, foldhash::fast::RandomState>,
     requests: u64,
     failed: HashMap<u32, u64>,
     /// By connection: when its last reply ended.
@@ -169,6 +186,7 @@ impl Accounts {
         }
         let end = start.saturating_add(op.elapsed_ns);
         self.note_last(op, end);
+        self.note_cause(op, start, end);
         let key = (op.recording, op.client);
         if self.clients.len() >= CLIENTS_MAX && !self.clients.contains_key(&key) {
             return;
@@ -198,6 +216,30 @@ impl Accounts {
             self.commands.len() - 1
         });
         self.last.insert(key, (end, command as u32, op.columns.signed.is_set(op.row)));
+    }
+
+    /// What waits outside of operations may explain.
+    fn note_cause(&mut self, op: &Operation, start: i64, end: i64) {
+        if op.act == Act::Logon && self.logons.len() < LOGONS_MAX {
+            let name = |name: Option<&str>| name.unwrap_or_default().to_owned();
+            self.logons.push(Logon {
+                recording: op.recording,
+                client: name(op.client_name()),
+                server: name(op.server_name()),
+                start,
+                end,
+                number: op.number,
+            });
+        }
+        if op.recovery_ns() >= NOTICED_NS && self.recovered.len() < RECOVERED_MAX {
+            let key = (op.recording, op.connection);
+            self.recovered.entry(key).or_default().extend(op.number);
+        }
+    }
+
+    /// Operations of a connection in which TCP stood still for a second or longer.
+    pub(super) fn recovered(&self, connection: (u32, u64)) -> impl Iterator<Item = u32> {
+        self.recovered.get(&connection).into_iter().flatten().copied()
     }
 
     fn without_reply(&mut self, op: &Operation, start: i64) {

@@ -110,6 +110,7 @@ findings! {
     unwritten_range::UnwrittenRange,
     // These come from the table `waits` and from connections: see `waiting`.
     late_lookup::LateLookup elsewhere,
+    late_ticket::LateTicket elsewhere,
     providers_first::ProvidersFirst elsewhere,
     server_unreachable::ServerUnreachable elsewhere,
     path_mtu::PathMtu elsewhere,

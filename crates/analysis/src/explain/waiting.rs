@@ -1,8 +1,9 @@
 //! Waits outside of operations: names, connections, tickets, data that are retransmitted.
 //!
 //! One observation for several findings. What a client waits for before it begins a connection to a file
-//! server belongs together: the *preamble* of that connection. Only lookups of the server's own name and
-//! attempts to reach the same machine count, because other programs look up names and connect, too.
+//! server, or its logon there, belongs together: the *preamble* of that step. Before a connection only lookups
+//! of the server's own name and attempts to reach the same machine count, because other programs look up names
+//! and connect, too; before a logon, what domain controllers are asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +11,12 @@ use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 use smbscope_tables::tables::{Tree, Wait};
 
-use super::account::{Accounts, NOTICED_NS};
+use super::account::{Accounts, Logon, NOTICED_NS};
 use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::connections::Connections;
 use super::findings::{
-    delayed_acknowledgement, late_lookup, path_mtu, path_outage, providers_first,
+    delayed_acknowledgement, late_lookup, late_ticket, path_mtu, path_outage, providers_first,
     server_unreachable,
 };
 
@@ -30,6 +31,10 @@ const PREAMBLE_GAP_NS: i64 = 15_000_000_000;
 const UNANSWERED_MAX_NS: i64 = 15_000_000_000;
 /// A connection that begins so soon after an answer was waiting for it, ns.
 const AT_ONCE_NS: i64 = 100_000_000;
+/// The kind of a row that stands for a logon, which is not in the table `waits`.
+const LOGON: &str = "logon";
+/// Ports of Kerberos, changes of passwords, and LDAP with and without TLS.
+const DIRECTORY_PORTS: [u64; 6] = [88, 389, 464, 636, 3268, 3269];
 /// TCP ports of SMB.
 pub(super) const SMB_PORTS: [u64; 2] = [139, 445];
 
@@ -148,27 +153,29 @@ impl Waiting {
         connections: &Connections,
         accounts: &mut Accounts,
     ) -> Vec<Candidate> {
+        let mut found: Vec<_> =
+            late_ticket::of_servers(&self.rows, &accounts.logons).into_iter().collect();
+        self.rows.extend(accounts.logons.iter().map(step));
         self.rows.sort_by(|one, other| {
             (one.0, &one.1.client, one.1.start).cmp(&(other.0, &other.1.client, other.1.start))
         });
-        let mut found = Vec::new();
-        let mut lookups = late_lookup::Lookups::default();
-        let mut providers = providers_first::Providers::default();
+        let mut before = Before::default();
         let of_client =
             self.rows.chunk_by(|one, other| (one.0, &one.1.client) == (other.0, &other.1.client));
         for rows in of_client {
-            self.preambles(rows, accounts, &mut lookups, &mut providers);
+            self.preambles(rows, accounts, &mut before);
             found.extend(server_unreachable::find(rows, accounts));
         }
-        found.extend(late_lookup::finish(lookups));
-        found.extend(providers_first::finish(providers));
+        found.extend(late_lookup::finish(before.lookups));
+        found.extend(late_ticket::finish(before.tickets));
+        found.extend(providers_first::finish(before.providers));
         let of_kind =
             |kind: &'static str| self.rows.iter().filter(move |(_, row)| row.kind == kind);
         let resent: Vec<_> = of_kind("retransmission").collect();
         let reports: Vec<_> = of_kind("path_mtu").collect();
         let is_mtu = path_mtu::find(&resent, &reports, connections);
         if is_mtu.is_none() {
-            found.extend(path_outage::find(&resent));
+            found.extend(path_outage::find(&resent, accounts));
         }
         found.extend(is_mtu);
         let late: Vec<_> = of_kind("acknowledgement").collect();
@@ -176,18 +183,14 @@ impl Waiting {
         found
     }
 
-    /// Adds what a client waited for before each connection to a file server.
-    fn preambles(
-        &self,
-        rows: &[(u32, Wait)],
-        accounts: &mut Accounts,
-        lookups: &mut late_lookup::Lookups,
-        providers: &mut providers_first::Providers,
-    ) {
-        let is_smb = |row: &Wait| row.kind == "connect" && SMB_PORTS.contains(&row.port);
+    /// Adds what a client waited for before each connection to a file server, and before each logon.
+    fn preambles(&self, rows: &[(u32, Wait)], accounts: &mut Accounts, found: &mut Before) {
+        let is_step = |row: &Wait| {
+            row.kind == LOGON || row.kind == "connect" && SMB_PORTS.contains(&row.port)
+        };
         let mut from = 0;
         for (place, (_, connect)) in rows.iter().enumerate() {
-            if !is_smb(connect) {
+            if !is_step(connect) {
                 continue;
             }
             let before = rows.get(from..place).unwrap_or_default();
@@ -224,6 +227,10 @@ impl Waiting {
             if union_ns(&waits) < NOTICED_NS {
                 continue;
             }
+            if connect.kind == LOGON {
+                found.tickets.add(&waits);
+                continue;
+            }
             // An answer ends the search by all protocols; queries in parallel with it cause no delay.
             let is_lookup = |wait: &Until| wait.row.kind == "name_lookup";
             let names: Vec<_> = waits.iter().filter(|wait| is_lookup(wait)).collect();
@@ -234,9 +241,9 @@ impl Waiting {
             let is_lookup =
                 lookup_ns > 0 && lookup_ns.saturating_mul(2) >= connect.start.saturating_sub(asked);
             if is_lookup {
-                lookups.add(&waits, lookup_ns);
+                found.lookups.add(&waits, lookup_ns);
             } else {
-                providers.add(&waits, connect);
+                found.providers.add(&waits, connect);
             }
         }
     }
@@ -248,6 +255,9 @@ impl Waiting {
         connect: &Wait,
         names: &HashSet<String, foldhash::fast::RandomState>,
     ) -> bool {
+        if connect.kind == LOGON {
+            return is_of_directory(row);
+        }
         match row.kind.as_str() {
             "name_lookup" => {
                 let name = row.subject.as_deref().map(label).unwrap_or_default();
@@ -257,6 +267,39 @@ impl Waiting {
             "ticket" | "directory" => true,
             _ => false,
         }
+    }
+}
+
+/// What was found before connections and logons.
+#[derive(Default)]
+struct Before {
+    lookups: late_lookup::Lookups,
+    tickets: late_ticket::Tickets,
+    providers: providers_first::Providers,
+}
+
+/// A logon as a row, so that it has its place among the waits.
+fn step(logon: &Logon) -> (u32, Wait) {
+    let row = Wait {
+        client: logon.client.clone(),
+        server: logon.server.clone(),
+        kind: LOGON.to_owned(),
+        start: logon.start,
+        ..Wait::default()
+    };
+    (logon.recording, row)
+}
+
+/// Whether a wait is for a domain controller, or for its name (RFC 2782, RFC 4120 section 7.2.3.2).
+pub(super) fn is_of_directory(row: &Wait) -> bool {
+    match row.kind.as_str() {
+        "ticket" | "directory" => true,
+        "connect" => DIRECTORY_PORTS.contains(&row.port),
+        "name_lookup" => {
+            let name = row.subject.as_deref().map(label).unwrap_or_default();
+            matches!(name.as_str(), "_kerberos" | "_ldap" | "_gc" | "_kpasswd")
+        }
+        _ => false,
     }
 }
 

@@ -21,6 +21,7 @@ pub const QUERY_DIRECTORY: u16 = 14;
 pub const QUERY_INFO: u16 = 16;
 pub const SET_INFO: u16 = 17;
 pub const NEGOTIATE: u16 = 0;
+pub const SESSION_SETUP: u16 = 1;
 pub const OPLOCK_BREAK: u16 = 18;
 pub const MS: i64 = 1_000_000;
 pub const NO_HANDLE: u64 = u64::MAX;

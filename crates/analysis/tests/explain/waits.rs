@@ -77,6 +77,54 @@ fn a_name_that_is_found_late_is_a_finding_about_the_name_service() {
     }
 }
 
+/// The diagnosis of these waits, and of a logon that takes `ms` at the server with quick operations after it.
+fn diagnose_logon(waits: &[Wait], ms: i64) -> Diagnosis {
+    let mut explain = Explain::with_gains();
+    explain.waits(waits);
+    let mut acts = vec![act(READ, 1, "a"); 20];
+    acts.insert(0, Act { server_ns: ms * MS, ..act(SESSION_SETUP, NO_HANDLE, "") });
+    explain_with(explain, &acts, vec![far_connection(5, 1 << 20)])
+}
+
+#[test]
+fn a_logon_that_waits_for_its_ticket_is_a_finding_about_the_domain_controller() {
+    let kdc = |from_ms, ms| Wait {
+        subject: Some("krbtgt/CORP".into()),
+        attempts: 3,
+        last_attempt: BEGIN + (from_ms + 8_000) * MS,
+        ..wait("ticket", "Kerberos", "10.0.0.88", 88, from_ms, ms)
+    };
+    // The connection is there, and the client asks for a ticket in vain.
+    let late = diagnose_logon(&[connect(445, 1_000, Some(1)), kdc(1_010, None)], 1);
+    let found_one = found(&late, FindingKind::LateTicket).unwrap();
+    assert_eq!((owner(found_one).actor, late.state), (Actor::NameService, State::Slow));
+    assert_eq!(owner(found_one).names, ["10.0.0.88"]);
+    assert!(found_one.what.contains("does not answer when asked for krbtgt/CORP"));
+    assert_eq!(figure(found_one, "longest"), 18_990e6, "up to the logon");
+    // A quick answer; a ticket for something else long before; a lookup of another program.
+    for near in
+        [kdc(1_010, Some(20)), kdc(-30_000, None), lookup("DNS", "mail", 1_010, Some(9_000))]
+    {
+        let diagnosis = diagnose_logon(&[connect(445, 1_000, Some(1)), near.clone()], 1);
+        assert_eq!((kinds(&diagnosis), diagnosis.state), (vec![], State::Healthy), "{near:?}");
+    }
+}
+
+#[test]
+fn a_server_that_waits_for_its_domain_controller_is_not_a_slow_server() {
+    // The logon begins at 20 s and takes 6 s, of which the server waits 5.
+    let asks = |from_ms| Wait {
+        client: "10.0.0.2".into(),
+        ..wait("directory", "LDAP", "10.0.0.88", 389, from_ms, Some(5_000))
+    };
+    let late = diagnose_logon(&[asks(20_100)], 6_000);
+    assert_eq!(kinds(&late)[..1], [FindingKind::LateTicket]);
+    assert!(!kinds(&late).contains(&FindingKind::SlowLogon));
+    // It asked long before.
+    let own = diagnose_logon(&[asks(2_000)], 6_000);
+    assert_eq!(kinds(&own)[..1], [FindingKind::SlowLogon]);
+}
+
 #[test]
 fn what_a_client_tries_before_smb_is_its_own() {
     let dns = lookup("DNS", "files", 0, Some(1));

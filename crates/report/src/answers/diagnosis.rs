@@ -8,8 +8,8 @@ pub(crate) mod state;
 
 use serde_json::{Value, json};
 use smbscope_analysis::explain::{
-    ChangeInTime, Contributor, Diagnosis, Example, Finding, Gain, Pauses, Unexplained, Whole,
-    is_reported,
+    ChangeInTime, Contributor, Diagnosis, Example, Finding, Gain, Pauses, State, Unexplained,
+    Whole, is_reported,
 };
 use smbscope_analysis::processors::Report as CpuReport;
 use smbscope_analysis::processors::waiting::Waiting;
@@ -163,6 +163,10 @@ fn explain_text(answer: &DiagnosisAnswer<'_>, options: &TextOptions) -> String {
         }
     }
     let height = if options.all { usize::MAX } else { options.height.unwrap_or(HEIGHT) };
+    if diagnosis.state == State::Healthy && !shown.is_empty() {
+        folded(&mut text, 0, "", options.columns());
+        folded(&mut text, 0, "Users do not notice it, but this takes the time:", options.columns());
+    }
     let room = height.saturating_sub(text.lines().count() + after.lines().count());
     let (findings, is_short) = fitting(shown, |found| when(found, whole, clock), options, room);
     text.push_str(&findings);

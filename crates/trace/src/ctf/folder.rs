@@ -27,13 +27,14 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder with `metadata`, or with one in its folder `kernel`.
+    /// Opens a folder with `metadata`; `NotFound` if it has none of CTF.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        let path = place_of(path).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, "the folder has no metadata of CTF")
-        })?;
+        if !has_metadata(path) {
+            let what = "the folder has no metadata of CTF";
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
         let mut streams = Vec::new();
-        for entry in std::fs::read_dir(&path)? {
+        for entry in std::fs::read_dir(path)? {
             let entry = entry?;
             let (name, metadata) = (entry.file_name(), entry.metadata()?);
             let name = name.to_string_lossy();
@@ -43,7 +44,7 @@ impl Folder {
             }
         }
         streams.sort();
-        Ok(Folder { path, streams })
+        Ok(Folder { path: path.to_owned(), streams })
     }
 
     /// Bytes of all streams.
@@ -52,15 +53,11 @@ impl Folder {
     }
 }
 
-/// Where the metadata is.
-fn place_of(path: &Path) -> Option<PathBuf> {
-    let folders = [path.to_owned(), path.join("kernel")];
-    folders.into_iter().find(|folder| {
-        let mut head = Vec::new();
-        let file = File::open(folder.join(METADATA));
-        let read = file.and_then(|file| file.take(64).read_to_end(&mut head));
-        read.is_ok() && super::metadata::is_metadata(&head)
-    })
+fn has_metadata(folder: &Path) -> bool {
+    let mut head = Vec::new();
+    let file = File::open(folder.join(METADATA));
+    let read = file.and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && super::metadata::is_metadata(&head)
 }
 
 impl Files for Folder {

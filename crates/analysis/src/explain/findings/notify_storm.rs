@@ -41,6 +41,14 @@ const BURSTS_MIN: usize = 2;
 /// Most notifications that are remembered.
 const NOTIFICATIONS_MAX: usize = 65_536;
 
+/// Findings that only say that these listings were slow, or were many.
+const LISTINGS: [FindingKind; 4] = [
+    FindingKind::SlowFilesystem,
+    FindingKind::ServerQueueing,
+    FindingKind::Stragglers,
+    FindingKind::RepeatedListings,
+];
+
 /// Listings of one folder in one second.
 #[derive(Default)]
 struct Listings {
@@ -117,10 +125,12 @@ impl Detector for NotifyStorm {
             Confidence::Likely,
             "the listings follow within three seconds of the notifications, again and again, from as many clients",
         );
-        vec![candidate.of_events().with_figures([
+        let mut candidate = candidate.of_events().with_figures([
             ("bursts", bursts as f64, "", "bursts: {}"),
             ("notifications", notified as f64, "", "notifications: {}"),
             ("listings", listed as f64, "", "listing requests after them: {}"),
-        ])]
+        ]);
+        candidate.explains = (&LISTINGS, candidate.savings.numbers());
+        vec![candidate]
     }
 }

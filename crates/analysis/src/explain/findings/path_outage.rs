@@ -4,7 +4,7 @@
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
-use super::super::account::{HANG_NS, NOTICED_NS};
+use super::super::account::{Accounts, HANG_NS, NOTICED_NS};
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::waiting::{Until, attribution, union_ns};
@@ -26,7 +26,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("path-outage", "path interrupted
 const ATTEMPTS_MIN: u64 = 3;
 
 /// Data that were retransmitted.
-pub(crate) fn find(resent: &[&(u32, Wait)]) -> Option<Candidate> {
+pub(crate) fn find(resent: &[&(u32, Wait)], accounts: &Accounts) -> Option<Candidate> {
     let mut waits: Vec<_> = resent
         .iter()
         .filter(|(_, row)| row.attempts >= ATTEMPTS_MIN && row.waited_ns() >= NOTICED_NS)
@@ -56,13 +56,16 @@ pub(crate) fn find(resent: &[&(u32, Wait)]) -> Option<Candidate> {
         "the same data were sent at least three times, at growing intervals; one side does not show whether the path or \
          the other machine was gone",
     );
-    let candidate = candidate
+    let mut candidate = candidate
         .of_events()
         .beyond_busy(waited_ns)
         .with_figures([
             ("sent", attempts as f64, "", "sent {} times"),
             ("interrupted", waited_ns as f64, "ns", "interrupted for {} in total"),
         ]);
+    let on_them = waits.iter().filter_map(|wait| Some((wait.recording, wait.row.connection?)));
+    candidate.explains =
+        (&[FindingKind::Loss], on_them.flat_map(|key| accounts.recovered(key)).collect());
     let longest = waits.iter().map(Until::ns).max().unwrap_or(0);
     Some(if lost > 0 || longest >= HANG_NS { candidate.broken() } else { candidate })
 }

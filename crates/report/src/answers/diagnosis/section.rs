@@ -3,6 +3,7 @@
 use crate::answers::diagnosis::{card, context, reported, when};
 use crate::answers::recording::meta::Meta;
 use crate::document::{Block, Section};
+use smbscope_analysis::explain::State;
 use smbscope_analysis::summary::Report;
 
 /// Findings that a page unfolds.
@@ -21,7 +22,10 @@ pub(crate) fn findings(report: &Report, meta: &Meta) -> Option<Section> {
     blocks.extend(diagnosis.notes.iter().map(|note| Block::Note(note.what.clone())));
     Some(Section {
         id: "findings",
-        title: "What makes it slow",
+        title: match diagnosis.state {
+            State::Healthy => "What takes the time",
+            _ => "What makes it slow",
+        },
         help: match report.load {
             None => {
                 "Most costly first, as a share of all time in which clients waited. Findings can overlap."
