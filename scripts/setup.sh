@@ -139,7 +139,7 @@ case $what in
     ;;
   predictions)
     PATH=$PATH:/usr/sbin:/sbin
-    packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 chrt=util-linux fusermount3=fuse3 pkg-config=pkg-config python3=python3
+    packages smbd=samba smbclient=smbclient tcpdump=tcpdump ip=iproute2 nft=nftables ethtool=ethtool chrt=util-linux fusermount3=fuse3 pkg-config=pkg-config python3=python3
     pkg-config --exists fuse3 || packages no-such-program=libfuse3-dev
     python3 -c 'import venv, ensurepip' 2>/dev/null || packages no-such-program=python3-venv
     venv

@@ -45,11 +45,11 @@ def inside(namespace):
 class Client(raw.Session):
     """Logged on and connected to the share; knows its credits."""
 
-    def __init__(self, address, namespace=None, share="home", asks=64, port=445):
+    def __init__(self, address, namespace=None, share="home", asks=64, port=445, source=""):
         self.credits, self.asks = 1, asks
         self.replies, self.breaks = {}, []
         with inside(namespace):
-            super().__init__(address, port)
+            super().__init__(address, port, source)
         self.socket.settimeout(PATIENCE_S)
         raw.log_on(self, share)
 

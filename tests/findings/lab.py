@@ -536,9 +536,12 @@ def not_stable(bench, shows):
             one.close(fid)
 
 
-def judge(name, told, notes, shows):
+def judge(name, told, notes, state, shows):
     """What is wrong, as words; nothing if nothing is."""
     one = CASES[name]
+    expected = one["state"] if shows else "healthy"
+    if one["state"] and state != expected:
+        return [f"the state is {state}"]
     expected = one["expects"]
     shares = lambda found: [f"{trouble} {100 * share:.0f} % is reported" for trouble, share in found]
     if one["nothing"]:
@@ -568,11 +571,11 @@ def told_by(diagnosis):
 
 
 def table(rows):
-    lines = ["| made | reported, share of the time | |", "|---|---|---|"]
-    for name, told, wrong in rows:
+    lines = ["| made | state | reported, share of the time | |", "|---|---|---|---|"]
+    for name, state, told, wrong in rows:
         words = [trouble if share is None else f"{trouble} {100 * share:.0f} %" for trouble, share in told]
         words[:1] = [f"**{word}**" for word in words[:1]]
-        lines.append(f"| {name} | {', '.join(words) or 'nothing'} | {'; '.join(wrong) or 'right'} |")
+        lines.append(f"| {name} | {state} | {', '.join(words) or 'nothing'} | {'; '.join(wrong) or 'right'} |")
     return "\n".join(lines)
 
 
@@ -590,13 +593,14 @@ def make(bench, name, shows):
         with open(bench.path(f"{bench.name}.json"), "w") as file:
             json.dump(diagnosis, file, indent=1)
         told, notes = told_by(diagnosis), [note["about"] for note in diagnosis["notes"]]
-        wrong = judge(name, told, notes, shows)
-        return bench.name, told + [(f"note {note}", None) for note in notes if CASES[name]["note"]], wrong
+        wrong = judge(name, told, notes, diagnosis["state"], shows)
+        told += [(f"note {note}", None) for note in notes if CASES[name]["note"]]
+        return bench.name, diagnosis["state"], told, wrong
     except (Exception, SystemExit) as error:
         if getattr(error, "code", None) == TERMINATED:
             raise
         bench.say(f"{bench.name}: {getattr(error, 'stderr', '') or ''}{traceback.format_exc()}")
-        return bench.name, [], [f"not made: {error}"]
+        return bench.name, "", [], [f"not made: {error}"]
 
 
 def main():
@@ -621,13 +625,14 @@ def main():
         for name in args.case or CASES:
             for shows in (True, False) if CASES[name]["misses"] else (True,):
                 rows.append(make(bench, name, shows))
-                bench.say("{}: {}: {}".format(rows[-1][0], dict(rows[-1][1]), "; ".join(rows[-1][2]) or "right"))
+                name_made, state, told, wrong = rows[-1]
+                bench.say(f"{name_made}: {state}: {dict(told)}: {'; '.join(wrong) or 'right'}")
     finally:
         if args.markdown:
             print(table(rows))
         if not args.keep:
             shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(any(wrong for _, _, wrong in rows))
+    sys.exit(any(wrong for *_, wrong in rows))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ SAME = b"\xff" * 16  # the file id of the chain's previous member
 
 
 class Session:
-    def __init__(self, address, port):
-        self.socket = socket.create_connection((address, port))
+    def __init__(self, address, port, source=""):
+        self.socket = socket.create_connection((address, port), source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.session = self.tree = self.message = 0
 

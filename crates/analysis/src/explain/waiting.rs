@@ -173,6 +173,10 @@ impl Waiting {
             |kind: &'static str| self.rows.iter().filter(move |(_, row)| row.kind == kind);
         let resent: Vec<_> = of_kind("retransmission").collect();
         let reports: Vec<_> = of_kind("path_mtu").collect();
+        // The request of which they are part has no reply, and no time of its own.
+        for (recording, row) in resent.iter().filter(|(_, row)| row.is_unanswered()) {
+            accounts.hang(*recording, &row.client, row.start, row.last_attempt);
+        }
         let is_mtu = path_mtu::find(&resent, &reports, connections);
         if is_mtu.is_none() {
             found.extend(path_outage::find(&resent, accounts));

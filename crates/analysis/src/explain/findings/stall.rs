@@ -14,7 +14,6 @@ use super::super::connections::list_names;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
-use super::super::worth::OF_UNKNOWN_CAUSE;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("stall", "operations stood still together")
     .with_actor(Actor::Server)
@@ -39,6 +38,8 @@ const TOGETHER_NS: i64 = 500_000_000;
 /// at any time.
 const OPERATIONS_MIN: usize = 3;
 const SPREAD_NS: i64 = 100_000_000;
+/// As many operations of the kind end in the second before and in the second after: then work flowed, stood still and flowed again.
+const FLOW_MIN: u32 = 10;
 /// Most long operations that are kept.
 const LONG_MAX: usize = 16_384;
 /// Most seconds of servers that are counted.
@@ -55,6 +56,19 @@ struct Long {
     number: Option<u32>,
     attribution: Attribution,
 }
+
+/// Findings that do not explain why operations stood still.
+const WORK: [FindingKind; 9] = [
+    FindingKind::SlowFilesystem,
+    FindingKind::ServerQueueing,
+    FindingKind::Stragglers,
+    FindingKind::SlowLogon,
+    FindingKind::SlowFlush,
+    FindingKind::FixedTimer,
+    FindingKind::OneAtATime,
+    FindingKind::SmallReads,
+    FindingKind::SmallWrites,
+];
 
 /// Operations that ended in one second: data and metadata.
 type Ended = [u32; 2];
@@ -142,14 +156,24 @@ impl Stall {
         let mut clients: Vec<_> = group.iter().map(|one| one.client.as_str()).collect();
         clients.sort_unstable();
         clients.dedup();
-        // Operations of several clients do not end together by chance.
-        let is_together = clients.len() > 1 || spread >= SPREAD_NS;
-        if group.len() < OPERATIONS_MIN || !is_together {
-            return None;
-        }
         // The stall began after the last operation of the kind that ended normally.
         let until = group.iter().map(|one| one.end).min()?;
         let from = group.iter().map(|one| one.start).min()?;
+        let ended = |second| {
+            let both = self.ended.get(&(server, second)).copied().unwrap_or_default();
+            if is_data { both[0] } else { both[1] }
+        };
+        let flows = |at: i64, next: i64| {
+            let second = at.div_euclid(SECOND_NS);
+            ended(second) + ended(second + next) >= FLOW_MIN
+        };
+        // Operations of several clients do not end together by chance.
+        let is_together = clients.len() > 1
+            || spread >= SPREAD_NS
+            || flows(from, -1) && flows(group.iter().map(|one| one.end).max()?, 1);
+        if group.len() < OPERATIONS_MIN || !is_together {
+            return None;
+        }
         let seconds = from.div_euclid(SECOND_NS) + 1..until.div_euclid(SECOND_NS);
         let mut during: Ended = [0; 2];
         for second in seconds {
@@ -216,6 +240,6 @@ fn candidate(stall: Standing) -> Candidate {
                 ("clients", number as f64, "", "clients: {}"),
                 ("others_meanwhile", stall.others as f64, "", "other operations answered meanwhile: {}"),
             ]);
-    candidate.explains = (&OF_UNKNOWN_CAUSE, stall.numbers);
+    candidate.explains = (&WORK, stall.numbers);
     if ns >= HANG_NS { candidate.broken() } else { candidate }
 }
