@@ -135,7 +135,7 @@ def path_mtu(bench, shows):
 def server_unreachable(bench, shows):
     """Nothing comes back from the server, and the client tries to connect again and again; or it connects."""
     with bench.lab(FAR) as lab:
-        lab.names(2)
+        names = lab.names(2)
         if shows:
             on_server(lab, "ip", "route", "add", "blackhole", "10.45.0.1/32")
         with lab.capture(more="icmp"):
@@ -146,6 +146,10 @@ def server_unreachable(bench, shows):
                 except TimeoutError:
                     assert shows
                 time.sleep(1)
+            if not shows:
+                one = lab.client()
+                for name in names:
+                    one.chain(smb.create(name), raw.read(smb.SAME, 0, 4096), raw.close(smb.SAME))
 
 
 @case("path-outage", state="broken", fixture=False)
@@ -281,11 +285,11 @@ def one_at_a_time(bench, shows):
 def deep_queue(bench, shows):
     """64 reads outstanding on a line of 50 Mbit/s, each of which takes seconds; or two, on a quick line."""
     with bench.lab("rtt=20ms,rate=50mbit" if shows else FAR) as lab:
-        lab.file("data.bin", 40 << 20)
+        lab.file("data.bin", 80 << 20)
         with lab.capture():
             one = lab.client(asks=512)
             fid = one.open("data.bin")
-            one.pipeline(in_order(fid, 320, 1 << 16), 64 if shows else 2)
+            one.pipeline(in_order(fid, 1_000, 1 << 16), 64 if shows else 2)
             one.close(fid)
 
 

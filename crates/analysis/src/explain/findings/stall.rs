@@ -148,7 +148,7 @@ impl Stall {
         let server = group.first()?.server;
         // Reads, writes and metadata of one moment, of which the data may be all.
         let data = group.iter().filter(|one| one.is_data).count();
-        let is_data = data * 2 >= group.len();
+        let is_data = data >= OPERATIONS_MIN && data * 2 >= group.len();
         let is_all = data == group.len();
         let group: Vec<_> = group.into_iter().filter(|one| !is_data || one.is_data).collect();
         let times = group.iter().map(|one| one.end - one.start);
