@@ -199,7 +199,8 @@ def no_reply(bench, shows):
             os.kill(served_by, signal.SIGCONT)
 
 
-@case("stall", state="broken", allowed={"slow-filesystem": "each call passes through FUSE", "one-at-a-time": "so it does"}, fixture=False)
+@case("stall", state="broken", near="slow", fixture=False,
+      allowed={"slow-filesystem": "each call passes through FUSE", "one-at-a-time": "so it does"})
 def stall(bench, shows):
     """All calls of the file system stand still for six seconds while four clients read; or they do not."""
     with bench.lab() as lab:

@@ -13,14 +13,16 @@ HEADERS = 512
 CASES = {}
 
 
-def case(name, expects=None, note=False, nothing=False, allowed=None, misses=True, fixture=True, state=None):
+def case(name, expects=None, note=False, nothing=False, allowed=None, misses=True, fixture=True, state=None,
+         near="healthy"):
     """`expects`: the trouble, if that is not the name; a `note` has no time: nothing else is judged; `nothing`: no
     finding may be reported. `allowed`: other findings that are true as well, each with its reason. `misses`: whether
-    there is a near miss. `state`: what the verdict begins with; then that of the near miss is healthy."""
+    there is a near miss. `state`: what the verdict begins with, and `near` that of the near miss."""
 
     def keep(function):
         CASES[name] = {"make": function, "expects": expects or name, "note": note, "nothing": nothing,
-                       "allowed": allowed or {}, "misses": misses, "fixture": fixture, "state": state}
+                       "allowed": allowed or {}, "misses": misses, "fixture": fixture, "state": state,
+                       "near": near}
         return function
 
     return keep
