@@ -85,7 +85,7 @@ def other_llmnr(scene):
         for time in (5.01, 5.42):
             ask(scene, start + time, client, "224.0.0.252", (53300 + turn, LLMNR), llmnr(turn + 1, "nas"))
         scene.raw(start + 5.9, wire.udp(client, "10.144.0.255", (137, 137), wire.nbns(0x8300 + turn, "NAS")))
-        c = Session(scene, client, "10.144.0.20", t=start + 5.92)
+        c = Session(scene, client, "10.144.0.20", t=start + 5.92, share="\\\\nas\\team")
         browse(c, 12)
         c.logoff()
         c.finish(c.t)
@@ -122,7 +122,7 @@ def other_scan_size(scene):
     c = Session(scene, "10.147.0.7", "10.147.9.2")
     for number in range(60):
         size = 1000 * 4 ** (number % 8 + 1)
-        fid = c.open(f"media\\clip{number}.mov", size, service=0.002 + size / 25e6)
+        fid = c.open(f"media\\clip{number}.mov", size, service=(0.002 + size / 25e6) * scene.random.uniform(0.75, 1.3))
         c.read(fid, 0, 1000)
         c.close(fid, size)
         c.think(1, 4)
