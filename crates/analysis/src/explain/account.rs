@@ -250,6 +250,8 @@ impl Accounts {
             || op.status.is_some()
             || columns.response_frame.get(op.row).is_some()
             || columns.command.get(op.row).is_some_and(|name| WITHOUT_REPLY.contains(&name))
+            // Cut before its function: it may be a notification that waits by design.
+            || columns.command.get(op.row) == Some("NtTransact") && columns.detail.get(op.row).is_none()
             // What is behind a pipe answers when it has something to say.
             || op.is_pipe
         {
