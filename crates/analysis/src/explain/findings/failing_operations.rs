@@ -44,6 +44,10 @@ const ACCOUNT: (&str, &str) = (
     "client",
     "check the account: password, lock-out, clock (5 min for Kerberos), and the saved credentials (cmdkey /list)",
 );
+const CONTROLLER: (&str, &str) = (
+    "server",
+    "its domain controllers do not answer: nltest /sc_query:DOMAIN, wbinfo --ping-dc, and a capture of its ports 88 and 389",
+);
 const RIGHTS: (&str, &str) =
     ("server", "compare the permissions of the share and of the files with what the program requests");
 const SHARE: (&str, &str) = ("client", "the share or its path does not exist: check the mapping, the DFS target, the name");
@@ -53,7 +57,7 @@ const SESSION: (&str, &str) = (
 );
 
 /// What is counted, by status.
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 26] = [
     Kind::of(Status::INSUFFICIENT_RESOURCES, "has no resources left", 3, RESOURCES),
     Kind::of(Status::INSUFF_SERVER_RESOURCES, "has no resources left", 3, RESOURCES),
     Kind::of(Status::TOO_MANY_OPENED_FILES, "has too many open files", 3, RESOURCES),
@@ -69,11 +73,20 @@ const KINDS: [Kind; 17] = [
         actor: Actor::Client,
         ..Kind::of(Status::ACCOUNT_LOCKED_OUT, "refuses logons: the account is locked", 1, ACCOUNT)
     },
+    Kind::of_logon(Status(0xc000_0071), "refuses logons: the password has expired"),
+    Kind::of_logon(Status(0xc000_0224), "refuses logons: the password must be changed"),
+    Kind::of_logon(Status(0xc000_0072), "refuses logons: the account is disabled"),
+    Kind::of_logon(Status(0xc000_0193), "refuses logons: the account has expired"),
+    Kind::of_logon(Status(0xc000_006e), "refuses logons: the account is restricted"),
+    Kind::of_logon(Status(0xc000_006f), "refuses logons at this time of day"),
+    Kind::of_logon(Status(0xc000_015b), "refuses logons of this type to this account"),
+    Kind::of_logon(Status(0xc000_0133), "refuses logons: clocks differ"),
+    Kind::of(Status(0xc000_005e), "finds no domain controller for logons", 3, CONTROLLER),
     Kind {
         actor: Actor::Client,
         ..Kind::of(Status::BAD_NETWORK_NAME, "does not know the share", 5, SHARE)
     },
-    Kind::of(Status::ACCESS_DENIED, "denies access", 50, RIGHTS),
+    Kind::of(Status::ACCESS_DENIED, "denies access", 10, RIGHTS),
     Kind::of(Status::USER_SESSION_DELETED, "has forgotten the session", 3, SESSION),
     Kind::of(Status::NETWORK_NAME_DELETED, "has removed the share", 3, SESSION),
     Kind::of(Status::NETWORK_SESSION_EXPIRED, "lets sessions expire", 20, SESSION),
@@ -87,6 +100,11 @@ impl Kind {
         remedy: (&'static str, &'static str),
     ) -> Kind {
         Kind { status, words, actor: Actor::Server, least, remedy }
+    }
+
+    /// What keeps an account from logging on, whatever the server does: single refusals are mistakes of people.
+    const fn of_logon(status: Status, words: &'static str) -> Kind {
+        Kind { status, words, actor: Actor::Client, least: 3, remedy: ACCOUNT }
     }
 }
 
