@@ -37,12 +37,14 @@ class Scene:
     """One capture.
 
     `place`: where the recorder is, from 0 (next to the clients) to 1 (next to the servers). `begin`: nothing before
-    this time was recorded. `only`: the side whose frames were recorded, if not both.
+    this time was recorded. `only`: the side whose frames were recorded, if not both. `missing`: the share of the frames
+    that the recorder lost. `twice`: each frame is recorded again after this time.
     """
 
     def __init__(self, name, snap=262144):
         self.name, self.snap = name, snap
         self.place, self.begin, self.only = 0.0, None, None
+        self.missing, self.twice = 0.0, None
         self.random = random.Random(name)
         self.connections, self.frames, self.ports = [], [], self.random.randrange(49200, 60000)
 
@@ -57,7 +59,11 @@ class Scene:
         frames = list(self.frames)
         for connection in self.connections:
             frames += connection.render()
+        if self.twice:
+            frames += [(time + self.twice, *rest) for time, *rest in frames]
         frames.sort(key=lambda frame: frame[0])
+        if self.missing:
+            frames = [frame for frame in frames if self.random.random() >= self.missing]
         if self.begin is not None:
             frames = [frame for frame in frames if frame[0] >= self.begin]
         wire.write_pcap(path, START + self.random.randrange(10**6), self.snap, frames)
