@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
 
+use super::super::account::EVENT_NS;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
@@ -24,8 +25,6 @@ pub(crate) const KIND: KindInfo = KindInfo::new("slow-calls", "services behind p
 
 /// A call that takes this long delays its caller, ns.
 const SLOW_NS: i64 = 1_000_000_000;
-/// Calls that take longer wait for an event by design, ns.
-const EVENT_NS: i64 = 60_000_000_000;
 /// Fewest of them.
 const CALLS_MIN: u64 = 3;
 
