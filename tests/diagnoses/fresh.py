@@ -193,7 +193,7 @@ def fresh_one_direction(scene):
     company(scene, "10.15.7.2", 4, 40, net="10.15.7")
 
 
-@case("slow", "server", "cut to 96 bytes: opens take 1 s")
+@case("slow or unknown", "server", "cut to 96 bytes, within the header of SMB2: opens take 1 s")
 def fresh_cut_slow(scene):
     """Names and most bodies are not there; times are."""
     scene.snap = 96
