@@ -29,7 +29,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("closed-window", "receiver does 
 
 /// The transfer of a message stands still if it takes this long, ns: longer than a window that is closed in passing.
 const STILL_NS: i64 = 200_000_000;
-/// Of these transfers at least this share must have closed the window.
+/// At least this share of these transfers must have closed the window.
 const CLOSED_SHARE: f64 = 0.5;
 /// Fewest transfers: a receiver may be late once or twice.
 const TRANSFERS_MIN: u64 = 3;

@@ -36,6 +36,18 @@ const RESETS_MIN: usize = 3;
 /// ... unless a request was in flight, which then has no reply.
 const IN_FLIGHT_MIN: usize = 2;
 
+const IN_FLIGHT: [(&str, &str); 2] = [
+    (
+        "network",
+        "compare the TTL of the reset with that of the server's other packets (ip.ttl in Wireshark): if it differs, a firewall in between \
+         resets; raise its timeout for idle TCP connections, or send keepalives before it",
+    ),
+    (
+        "server",
+        "otherwise read its log of that time: the process that serves the client ends, or it refuses the dialects that the client offers",
+    ),
+];
+
 /// A connection, its facts, and when the client connected again; when it was reset if the recording ends before.
 type Reset<'a> = ((u32, u64), &'a ConnectionFacts, i64);
 
@@ -106,6 +118,8 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
     let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
     let mut waited_ns = 0_i64;
     for (key, facts, back) in &resets {
+        let request = asked.get(key).filter(|_| is_in_flight);
+        let frame = request.and_then(|request| request.frame).unwrap_or(0);
         let at = facts.lasted.1;
         let ns = back - at;
         waited_ns = waited_ns.saturating_add(ns);
@@ -117,8 +131,11 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
             connection: Some(key.1),
             kind: "reset".to_owned(),
             protocol: "TCP".to_owned(),
+            subject: request.map(|request| format!("reset after {}", request.command)),
             start: at,
             last_attempt: at,
+            first_frame: frame,
+            last_frame: frame,
             ..Wait::default()
         };
         attribution.add_wait(&row, key.0, *back, ns, ns.max(NOTICED_NS));
@@ -152,12 +169,12 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
     } else {
         "every reset follows the same kind of reply; why, the log of the side that resets says"
     };
-    Some(
+    let candidate =
         Candidate::new(FindingKind::ConnectionReset, what, attribution, Confidence::Likely, because)
             .of_events()
             .broken()
             .beyond_busy(waited_ns)
             .with_owner(actor, Vec::new())
-            .with_figures([("resets", resets.len() as f64, "", "resets: {}")]),
-    )
+            .with_figures([("resets", resets.len() as f64, "", "resets: {}")]);
+    Some(if is_in_flight { candidate.with_remedies(&IN_FLIGHT) } else { candidate })
 }

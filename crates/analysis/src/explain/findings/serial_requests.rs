@@ -29,13 +29,19 @@ pub(crate) const KIND: KindInfo = KindInfo::new("serial-requests", "requests wai
         ("client", "work next to the server (terminal server, branch cache, a replica), or synchronise in the background"),
     ]);
 
+/// Where nearly all names are missing.
+const SEARCH: (&str, &str) = (
+    "application",
+    "take the share out of the path that the program searches (PATH, the folder that it starts in, its plug-in and library folders)",
+);
+
 /// A client that sends the next request within this time has not paused, ns.
 const AT_ONCE_NS: i64 = 5_000_000;
 /// Round trips in a row take this long before people turn to something else, ns (J. Nielsen, Usability Engineering, 1993).
 const LONG_NS: i64 = 10_000_000_000;
 /// The distance takes at least this share of that time.
 const DISTANCE_SHARE: f64 = 0.8;
-/// Of the requests at least this share asks in vain: a search.
+/// At least this share of the requests asks in vain: a search.
 const SEARCH_SHARE: f64 = 0.8;
 /// Requests that could be in flight at once.
 const DEPTH: f64 = 8.0;
@@ -150,7 +156,7 @@ impl Detector for SerialRequests {
                 ("distance", distance_ns as f64, "ns", "{} of round trips"),
                 ("round", each_ns, "ns", "{} each"),
             ]);
-        vec![candidate]
+        vec![if is_search { candidate.with_remedies(&[SEARCH]) } else { candidate }]
     }
 }
 
@@ -167,6 +173,7 @@ fn row(run: &Run, client: &str, server: &str, connection: u64) -> Wait {
         connection: Some(connection),
         kind: "operation".to_owned(),
         protocol: format!("{} requests", run.requests),
+        subject: Some("one after the other".to_owned()),
         start: run.start,
         last_attempt: run.start,
         first_frame: run.frames.0,
