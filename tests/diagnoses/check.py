@@ -42,7 +42,10 @@ recordings were themselves wrong and were corrected afterwards (a name without i
 continued, equal times for equal sizes, credits that were lost before the trouble); the numbers are those before that. The rules were
 then changed by kind with these cases at hand, so that their rows below no longer show how well the rules generalise.
 33 more cases (`fresh`: other trouble, flaws of recorders, and healthy work that looks like what the new rules look for) were decided
-after that and before the next run: 27 right, 3 partly, 3 wrong (one false alarm, one silence, one cut too short)."""
+after that and before the next run: 27 right, 3 partly, 3 wrong (one false alarm, one silence, one cut too short).
+
+Two are known misses: whether a handle is kept by its program or by a deferred Close (`near_deferred_close`), and that an IPv6 and an
+IPv4 address are one client (`other_ipv6_first`; only the Ethernet address shows it), are not in the rows."""
 
 # Owners and states of the captures after public reports: expected.tsv there has words only.
 SHARED_EXPECTED = {

@@ -18,7 +18,7 @@ NO_LOGON_SERVERS, REFUSED, WRONG_LOCK = 0xC000005E, 0xC0000022, 0xC0000055
 
 @case("slow", "server", "1 of 9 waits for the spooler, 4 s a call")
 def fresh_spooler_company(scene):
-    """The others' file work is quick."""
+    """The file work of the other clients is quick."""
     c = Session(scene, "10.1.7.50", "10.1.7.2", user="maria", share="\\\\print\\IPC$")
     for turn in range(5):
         fid = c.open("spoolss", 0)
@@ -254,7 +254,7 @@ def fresh_tiny_writes(scene):
 
 # Healthy work that looks like trouble.
 
-@case("healthy", "nobody", "clients reset idle connections at the end of the day; nobody comes back")
+@case("healthy", "nobody", "clients reset idle connections at the end of the day and do not come back")
 def fresh_healthy_resets(scene):
     """No request is in flight."""
     for number in range(6):
@@ -320,7 +320,7 @@ def fresh_healthy_gaps(scene):
 
 @case("healthy", "nobody", "a mirror port recorded every frame twice", snap=400)
 def fresh_healthy_twice(scene):
-    """Duplicates within 30 us are no retransmissions."""
+    """Duplicates within 30 us are not retransmissions."""
     scene.twice = 0.00003
     company(scene, "10.37.7.2", 6, 60, net="10.37.7")
 
@@ -372,13 +372,13 @@ def fresh_healthy_satellite(scene):
 
 @case("healthy", "nobody", "six clients list a folder after each change, 2 ms each")
 def fresh_healthy_notify(scene):
-    """A small storm that nobody notices."""
+    """A small storm that costs no time."""
     storm(scene, 6, "10.43.0.3", (5.0, 14.0, 33.0, 41.0), 0.002, 0.3)
 
 
 @case("healthy", "nobody", "an encrypted session: requests wait for events, others are answered at once")
 def fresh_healthy_sealed(scene):
-    """A notify is outstanding; nobody can tell it from a request, but the work continues."""
+    """A notify is outstanding; it looks like any other request, but the work continues."""
     c = Session(scene, "10.44.7.50", "10.44.7.2", connect=False)
     for _ in range(80):
         c.sealed(scene.random.randrange(150, 300), scene.random.randrange(77, 900))

@@ -123,7 +123,7 @@ def other_clock_skew(scene):
 
 
 def silent_request(c, command, body, waits=(0.3, 0.6, 1.2, 2.4, 4.8), answered=False):
-    """A request of one segment of which nobody takes notice, with its repetitions by TCP."""
+    """A request of one segment that stays without any answer, with its repetitions by TCP."""
     count = len(c.segments)
     c.request(c.t, command, body, lost=(0,))
     for wait in waits:
@@ -160,7 +160,7 @@ def other_firewall_reset(scene):
         start = c.t + c.rtt + 0.4
 
 
-@case("broken", "server", "the server is full: further logons are refused with REQUEST_NOT_ACCEPTED")
+@case("broken", "server", "the server is full: more logons are refused with REQUEST_NOT_ACCEPTED")
 def other_server_full(scene):
     """As many users as its licence or edition allows are there; the next ones are turned away."""
     inside = [Session(scene, f"10.189.2.{9 + n}", "10.189.2.2", user=f"u{n}", t=0.1 * n) for n in range(5)]

@@ -49,7 +49,7 @@ def other_logon_controller(scene):
 
 @case("slow", "name service or network or server", "KDC and directory do not answer: 24 s before SMB, then NTLM")
 def other_kdc_silent(scene):
-    """Tickets are requested by UDP and TCP, the directory is asked for another controller; nothing answers."""
+    """Tickets are requested by UDP and TCP, another controller is looked up in the directory; nothing answers."""
     client, kdc = "10.142.0.7", "10.142.0.1"
     look_up(scene, 0, client, "10.142.0.3", "files.lab.example", "10.142.0.2")
     for number, time in enumerate((0.01, 1.01, 3.01)):
@@ -202,7 +202,7 @@ def other_midstream(scene):
 
 @case("slow or unknown", "server", "encrypted: each reply comes 2.5 s after its request, which TCP acknowledges at once")
 def other_encrypted_slow(scene):
-    """What is asked cannot be seen; that the server takes its time can."""
+    """The requests cannot be read; the time that the server takes can."""
     c = Session(scene, "10.154.0.7", "10.154.9.2", connect=False)
     for _ in range(40):
         c.sealed(scene.random.randrange(150, 300), scene.random.randrange(77, 900),
@@ -346,7 +346,7 @@ def pipe_call(c, fid, number, service=None):
 
 @case("healthy", "nobody", "programs enumerate shares by RPC all the time, 1 ms each")
 def other_pipe_scan(scene):
-    """An inventory program opens the pipe again and again; nobody waits."""
+    """An inventory program opens the pipe again and again; no person waits."""
     c = Session(scene, "10.163.0.7", "10.163.9.2", share="\\files\IPC$")
     for turn in range(120):
         fid = c.open("srvsvc", 0)

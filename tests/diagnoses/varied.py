@@ -101,7 +101,7 @@ def varied_reconnect(scene):
 
 @case("healthy", "nobody", "Close deferred by 30 s under leases, 25 ms away")
 def varied_deferred_close(scene):
-    """Longer than usual, and nobody else wants the files."""
+    """Longer than usual, and no other client wants the files."""
     c = Session(scene, "10.212.0.7", "10.212.0.2", rtt=0.025, share="\\\\nas9\\etc")
     due = []
     for number in range(60):

@@ -47,7 +47,7 @@ def pseudo_header(source, target, protocol, size):
 
 
 def tcp(source, target, ports, seq, ack, flags, payload=b"", zeros=0, mss=None, number=0, window=WINDOW, scale=SCALE):
-    """A segment; a SYN has no option for scaling if `scale` is None."""
+    """A segment; a SYN has the option for scaling only with a `scale`."""
     options = b""
     if flags & SYN:
         options = struct.pack(">BBH", 2, 4, mss)
