@@ -18,7 +18,7 @@ use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
 
-pub(crate) const KIND: KindInfo = KindInfo::new("serial-requests", "requests wait for each other over distance")
+pub(crate) const KIND: KindInfo = KindInfo::new("serial-requests", "requests in a row over a distance")
     .with_actor(Actor::Client)
     .with_remedies(&[
         (
