@@ -23,8 +23,12 @@ class Case:
 
 
 def case(state, owner, cause, snap=262144):
-    """Registers a function that fills a Scene; its name begins with the set."""
-    assert state in ("healthy", "slow", "broken", "unknown") and len(cause.split()) <= 15, cause
+    """Registers a function that fills a Scene; its name begins with the set.
+
+    State and owner may be several words with "or" between them, where the capture admits each.
+    """
+    states = ("healthy", "slow", "broken", "unknown")
+    assert all(one in states for one in state.split(" or ")) and len(cause.split()) <= 18, cause
 
     def register(function):
         name = function.__name__

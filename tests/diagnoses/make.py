@@ -13,12 +13,16 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import healthy  # noqa: E402,F401  the modules register their cases
+import fresh  # noqa: E402,F401  the modules register their cases
+import healthy  # noqa: E402,F401
 import kinds  # noqa: E402,F401
 import near  # noqa: E402,F401
+import reports  # noqa: E402,F401
+import reports_slow  # noqa: E402,F401
+import varied  # noqa: E402,F401
 from cases import CASES  # noqa: E402
 
-ORDER = {"kind": 0, "near": 1, "healthy": 2}
+ORDER = {"kind": 0, "near": 1, "other": 2, "varied": 3, "fresh": 4, "healthy": 5}
 
 
 def main(arguments):

@@ -25,8 +25,7 @@ class Segment:
     size: int
     head: bytes = b""    # the first bytes; the others are 0
     flags: int = wire.ACK
-    is_lost: bool = False    # it does not reach the other side
-    is_seen: bool = True     # by the recorder
+    is_lost: bool = False    # it does not reach the other side: behind the recorder, or before it
     ack: int = 0
 
     @property
@@ -35,10 +34,17 @@ class Segment:
 
 
 class Scene:
-    """One capture."""
+    """One capture.
+
+    `place`: where the recorder is, from 0 (next to the clients) to 1 (next to the servers). `begin`: nothing before
+    this time was recorded. `only`: the side whose frames were recorded, if not both. `missing`: the share of the frames
+    that the recorder lost. `twice`: each frame is recorded again after this time.
+    """
 
     def __init__(self, name, snap=262144):
         self.name, self.snap = name, snap
+        self.place, self.begin, self.only = 0.0, None, None
+        self.missing, self.twice = 0.0, None
         self.random = random.Random(name)
         self.connections, self.frames, self.ports = [], [], self.random.randrange(49200, 60000)
 
@@ -53,7 +59,13 @@ class Scene:
         frames = list(self.frames)
         for connection in self.connections:
             frames += connection.render()
+        if self.twice:
+            frames += [(time + self.twice, *rest) for time, *rest in frames]
         frames.sort(key=lambda frame: frame[0])
+        if self.missing:
+            frames = [frame for frame in frames if self.random.random() >= self.missing]
+        if self.begin is not None:
+            frames = [frame for frame in frames if frame[0] >= self.begin]
         wire.write_pcap(path, START + self.random.randrange(10**6), self.snap, frames)
 
 
@@ -68,6 +80,8 @@ class Connection:
         self.rtt, self.mss, self.frame = rtt, mss, frame or mss
         self.rate, self.delay = [up, down], [client_delay, server_delay]
         self.segments, self.length, self.free, self.ended = [], [0, 0], [0.0, 0.0], None
+        self.scale, self.windows = wire.SCALE, [[], []]   # windows: (from when, bytes) that a side announces
+        self.flight = None                                # most bytes on the way to the client
         self.first = [self.random.randrange(1 << 32), self.random.randrange(1 << 32)]
         scene.connections.append(self)
         self.control(t, CLIENT, wire.SYN, 1)
@@ -86,20 +100,23 @@ class Connection:
         total = len(message) + zeros
         message = bytes([0]) + total.to_bytes(3, "big") + message
         total += 4
-        time = max(time, self.free[side])
+        time = start = max(time, self.free[side])
         for number, at in enumerate(range(0, total, self.frame)):
             size = min(self.frame, total - at)
             is_lost = number in lost
             self.segments.append(Segment(time, side, self.length[side], size, message[at:at + size],
-                                         wire.ACK | wire.PSH, is_lost, not (is_lost and side == SERVER)))
+                                         wire.ACK | wire.PSH, is_lost))
             self.length[side] += size
             end, time = time, time + (size + 54) / self.rate[side]
+            if self.flight and side == SERVER and (at + size) % self.flight < size:
+                time = max(time, start + self.rtt)    # the next bytes wait for the acknowledgement of these
+                start = time
         self.free[side] = time
         return end
 
     def resend(self, time, segment, is_lost=False):
         self.segments.append(Segment(time, segment.side, segment.start, segment.size, segment.head, segment.flags,
-                                     is_lost, not (is_lost and segment.side == SERVER)))
+                                     is_lost))
 
     def reset(self, time, side=CLIENT):
         self.control(time, side, wire.RST | wire.ACK)
@@ -146,25 +163,33 @@ class Connection:
                 deadline = time + self.delay[side] if deadline is None else deadline
         return [(time, ack) for time, ack in bare if self.ended is None or time <= self.ended]
 
+    def announced(self, side, time):
+        """The window in a segment of a side, as the field has it."""
+        sizes = [size for start, size in self.windows[side] if start <= time]
+        return min(65535, (sizes[-1] if sizes else wire.WINDOW << (self.scale or 0)) >> (self.scale or 0))
+
     def render(self):
         """(time, frame, length on the wire) of everything on this connection."""
         marks = [(s.time, s) for s in self.segments]
         for side in (CLIENT, SERVER):
             marks += [(time, Segment(time, side, -1, 0, ack=ack)) for time, ack in self.acknowledge(side)]
+        shift = self.scene.place * self.rtt / 2
+        marks = [(time + (shift if s.side == CLIENT else -shift), s) for time, s in marks]
         marks.sort(key=lambda mark: mark[0])
         sent, frames, numbers = [0, 0], [], [0, 0]
         ends = ((self.client, self.server), (self.server, self.client))
         for time, s in marks:
             start = sent[s.side] if s.start < 0 else s.start
             sent[s.side] = max(sent[s.side], s.end)
-            if not s.is_seen:
+            is_seen = not s.is_lost or (s.side == CLIENT) == (self.scene.place < 1)
+            if not is_seen or self.scene.only not in (None, s.side):
                 continue
             head = s.head[:s.size]
             zeros = max(0, s.size - len(head)) if s.flags & wire.PSH else 0
             numbers[s.side] += 1
             frame = wire.tcp(*ends[s.side], self.ports if s.side == CLIENT else self.ports[::-1],
                              self.first[s.side] + start, self.first[1 - s.side] + s.ack, s.flags, head, zeros,
-                             self.mss, numbers[s.side])
+                             self.mss, numbers[s.side], self.announced(s.side, time), self.scale)
             if zeros and self.scene.snap > len(frame):
                 frames.append((time, frame + bytes(min(zeros, self.scene.snap - len(frame))), len(frame) + zeros))
             else:

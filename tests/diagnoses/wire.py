@@ -1,8 +1,9 @@
-"""Frames and capture files: Ethernet, IPv4, TCP, UDP, ICMP with their checksums, and pcap with nanoseconds.
+"""Frames and capture files: Ethernet, IPv4, IPv6, TCP, UDP, ICMP with their checksums, and pcap with nanoseconds.
 
 Owns: bytes of one frame, the file format. Not: when a frame is sent (sim.py), what it carries (smb2.py, smb1.py).
 """
 
+import ipaddress
 import struct
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -10,7 +11,7 @@ WINDOW, SCALE = 65535, 8
 
 
 def address(text):
-    return bytes(int(part) for part in text.split("."))
+    return ipaddress.ip_address(text).packed
 
 
 def fold(data):
@@ -20,7 +21,7 @@ def fold(data):
 
 
 def mac(ip):
-    return b"\x02\x00" + ip
+    return b"\x02\x00" + ip[-4:]
 
 
 def ip4(source, target, protocol, payload, zeros=0, number=0, ttl=64):
@@ -31,24 +32,39 @@ def ip4(source, target, protocol, payload, zeros=0, number=0, ttl=64):
     return mac(target) + mac(source) + b"\x08\x00" + head + payload
 
 
-def tcp(source, target, ports, seq, ack, flags, payload=b"", zeros=0, mss=None, number=0):
+def ip(source, target, protocol, payload, zeros=0, number=0):
+    """A frame of the version of its addresses."""
+    if len(source) == 4:
+        return ip4(source, target, protocol, payload, zeros, number)
+    head = struct.pack(">IHBB", 6 << 28, len(payload) + zeros, protocol, 64) + source + target
+    return mac(target) + mac(source) + b"\x86\xdd" + head + payload
+
+
+def pseudo_header(source, target, protocol, size):
+    """What the checksums of TCP and UDP cover of the header before them."""
+    rest = struct.pack(">BBH", 0, protocol, size) if len(source) == 4 else struct.pack(">II", size, protocol)
+    return source + target + rest
+
+
+def tcp(source, target, ports, seq, ack, flags, payload=b"", zeros=0, mss=None, number=0, window=WINDOW, scale=SCALE):
+    """A segment; a SYN has the option for scaling only with a `scale`."""
     options = b""
-    window = WINDOW
     if flags & SYN:
-        options = struct.pack(">BBHBBBBBBBB", 2, 4, mss, 1, 3, 3, SCALE, 1, 1, 4, 2)
+        options = struct.pack(">BBH", 2, 4, mss)
+        options += b"" if scale is None else struct.pack(">BBBB", 1, 3, 3, scale)
+        options += struct.pack(">BBBB", 1, 1, 4, 2)
     head = struct.pack(">HHIIBBHHH", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF if flags & ACK else 0,
                        (20 + len(options)) << 2, flags, window, 0, 0) + options
-    pseudo = source + target + struct.pack(">BBH", 0, 6, len(head) + len(payload) + zeros)
-    check = fold(pseudo + head + payload)
-    return ip4(source, target, 6, head[:16] + struct.pack(">H", check) + head[18:] + payload, zeros, number)
+    check = fold(pseudo_header(source, target, 6, len(head) + len(payload) + zeros) + head + payload)
+    return ip(source, target, 6, head[:16] + struct.pack(">H", check) + head[18:] + payload, zeros, number)
 
 
 def udp(source, target, ports, payload):
     source, target = address(source), address(target)
     size = 8 + len(payload)
     head = struct.pack(">HHHH", *ports, size, 0)
-    check = fold(source + target + struct.pack(">BBH", 0, 17, size) + head + payload) or 0xFFFF
-    return ip4(source, target, 17, head[:6] + struct.pack(">H", check) + payload)
+    check = fold(pseudo_header(source, target, 17, size) + head + payload) or 0xFFFF
+    return ip(source, target, 17, head[:6] + struct.pack(">H", check) + payload)
 
 
 def icmp_unreachable(source, target, frame, code=1):

@@ -469,6 +469,7 @@ impl Explain {
         let lengths = self.spans.values().map(|(first, last)| last.saturating_sub(*first));
         let length_ns = lengths.fold(0, i64::saturating_add).min(whole.lasted_ns);
         candidates.retain(|one| all > 0.0 && is_enough(one, length_ns));
+        worth::drop_explained_rounds(candidates);
         candidates.iter_mut().for_each(Candidate::note_burst);
         for Candidate { finding, .. } in candidates.iter_mut() {
             if let Weight::Saved { saved_ns, share, .. } = &mut finding.weight {

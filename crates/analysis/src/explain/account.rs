@@ -24,6 +24,8 @@ pub(super) const HANG_NS: i64 = 5_000_000_000;
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
 /// An operation for which the server needs this much longer than for cached data counts by itself, ns.
 const LONG_NS: i64 = 50_000_000;
+/// A call through a pipe that takes longer waits for an event, ns.
+pub(super) const EVENT_NS: i64 = 60_000_000_000;
 /// Most clients that are followed.
 const CLIENTS_MAX: usize = 65_536;
 /// Most requests without a reply that are remembered.
@@ -181,7 +183,8 @@ impl Accounts {
             self.without_reply(op, start);
             return;
         }
-        if !op.is_timed {
+        // What is behind a pipe answers when it has something to say.
+        if !op.is_timed || op.is_pipe && op.elapsed_ns >= EVENT_NS {
             return;
         }
         let end = start.saturating_add(op.elapsed_ns);
@@ -250,6 +253,8 @@ impl Accounts {
             || op.status.is_some()
             || columns.response_frame.get(op.row).is_some()
             || columns.command.get(op.row).is_some_and(|name| WITHOUT_REPLY.contains(&name))
+            // Cut before its function: it may be a notification that waits by design.
+            || columns.command.get(op.row) == Some("NtTransact") && columns.detail.get(op.row).is_none()
             // What is behind a pipe answers when it has something to say.
             || op.is_pipe
         {

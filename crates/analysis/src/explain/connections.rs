@@ -61,10 +61,14 @@ pub(super) struct ConnectionFacts {
     pub(super) lasted: (i64, i64),
     /// Whether one end reset it, and whether that was the client.
     pub(super) reset_by_client: Option<bool>,
+    /// Whether it was still open when the recording ended.
+    pub(super) is_open: bool,
     /// Gaps in the recorded streams.
     pub(super) gaps: u64,
     /// How often the client closed its receive window.
     pub(super) client_windows_closed: u64,
+    /// How often the server closed its receive window.
+    pub(super) server_windows_closed: u64,
     /// Packets to the client and to the server.
     pub(super) packets: [u64; 2],
 }
@@ -118,8 +122,10 @@ impl Connections {
                 ports: (row.client_port, row.server_port),
                 lasted: (row.start, row.end),
                 reset_by_client: row.reset_by_client.filter(|_| row.end_reason == "reset"),
+                is_open: row.end_reason == "end of the capture",
                 gaps: row.gaps_to_client.saturating_add(row.gaps_to_server),
                 client_windows_closed: row.zero_windows_to_server,
+                server_windows_closed: row.zero_windows_to_client,
                 packets: [row.packets_to_client, row.packets_to_server],
             };
             self.facts.insert((recording, row.connection), facts);

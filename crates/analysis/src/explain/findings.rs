@@ -108,6 +108,9 @@ findings! {
     uneven_channels::UnevenChannels,
     notify_storm::NotifyStorm,
     unwritten_range::UnwrittenRange,
+    closed_window::ClosedWindow,
+    slow_calls::SlowCalls,
+    serial_requests::SerialRequests,
     // These come from the table `waits` and from connections: see `waiting`.
     late_lookup::LateLookup elsewhere,
     late_ticket::LateTicket elsewhere,

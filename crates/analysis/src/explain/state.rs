@@ -51,6 +51,11 @@ pub enum Effect {
 /// If more of the opens, reads, writes, changes and logons fail, users cannot work, whatever the statuses are.
 const FAILED_SHARE: f64 = 0.3;
 
+/// A delay of this length is felt, ns, and a sum of them of this length is noticed, ns (J. Nielsen, Usability Engineering,
+/// 1993: 0.1 s is at once, one second interrupts, ten seconds end attention).
+const FELT_NS: i64 = 400_000_000;
+const REPEATED_NS: i64 = 10_000_000_000;
+
 /// What is known of a recording in addition to its findings.
 pub(super) struct Known<'a> {
     pub(super) whole: &'a Whole,
@@ -66,9 +71,17 @@ pub(super) struct Known<'a> {
 
 /// Whether users notice what a finding costs, if they notice waits of `from_ns` in a row.
 pub(super) fn is_noticed(finding: &Finding, from_ns: i64) -> bool {
-    let least_ns = noticed_ns(finding.kind) as f64 * from_ns as f64 / NOTICED_NS as f64;
+    let scale = from_ns as f64 / NOTICED_NS as f64;
+    let least_ns = noticed_ns(finding.kind) as f64 * scale;
+    // Delays that a person feels, again and again.
+    let operations = finding.details.operations.max(1) as f64;
+    let saved_ns = finding.saved_ns() as f64;
+    let is_repeated =
+        saved_ns / operations >= FELT_NS as f64 * scale && saved_ns >= REPEATED_NS as f64 * scale;
     is_reported(finding)
-        && (finding.details.effect == Effect::Broken || finding.details.burst_ns as f64 >= least_ns)
+        && (finding.details.effect == Effect::Broken
+            || finding.details.burst_ns as f64 >= least_ns
+            || is_repeated)
 }
 
 /// The state that findings and the account show together.

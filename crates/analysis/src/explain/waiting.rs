@@ -74,7 +74,11 @@ pub(super) struct Waiting {
     names: HashSet<String, foldhash::fast::RandomState>,
 }
 
+/// Waits of one kind are the cause of all if they take this share of them.
+const MOST_SHARE: f64 = 0.8;
+
 /// A wait, and until when it lasted: up to its answer, or without one up to what the client did next.
+#[derive(Clone)]
 pub(super) struct Until<'a> {
     pub(super) row: &'a Wait,
     pub(super) recording: u32,
@@ -235,6 +239,17 @@ impl Waiting {
                 found.tickets.add(&waits);
                 continue;
             }
+            // Nearly all of it is one thing: that is the cause, also if no answer was recorded.
+            let share = |is: fn(&Wait) -> bool| {
+                let part = waits.iter().filter(|wait| is(wait.row)).cloned();
+                let part_ns = union_ns(&part.collect::<Vec<_>>());
+                (part_ns, part_ns as f64 / union_ns(&waits).max(1) as f64)
+            };
+            if share(is_of_directory).1 >= MOST_SHARE {
+                found.tickets.add(&waits);
+                continue;
+            }
+            let (names_ns, names_share) = share(|row| row.kind == "name_lookup");
             // An answer ends the search by all protocols; queries in parallel with it cause no delay.
             let is_lookup = |wait: &Until| wait.row.kind == "name_lookup";
             let names: Vec<_> = waits.iter().filter(|wait| is_lookup(wait)).collect();
@@ -244,8 +259,8 @@ impl Waiting {
             let lookup_ns = answered.map_or(0, |at| at.saturating_sub(asked));
             let is_lookup =
                 lookup_ns > 0 && lookup_ns.saturating_mul(2) >= connect.start.saturating_sub(asked);
-            if is_lookup {
-                found.lookups.add(&waits, lookup_ns);
+            if is_lookup || names_share >= MOST_SHARE {
+                found.lookups.add(&waits, lookup_ns.max(names_ns));
             } else {
                 found.providers.add(&waits, connect);
             }

@@ -32,6 +32,9 @@ pub(super) fn noticed_ns(kind: FindingKind) -> i64 {
     }
 }
 
+/// A finding that explains this share of round trips in a row is better than their number.
+const ROUNDS_SHARE: f64 = 0.25;
+
 /// These only say that something is slow: a cause that is known explains it better.
 pub(super) const OF_UNKNOWN_CAUSE: [FindingKind; 5] = [
     FindingKind::SlowFilesystem,
@@ -108,6 +111,23 @@ pub(super) fn drop_stalls_of_paths(candidates: &mut Vec<Candidate>) {
         let overlaps = period(one).is_some_and(|(first, last)| first < end && begin < last);
         one.finding.kind != FindingKind::Stall || !overlaps
     });
+}
+
+/// Round trips in a row are described best by the finding that names what is avoidable among them.
+pub(super) fn drop_explained_rounds(candidates: &mut Vec<Candidate>) {
+    let of = |one: &Candidate| one.finding.kind == FindingKind::SerialRequests;
+    let Some(serial_ns) = candidates.iter().find(|one| of(one)).map(|one| one.finding.saved_ns())
+    else {
+        return;
+    };
+    let is_better = |one: &Candidate| {
+        !of(one)
+            && one.finding.confidence > Some(Confidence::Possible)
+            && one.finding.saved_ns() as f64 >= ROUNDS_SHARE * serial_ns as f64
+    };
+    if candidates.iter().any(is_better) {
+        candidates.retain(|one| !of(one));
+    }
 }
 
 /// Subtracts the stragglers' time from the findings about the whole server, so that one slow file

@@ -11,6 +11,7 @@ mod context;
 mod credits;
 mod dependence;
 mod events;
+mod everyday;
 mod lookups;
 mod network;
 mod notes;

@@ -6,6 +6,7 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
+use super::no_reply::HANG_NS;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("break-waits", "oplock or lease break waits")
     .with_actor(Actor::Application)
@@ -38,7 +39,7 @@ pub(crate) fn finish(attribution: Attribution, breaks: u64, slowest_ns: i64) -> 
         "ns",
         "the slowest acknowledgement took {}",
     ));
-    Candidate::new(
+    let candidate = Candidate::new(
         FindingKind::BreakWaits,
         "Opens wait until other clients have given up what they cache of the file",
         attribution,
@@ -47,5 +48,7 @@ pub(crate) fn finish(attribution: Attribution, breaks: u64, slowest_ns: i64) -> 
     )
     .of_events()
     .with_figures([("breaks", breaks as f64, "", "breaks of oplocks or leases: {}")])
-    .with_figures(slowest)
+    .with_figures(slowest);
+    // A holder that answers after this time keeps others from work.
+    if slowest_ns >= HANG_NS { candidate.broken() } else { candidate }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashMap;
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
-use super::super::account::{Accounts, NOTICED_NS};
+use super::super::account::{Accounts, NOTICED_NS, Unanswered};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::connections::{ConnectionFacts, Connections, list_names};
@@ -30,44 +31,95 @@ pub(crate) const KIND: KindInfo = KindInfo::new("connection-reset", "connections
 const SOON_NS: i64 = 1_000_000_000;
 /// The client is back within this time: it did not mean to end its work, ns.
 const BACK_NS: i64 = 60_000_000_000;
-/// Fewest resets of that kind: one may be the end of work.
+/// Fewest resets of that kind: one may be the end of work ...
 const RESETS_MIN: usize = 3;
+/// ... unless a request was in flight, which then has no reply.
+const IN_FLIGHT_MIN: usize = 2;
 
-/// A connection, its facts, and when the client connected again.
+const IN_FLIGHT: [(&str, &str); 2] = [
+    (
+        "network",
+        "compare the TTL of the reset with that of the server's other packets (ip.ttl in Wireshark): if it differs, a firewall in between \
+         resets; raise its timeout for idle TCP connections, or send keepalives before it",
+    ),
+    (
+        "server",
+        "otherwise read its log of that time: the process that serves the client ends, or it refuses the dialects that the client offers",
+    ),
+];
+
+/// A connection, its facts, and when the client connected again; when it was reset if the recording ends before.
 type Reset<'a> = ((u32, u64), &'a ConnectionFacts, i64);
+
+/// What was reset: by whom, after or during which command, and whether that was signed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    by_client: bool,
+    is_in_flight: bool,
+    command: String,
+    is_signed: bool,
+}
+
+impl Moment {
+    /// The moment of a reset at `reset_at`, if the client had not ended its work.
+    fn of(
+        accounts: &Accounts,
+        asked: Option<&Unanswered>,
+        key: (u32, u64),
+        by_client: bool,
+        reset_at: i64,
+    ) -> Option<Moment> {
+        let is_soon = |at: i64| reset_at.saturating_sub(at) < SOON_NS;
+        if asked.is_some_and(|asked| is_soon(asked.start)) {
+            let command = String::new();
+            return Some(Moment { by_client, is_in_flight: true, command, is_signed: false });
+        }
+        let last = accounts.last(key)?;
+        // Logoff and the disconnection of the last tree are the end of work.
+        let is_end = matches!(last.command.as_str(), "Logoff" | "TreeDisconnect" | "LogoffAndX");
+        let is_signed = last.is_signed;
+        (!is_end && is_soon(last.end))
+            .then_some(Moment { by_client, is_in_flight: false, command: last.command, is_signed })
+    }
+}
 
 /// Connections that were reset while a client worked.
 pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Candidate> {
     let all = connections.all();
-    let mut groups = BTreeMap::<(bool, String, bool), Vec<Reset>>::new();
+    let mut asked = HashMap::<(u32, u64), &Unanswered>::new();
+    for one in &accounts.unanswered {
+        asked.entry(one.connection).and_modify(|last| if one.start > last.start { *last = one }).or_insert(one);
+    }
+    let mut groups = BTreeMap::<Moment, (Vec<Reset>, BTreeSet<&str>)>::new();
     for (key, facts) in &all {
-        let (Some(by_client), Some(last)) = (facts.reset_by_client, accounts.last(*key)) else {
-            continue;
-        };
-        // Logoff and the disconnection of the last tree are the end of work.
-        let is_end = matches!(last.command.as_str(), "Logoff" | "TreeDisconnect" | "LogoffAndX");
+        let Some(by_client) = facts.reset_by_client else { continue };
         let reset_at = facts.lasted.1;
-        let is_soon = reset_at.saturating_sub(last.end) < SOON_NS;
+        let request = asked.get(key).copied();
+        let Some(moment) = Moment::of(accounts, request, *key, by_client, reset_at) else { continue };
         let back = all.iter().filter(|(other, next)| {
             other.0 == key.0
                 && (&next.client, &next.server) == (&facts.client, &facts.server)
                 && next.lasted.0 >= reset_at
         });
-        let back = back.map(|(_, next)| next.lasted.0).min();
-        let Some(back) = back.filter(|at| !is_end && is_soon && at - reset_at < BACK_NS) else {
-            continue;
-        };
-        groups.entry((by_client, last.command, last.is_signed)).or_default().push((*key, facts, back));
+        let back = back.map(|(_, next)| next.lasted.0).min().filter(|at| at - reset_at < BACK_NS);
+        let (resets, commands) = groups.entry(moment).or_default();
+        resets.push((*key, facts, back.unwrap_or(reset_at)));
+        commands.extend(request.map(|request| request.command.as_str()));
     }
-    let ((by_client, command, is_signed), resets) =
-        groups.into_iter().max_by_key(|(_, resets)| resets.len())?;
-    if resets.len() < RESETS_MIN {
+    // A client that never comes back meant to end its work.
+    groups.retain(|_, (resets, _)| resets.iter().any(|(_, facts, back)| *back > facts.lasted.1));
+    let (moment, (resets, commands)) =
+        groups.into_iter().max_by_key(|(_, (resets, _))| resets.len())?;
+    let Moment { by_client, is_in_flight, command, is_signed } = moment;
+    if resets.len() < if is_in_flight { IN_FLIGHT_MIN } else { RESETS_MIN } {
         return None;
     }
     let mut attribution = Attribution::with_few_names();
     let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
     let mut waited_ns = 0_i64;
     for (key, facts, back) in &resets {
+        let request = asked.get(key).filter(|_| is_in_flight);
+        let frame = request.and_then(|request| request.frame).unwrap_or(0);
         let at = facts.lasted.1;
         let ns = back - at;
         waited_ns = waited_ns.saturating_add(ns);
@@ -79,8 +131,11 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
             connection: Some(key.1),
             kind: "reset".to_owned(),
             protocol: "TCP".to_owned(),
+            subject: request.map(|request| format!("reset after {}", request.command)),
             start: at,
             last_attempt: at,
+            first_frame: frame,
+            last_frame: frame,
             ..Wait::default()
         };
         attribution.add_wait(&row, key.0, *back, ns, ns.max(NOTICED_NS));
@@ -92,22 +147,34 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
         (format!("The server {servers}"), Actor::Server)
     };
     let signed = if is_signed { "signed " } else { "" };
-    let what = format!(
-        "{who} resets {} connections right after a {signed}{command} reply, and the client connects again each time",
-        resets.len()
-    );
-    let because = if is_signed && by_client {
+    let what = if is_in_flight {
+        let commands: Vec<_> = commands.into_iter().take(3).collect();
+        format!(
+            "{who} resets {} connections while a request has no reply yet ({}), and the client has to begin again",
+            resets.len(),
+            commands.join(", ")
+        )
+    } else {
+        format!(
+            "{who} resets {} connections right after a {signed}{command} reply, and the client connects again each time",
+            resets.len()
+        )
+    };
+    let because = if is_in_flight {
+        "every reset follows a request at once, which stays without a reply; a firewall that has forgotten the connection resets in \
+         the server's name (compare ip.ttl), and a server without a common dialect resets at Negotiate"
+    } else if is_signed && by_client {
         "every reset follows the same kind of reply; a client ends a connection when a signature is wrong (MS-SMB2 section 3.2.5.1.3), but \
          without keys the signatures cannot be checked"
     } else {
         "every reset follows the same kind of reply; why, the log of the side that resets says"
     };
-    Some(
+    let candidate =
         Candidate::new(FindingKind::ConnectionReset, what, attribution, Confidence::Likely, because)
             .of_events()
             .broken()
             .beyond_busy(waited_ns)
             .with_owner(actor, Vec::new())
-            .with_figures([("resets", resets.len() as f64, "", "resets: {}")]),
-    )
+            .with_figures([("resets", resets.len() as f64, "", "resets: {}")]);
+    Some(if is_in_flight { candidate.with_remedies(&IN_FLIGHT) } else { candidate })
 }

@@ -30,6 +30,10 @@ pub(crate) const KIND: KindInfo = KindInfo::new("deep-queue", "requests wait in 
 const OPERATIONS_MIN: u64 = 50;
 /// The connection is silent for less of the time if the path is the limit.
 const SILENT_SHARE: f64 = 0.3;
+/// One disk completes a random request in a few milliseconds, and several at once if there are more disks, ns.
+const DISK_NS: i64 = 2_000_000;
+/// Requests that wait this long for those before them wait in a queue, ns: many times the service of a disk.
+const QUEUED_NS: i64 = 50_000_000;
 /// Most connections that are followed.
 const CONNECTIONS_MAX: usize = 16_384;
 
@@ -77,10 +81,14 @@ impl Detector for DeepQueue {
         let mut servers = Vec::new();
         for (key, queue) in self.0 {
             let mean_ns = queue.elapsed / i128::from(queue.n.max(1));
-            if queue.n < OPERATIONS_MIN || mean_ns < i128::from(NOTICED_NS) {
+            let silent = queue.silent_ns as f64 / queue.busy.ns().max(1) as f64;
+            // Small requests of which the server completes few in a second meet a limit of its storage.
+            let each_ns = queue.busy.ns() / i64::try_from(queue.n.max(1)).unwrap_or(i64::MAX);
+            let is_limited = silent >= 2.0 * SILENT_SHARE && each_ns >= DISK_NS;
+            let least_ns = if is_limited { QUEUED_NS } else { NOTICED_NS };
+            if queue.n < OPERATIONS_MIN || mean_ns < i128::from(least_ns) {
                 continue;
             }
-            let silent = queue.silent_ns as f64 / queue.busy.ns().max(1) as f64;
             if silent < SILENT_SHARE { paths.push((key, queue)) } else { servers.push((key, queue)) }
         }
         [(Actor::Network, paths), (Actor::Server, servers)]

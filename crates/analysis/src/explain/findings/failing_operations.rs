@@ -12,14 +12,12 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
-use super::super::operation::{Act, Operation};
+use super::super::operation::{Act, Operation, TextId};
+use crate::rows::status_class::StatusClass;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("failing-operations", "operations fail")
     .with_actor(Actor::Server)
-    .with_remedies(&[(
-        "server",
-        "read its log of that time: Samba log.smbd, Windows Microsoft-Windows-SMBServer/Operational and System",
-    )]);
+    .with_remedies(&[LOG]);
 
 /// A status that users notice.
 struct Kind {
@@ -37,12 +35,20 @@ const RESOURCES: (&str, &str) = (
     "max open files (default 16384 for each process), ulimit -n, and the kernel's limits; Windows: Get-SmbOpenFile shows who holds \
      the handles",
 );
+const LOG: (&str, &str) = (
+    "server",
+    "read its log of that time: Samba log.smbd, Windows Microsoft-Windows-SMBServer/Operational and System",
+);
 const SPACE: (&str, &str) = ("server", "free space or raise the quota of the user or folder");
 const STORAGE: (&str, &str) =
     ("server", "look for errors of disks, controllers and file systems: dmesg, smartctl, Event Viewer: System");
 const ACCOUNT: (&str, &str) = (
     "client",
     "check the account: password, lock-out, clock (5 min for Kerberos), and the saved credentials (cmdkey /list)",
+);
+const CONTROLLER: (&str, &str) = (
+    "server",
+    "its domain controllers do not answer: nltest /sc_query:DOMAIN, wbinfo --ping-dc, and a capture of its ports 88 and 389",
 );
 const RIGHTS: (&str, &str) =
     ("server", "compare the permissions of the share and of the files with what the program requests");
@@ -53,7 +59,7 @@ const SESSION: (&str, &str) = (
 );
 
 /// What is counted, by status.
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 26] = [
     Kind::of(Status::INSUFFICIENT_RESOURCES, "has no resources left", 3, RESOURCES),
     Kind::of(Status::INSUFF_SERVER_RESOURCES, "has no resources left", 3, RESOURCES),
     Kind::of(Status::TOO_MANY_OPENED_FILES, "has too many open files", 3, RESOURCES),
@@ -69,11 +75,20 @@ const KINDS: [Kind; 17] = [
         actor: Actor::Client,
         ..Kind::of(Status::ACCOUNT_LOCKED_OUT, "refuses logons: the account is locked", 1, ACCOUNT)
     },
+    Kind::of_logon(Status(0xc000_0071), "refuses logons: the password has expired"),
+    Kind::of_logon(Status(0xc000_0224), "refuses logons: the password must be changed"),
+    Kind::of_logon(Status(0xc000_0072), "refuses logons: the account is disabled"),
+    Kind::of_logon(Status(0xc000_0193), "refuses logons: the account has expired"),
+    Kind::of_logon(Status(0xc000_006e), "refuses logons: the account is restricted"),
+    Kind::of_logon(Status(0xc000_006f), "refuses logons at this time of day"),
+    Kind::of_logon(Status(0xc000_015b), "refuses logons of this type to this account"),
+    Kind::of_logon(Status(0xc000_0133), "refuses logons: clocks differ"),
+    Kind::of(Status(0xc000_005e), "finds no domain controller for logons", 3, CONTROLLER),
     Kind {
         actor: Actor::Client,
         ..Kind::of(Status::BAD_NETWORK_NAME, "does not know the share", 5, SHARE)
     },
-    Kind::of(Status::ACCESS_DENIED, "denies access", 50, RIGHTS),
+    Kind::of(Status::ACCESS_DENIED, "denies access", 10, RIGHTS),
     Kind::of(Status::USER_SESSION_DELETED, "has forgotten the session", 3, SESSION),
     Kind::of(Status::NETWORK_NAME_DELETED, "has removed the share", 3, SESSION),
     Kind::of(Status::NETWORK_SESSION_EXPIRED, "lets sessions expire", 20, SESSION),
@@ -88,12 +103,25 @@ impl Kind {
     ) -> Kind {
         Kind { status, words, actor: Actor::Server, least, remedy }
     }
+
+    /// What keeps an account from logging on, whatever the server does: single refusals are mistakes of people.
+    const fn of_logon(status: Status, words: &'static str) -> Kind {
+        Kind { status, words, actor: Actor::Client, least: 3, remedy: ACCOUNT }
+    }
 }
 
 /// Programs probe accesses, accounts and shares: these count only if they are this share of the operations of their kind.
 const PROBED: [Status; 3] =
     [Status::ACCESS_DENIED, Status::LOGON_FAILURE, Status::BAD_NETWORK_NAME];
 const PROBED_SHARE: f64 = 0.3;
+/// Statuses of which nothing more is known count if they are this share.
+const REFUSED_SHARE: f64 = 0.5;
+/// A program that opens a path this soon after it was denied asks for fewer rights, ns.
+const PROBE_NS: i64 = 1_000_000_000;
+/// Connections to shares.
+const TREES: [&str; 2] = ["TreeConnect", "TreeConnectAndX"];
+/// Most statuses that are counted.
+const STATUSES_MAX: usize = 256;
 /// Most handles that are followed.
 const HANDLES_MAX: usize = 1 << 20;
 
@@ -111,14 +139,58 @@ struct Failures {
 /// Operations that failed.
 #[derive(Default)]
 pub(crate) struct FailingOperations {
-    failures: HashMap<usize, Failures>,
+    /// By status.
+    failures: HashMap<u32, Failures>,
+    /// When the open of a path was denied last, by connection.
+    denied: HashMap<((u32, u64), TextId), i64, foldhash::fast::RandomState>,
+    /// Denied opens after which the same path was opened at once with fewer rights.
+    probes: u64,
     acts: [u64; Act::ALL.len()],
     open: HashMap<(u32, u64), bool, foldhash::fast::RandomState>,
     directories: u64,
 }
 
+impl FailingOperations {
+    /// Programs ask for more rights first, and for fewer when those are denied.
+    fn note_denied(&mut self, op: &Operation, status: u32) {
+        let (Act::Open, Some(path), Some(start)) = (op.act, op.path, op.start) else { return };
+        let key = ((op.recording, op.connection), path);
+        if status == Status::ACCESS_DENIED.0 {
+            if self.denied.len() < HANDLES_MAX {
+                self.denied.insert(key, start);
+            }
+        } else if status == 0
+            && let Some(at) = self.denied.remove(&key)
+        {
+            self.probes += u64::from(start.saturating_sub(at) < PROBE_NS);
+        }
+    }
+}
+
+/// These are explained by other findings, or programs ask with them: does the name exist, is it a folder, is this
+/// supported, where is it (a collision, a folder, not a folder, not supported, a path of DFS).
+const ASKED: [Status; 8] = [
+    Status::SHARING_VIOLATION,
+    Status::FILE_LOCK_CONFLICT,
+    Status::LOCK_NOT_GRANTED,
+    Status(0xc000_0035),
+    Status(0xc000_00ba),
+    Status(0xc000_0103),
+    Status(0xc000_00bb),
+    Status(0xc000_0257),
+];
+
+/// Whether a status says no to work.
+fn is_refusal(status: u32) -> bool {
+    StatusClass::from_status(status) == StatusClass::Error
+        && !ASKED.iter().any(|asked| asked.0 == status)
+}
+
 impl Detector for FailingOperations {
     fn see(&mut self, op: &Operation) {
+        if op.status == Some(0) && !self.denied.is_empty() {
+            self.note_denied(op, 0);
+        }
         self.acts[op.act as usize] += 1;
         match (op.act, op.status, op.handle) {
             (Act::Open, Some(0), Some(handle)) if self.open.len() < HANDLES_MAX => {
@@ -134,14 +206,19 @@ impl Detector for FailingOperations {
             _ => {}
         }
         let Some(status) = op.status.filter(|status| *status != 0) else { return };
-        let Some(place) = KINDS.iter().position(|kind| kind.status.0 == status) else { return };
         // A denied logon may be that of a channel; queries probe their rights.
-        let is_work = matches!(op.act, Act::Open | Act::Read | Act::Write | Act::Change);
-        if status == Status::ACCESS_DENIED.0 && !is_work {
+        let is_tree = op.columns.command.get(op.row).is_some_and(|name| TREES.contains(&name));
+        let is_work = matches!(op.act, Act::Open | Act::Read | Act::Write | Act::Change) || is_tree;
+        let is_known = KINDS.iter().any(|kind| kind.status.0 == status);
+        if status == Status::ACCESS_DENIED.0 && !is_work || !is_known && !(is_work && is_refusal(status)) {
+            return;
+        }
+        self.note_denied(op, status);
+        if self.failures.len() >= STATUSES_MAX && !self.failures.contains_key(&status) {
             return;
         }
         let held = (self.open.len() as u64, self.directories);
-        let failures = self.failures.entry(place).or_insert_with(|| Failures {
+        let failures = self.failures.entry(status).or_insert_with(|| Failures {
             attribution: Attribution::with_few_names(),
             held,
             ..Failures::default()
@@ -155,14 +232,26 @@ impl Detector for FailingOperations {
     }
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
-        let FailingOperations { failures, acts, .. } = self;
+        let FailingOperations { failures, acts, probes, .. } = self;
         let mut failures: Vec<_> = failures.into_iter().collect();
-        failures.sort_unstable_by_key(|(place, _)| *place);
-        let enough = failures.into_iter().filter_map(|(place, failures)| {
-            let kind = KINDS.get(place)?;
+        let place = |status: u32| KINDS.iter().position(|kind| kind.status.0 == status).unwrap_or(KINDS.len());
+        failures.sort_unstable_by_key(|(status, _)| (place(*status), *status));
+        let enough = failures.into_iter().filter_map(|(status, mut failures)| {
+            let other = Kind::of(Status(status), "refuses requests", 10, LOG);
+            let kind = KINDS.get(place(status)).unwrap_or(&other);
+            if kind.status == Status::ACCESS_DENIED {
+                failures.n -= probes.min(failures.n);
+                let opens = &mut failures.acts[Act::Open as usize];
+                *opens -= probes.min(*opens);
+            }
             let most = (acts.iter().zip(failures.acts)).max_by_key(|(_, failed)| *failed);
             let share = most.map_or(0.0, |(all, failed)| failed as f64 / (*all).max(1) as f64);
-            let is_probe = PROBED.contains(&kind.status) && share < PROBED_SHARE;
+            let least_share = match place(status) == KINDS.len() {
+                true => REFUSED_SHARE,
+                false if PROBED.contains(&kind.status) => PROBED_SHARE,
+                false => 0.0,
+            };
+            let is_probe = share < least_share;
             (failures.n >= kind.least && !is_probe).then(|| candidate(kind, failures, share))
         });
         enough.collect()

@@ -85,9 +85,17 @@ struct Class {
     acts: u32,
 }
 
+/// Two operations that wait for one timer end as far apart as they began; in a queue the distance of the ends is the
+/// time of service. It may differ by this share of the duration.
+const APART_SHARE: f64 = 0.05;
+/// Most servers whose last long operation is known.
+const SERVERS_MAX: usize = 4_096;
+
 /// Long operations by their duration.
 #[derive(Default)]
 pub(crate) struct FixedTimer {
+    /// Begin and end of the last long operation of each server.
+    last: HashMap<(u32, u32), (i64, i64), foldhash::fast::RandomState>,
     quickest: HashMap<(u32, u64), i64, foldhash::fast::RandomState>,
     classes: HashMap<i32, Class, foldhash::fast::RandomState>,
     durations: Durations,
@@ -120,6 +128,9 @@ impl Detector for FixedTimer {
             return;
         }
         act.1 += 1;
+        if self.is_queued(op) {
+            return;
+        }
         self.durations.add(server_ns);
         let bytes = op.bytes;
         let class = self.classes.entry(class(server_ns)).or_insert_with(|| Class {
@@ -191,6 +202,22 @@ impl Detector for FixedTimer {
             first.explains = (&OF_UNKNOWN_CAUSE, explained);
         }
         candidates
+    }
+}
+
+impl FixedTimer {
+    /// Whether an operation waited for the one before it at the server: multiples of the time of service look like
+    /// timers.
+    fn is_queued(&mut self, op: &Operation) -> bool {
+        let Some(start) = op.start else { return false };
+        let key = (op.recording, op.server);
+        if self.last.len() >= SERVERS_MAX && !self.last.contains_key(&key) {
+            return false;
+        }
+        let end = start.saturating_add(op.elapsed_ns);
+        let Some((begun, ended)) = self.last.insert(key, (start, end)) else { return false };
+        let moved = end.saturating_sub(ended).abs_diff(start.saturating_sub(begun));
+        start < ended && moved as f64 > APART_SHARE * op.elapsed_ns as f64
     }
 }
 

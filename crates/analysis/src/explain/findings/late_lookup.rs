@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
 
+use super::super::account::NOTICED_NS;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::connections::list_names;
@@ -36,6 +37,8 @@ pub(crate) struct Lookups {
     attribution: Attribution,
     names: BTreeSet<String>,
     silent: BTreeSet<String>,
+    /// Errors that came late.
+    errors: BTreeSet<String>,
     answered_by: BTreeSet<String>,
     longest_ns: i64,
     packets: u64,
@@ -50,10 +53,16 @@ impl Lookups {
         for row in waits.iter().map(|wait| wait.row).filter(|row| row.kind == "name_lookup") {
             self.names.extend(row.subject.clone());
             self.packets += row.attempts;
-            if row.answered_by.as_deref() != Some(row.server.as_str()) {
+            // An error that comes late is as bad as no answer.
+            let is_late_error = row.outcome == "failed" && row.waited_ns() >= NOTICED_NS;
+            if is_late_error {
+                self.errors.extend(row.result.clone());
+            } else {
+                self.answered_by.extend(row.answered_by.clone());
+            }
+            if is_late_error || row.answered_by.as_deref() != Some(row.server.as_str()) {
                 self.silent.insert(row.server.clone());
             }
-            self.answered_by.extend(row.answered_by.clone());
         }
         self.attribution.merge(attribution(waits));
     }
@@ -73,8 +82,12 @@ pub(crate) fn finish(lookups: Lookups) -> Option<Candidate> {
         )
     } else {
         let servers = list_names(&silent);
+        let errors = match list_names(&lookups.errors) {
+            errors if errors.is_empty() => String::new(),
+            errors => format!(" or only with {errors} after seconds"),
+        };
         (
-            format!("The name server {servers} does not answer, so that the name {name} is found late: the client connects only then"),
+            format!("The name server {servers} does not answer{errors}, so that the name {name} is found late: the client connects only then"),
             silent.iter().take(3).cloned().collect(),
         )
     };

@@ -27,6 +27,8 @@ pub(crate) const KIND: KindInfo = KindInfo::new("no-compounding", "no compoundin
 
 /// A client that takes longer than this may need the reply for its next request, ns.
 const AT_ONCE_NS: i64 = 1_000_000;
+/// Clients send two listing requests in one compound; whether more are needed, only the replies show.
+const LISTINGS_MAX: u32 = 2;
 /// Most connections that are followed; when there are more, all are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 
@@ -35,6 +37,8 @@ struct LastRequest {
     handle: (u32, u64),
     ended_at: i64,
     may_lead: bool,
+    /// Listing requests in a row, with this one.
+    listings: u32,
 }
 
 /// Requests that could have been in the compound of the request before.
@@ -54,11 +58,17 @@ impl Detector for NoCompounding {
         if self.last.len() >= CONNECTIONS_MAX {
             self.last.clear();
         }
+        let listings = self.last.get(&key).filter(|last| last.handle == handle);
+        let listings = match op.act {
+            Act::List => 1 + listings.map_or(0, |last| last.listings),
+            _ => 0,
+        };
         let is_query = matches!(op.act, Act::Query | Act::List | Act::Change);
         let last = LastRequest {
             handle,
             ended_at: start.saturating_add(op.elapsed_ns),
             may_lead: is_query || op.act == Act::Open,
+            listings,
         };
         let before = self.last.insert(key, last);
         let could_follow = before.is_some_and(|before| {
@@ -69,6 +79,7 @@ impl Detector for NoCompounding {
         let is_single = op.columns.compound.get(op.row).is_none();
         let is_smb2 = op.columns.protocol.get(op.row) == Some(2);
         if could_follow
+            && listings <= LISTINGS_MAX
             && is_single
             && is_smb2
             && (is_query || op.act == Act::Close)

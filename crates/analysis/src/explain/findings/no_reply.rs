@@ -29,7 +29,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("no-reply", "requests without a 
 ]);
 
 /// A wait of this length or longer is a hang, ns: longer than a disk that spins up.
-const HANG_NS: i64 = 10_000_000_000;
+pub(crate) const HANG_NS: i64 = 10_000_000_000;
 
 /// One connection on which requests stayed without a reply.
 struct Hang<'a> {
@@ -50,6 +50,11 @@ pub(crate) fn find(
     for one in accounts.unanswered.iter().filter(|one| one.act != Act::Lock) {
         by_connection.entry(one.connection).or_default().push(one);
     }
+    let mut ends = HashMap::<u32, i64>::new();
+    for (key, facts) in connections.all() {
+        let end = ends.entry(key.0).or_insert(facts.lasted.1);
+        *end = facts.lasted.1.max(*end);
+    }
     let mut hangs: Vec<Hang> = Vec::new();
     for (key, requests) in by_connection {
         let Some(facts) = connections.get(key).filter(|_| !explained.contains(&key)) else { continue };
@@ -58,7 +63,9 @@ pub(crate) fn find(
             continue;
         }
         let from = requests.iter().map(|one| one.start).min().unwrap_or(facts.lasted.1);
-        let until = facts.lasted.1.max(from);
+        // The client of an open connection waits until the recording ends, also if it sends nothing meanwhile.
+        let end = ends.get(&key.0).filter(|_| facts.is_open).map_or(facts.lasted.1, |end| *end);
+        let until = end.max(from);
         let is_reset = facts.reset_by_client.is_some() && until - from >= NOTICED_NS;
         if until - from >= HANG_NS || is_reset {
             hangs.push(Hang { key, facts, requests, from, until });

@@ -30,7 +30,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("notify-storm", "change notifica
 ]);
 
 /// A burst: at least this many notifications within a second, to at least this many clients.
-const NOTIFICATIONS_MIN: usize = 10;
+const NOTIFICATIONS_MIN: usize = 5;
 const CLIENTS_MIN: usize = 5;
 const TOGETHER_NS: i64 = 1_000_000_000;
 /// Listings follow within this time, ns, and are at least this share of the notifications.

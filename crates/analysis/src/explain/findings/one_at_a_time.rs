@@ -34,6 +34,10 @@ const BLOCK_MIN: u64 = 64 << 10;
 const BLOCKS_MIN: u64 = 40;
 /// The path is idle for at least this share of the time.
 const IDLE_MIN: f64 = 0.5;
+/// A server that takes this share of the time, and this long for a block, is slow itself, ns: a disk that has to seek
+/// for each block needs a tenth of it.
+const SERVER_SHARE: f64 = 0.8;
+const SLOW_NS: i64 = 100_000_000;
 /// The usual number in flight: the idle time that remains is divided by it.
 const DEPTH: f64 = 8.0;
 /// Most connections that are followed.
@@ -85,7 +89,10 @@ impl OneAtATime {
         all.sort_unstable_by_key(|((recording, connection, act), _)| (*recording, *connection, *act as u8));
         for ((_, _, act), blocks) in all {
             let idle = 1.0 - blocks.transfer as f64 / blocks.elapsed.max(1) as f64;
-            if blocks.n < BLOCKS_MIN || idle < IDLE_MIN {
+            let of_server = 1.0 - (blocks.transfer + blocks.network) as f64 / blocks.elapsed.max(1) as f64;
+            let mean_ns = blocks.elapsed / i128::from(blocks.n.max(1));
+            let is_slow = of_server > SERVER_SHARE && mean_ns >= i128::from(SLOW_NS);
+            if blocks.n < BLOCKS_MIN || idle < IDLE_MIN || is_slow {
                 continue;
             }
             let sum = &mut sums[usize::from(act == Act::Read)];

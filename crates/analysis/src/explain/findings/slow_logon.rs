@@ -5,6 +5,7 @@ use smbscope_findings::{Actor, Confidence, KindInfo};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
+use super::no_reply::HANG_NS;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("slow-logon", "slow logons")
     .with_actor(Actor::Server)
@@ -54,7 +55,8 @@ pub(crate) fn finish(attribution: Attribution, is_measured: bool, longest_ns: i6
     let candidate = Candidate::new(FindingKind::SlowLogon, what, attribution, confidence, because)
         .with_figures([("longest", longest_ns as f64, "ns", "the longest took {}")]);
     // A timeout is not chance.
-    if queries.is_some() { candidate.of_events() } else { candidate }
+    let candidate = if queries.is_some() { candidate.of_events() } else { candidate };
+    if longest_ns >= HANG_NS { candidate.broken() } else { candidate }
 }
 
 #[cfg(test)]

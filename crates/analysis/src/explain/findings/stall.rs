@@ -123,8 +123,7 @@ impl Detector for Stall {
             }
         }
         let found: Vec<_> = groups.into_iter().filter_map(|group| self.judge(group)).collect();
-        let longest = found.into_iter().max_by_key(|stall| stall.until - stall.from);
-        longest.map(candidate).into_iter().collect()
+        Standing::together(found).map(candidate).into_iter().collect()
     }
 }
 
@@ -141,6 +140,25 @@ struct Standing {
     is_all: bool,
     attribution: Attribution,
     numbers: HashSet<u32>,
+    /// Times in which operations stood still.
+    times: u64,
+}
+
+impl Standing {
+    /// The longest, with what stood still at the other times.
+    fn together(mut found: Vec<Standing>) -> Option<Standing> {
+        let longest = (0..found.len()).max_by_key(|at| found.get(*at).map(|one| one.until - one.from))?;
+        let mut all = found.swap_remove(longest);
+        for one in found {
+            all.times += 1;
+            all.operations += one.operations;
+            all.others += one.others;
+            all.clients.extend(one.clients);
+            all.numbers.extend(one.numbers);
+            all.attribution.merge(one.attribution);
+        }
+        Some(all)
+    }
 }
 
 impl Stall {
@@ -195,6 +213,7 @@ impl Stall {
             is_all,
             attribution: Attribution::with_few_names(),
             numbers: HashSet::new(),
+            times: 1,
         };
         for one in group {
             standing.clients.insert(one.client);
@@ -236,6 +255,7 @@ fn candidate(stall: Standing) -> Candidate {
             .with_owner(Actor::Server, Vec::new())
             .with_figures([
                 ("stood_still", ns as f64, "ns", "stood still for {}"),
+                ("times", stall.times as f64, "", "times: {}"),
                 ("operations", stall.operations as f64, "", "operations that stood still: {}"),
                 ("clients", number as f64, "", "clients: {}"),
                 ("others_meanwhile", stall.others as f64, "", "other operations answered meanwhile: {}"),
