@@ -14,6 +14,7 @@ mod events;
 mod lookups;
 mod network;
 mod notes;
+mod remedies;
 mod server;
 mod signing;
 mod support;
