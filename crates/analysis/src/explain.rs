@@ -39,6 +39,7 @@ mod remedies;
 mod reply_silence;
 mod savings;
 mod sequential_blocks;
+mod series;
 mod server_time;
 mod shared_link;
 mod signing;
