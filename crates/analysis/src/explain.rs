@@ -30,12 +30,16 @@ mod durations;
 mod findings;
 mod in_a_row;
 mod lookups;
+mod measured;
 mod network;
 mod notes;
 mod operation;
+mod protocol_state;
+mod remedies;
 mod reply_silence;
 mod savings;
 mod sequential_blocks;
+mod series;
 mod server_time;
 mod shared_link;
 mod signing;
@@ -76,15 +80,15 @@ use connections::Connections;
 use counters::Counters;
 use detector::Context;
 use findings::Detectors;
+use measured::Measured;
 use network::Network;
 use operation::{Act, Operation, Rows};
+use protocol_state::ProtocolStates;
 use reply_silence::ReplySilence;
 use waiting::Waiting;
 use what_if::ReplaySample;
 use worth::{is_enough, judge_number, subtract_stragglers};
 
-/// Most measured windows of load runs that are known.
-const WINDOWS_MAX: usize = 4_096;
 /// A diagnosis in progress.
 #[derive(Default)]
 pub struct Explain {
@@ -121,12 +125,10 @@ pub struct Explain {
     noticed_ns: Option<i64>,
     accounts: Accounts,
     waiting: Waiting,
+    protocol_states: ProtocolStates,
     /// Connections, and those of which one direction was recorded only.
     directions: (u64, u64),
-    /// Measured windows of load runs: recording, begin and end.
-    windows: Vec<(u32, i64, i64)>,
-    /// Whether the last operation began outside of them.
-    is_outside: bool,
+    measured: Measured,
 }
 
 /// The columns of the operations table that a diagnosis with gains reads.
@@ -184,6 +186,10 @@ impl Explain {
     pub fn trees(&mut self, rows: &[Tree]) {
         self.waiting.trees(rows);
         self.durability.trees(rows);
+        for row in rows {
+            let recording = self.recording(&row.recording);
+            self.protocol_states.tree(recording, row);
+        }
     }
 
     /// Adds opens, before or after their operations: which handles are persistent.
@@ -217,17 +223,8 @@ impl Explain {
     pub fn steps(&mut self, rows: &[Step]) {
         for row in rows {
             let recording = self.recording(&row.recording);
-            if self.windows.len() < WINDOWS_MAX {
-                self.windows.push((recording, row.start, row.end));
-            }
+            self.measured.add(recording, row);
         }
-    }
-
-    /// Whether an operation that began at `start` is in a measured window, or its recording has none.
-    fn is_measured(&self, recording: u32, start: i64) -> bool {
-        let mut windows = self.windows.iter().filter(|(of, ..)| *of == recording);
-        let Some(first) = windows.next() else { return true };
-        std::iter::once(first).chain(windows).any(|(_, begin, end)| (*begin..*end).contains(&start))
     }
 
     /// Adds counters of the server.
@@ -277,12 +274,7 @@ impl Explain {
             op.server = server;
             op.number = Some(numbers.start + row as u32).filter(|number| numbers.contains(number));
             op.silent_ns = self.reply_silence.before(&op);
-            // Ramp, warm-up and the end of a step are the generator's, not the server's.
-            // A later member of a compound has no time of its own.
-            if let Some(start) = op.start {
-                self.is_outside = !self.is_measured(recording, start);
-            }
-            if self.is_outside {
+            if self.measured.is_outside(recording, op.start) {
                 continue;
             }
             self.detectors.see(&mut op);
@@ -336,6 +328,7 @@ impl Explain {
         }
         self.accounts.see(op);
         self.channels.see(op);
+        self.protocol_states.see(op);
         self.network.see(op);
         self.change.see(op);
     }
@@ -364,6 +357,12 @@ impl Explain {
         let waits = self.waiting.groups();
         candidates.extend(self.outside_of_operations());
         worth::drop_stalls_of_paths(&mut candidates);
+        for one in &mut candidates {
+            let keys = one.connection_keys();
+            let channels = |key| self.channels.of(key);
+            let state = self.protocol_states.of(&keys, &self.connections, channels);
+            remedies::adapt(one, state);
+        }
         let mut notes = self.notes(protection_cost, &channels, &network)?;
         notes.extend(more);
         whole.think_ns = pauses.as_ref().map_or(0, |pauses| pauses.sum_ns);

@@ -154,6 +154,11 @@ impl Candidate {
         self
     }
 
+    /// The connections that it is about, those with most of the time.
+    pub(super) fn connection_keys(&self) -> Vec<(u32, u64)> {
+        self.connections.iter().map(|(key, ..)| *key).collect()
+    }
+
     /// Looks up the names of its connections and of its owner.
     pub(super) fn name_connections(&mut self, connections: &Connections) {
         let ends = self.connections.iter().filter_map(|(key, ..)| connections.ends(*key));

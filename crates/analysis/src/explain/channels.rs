@@ -103,6 +103,16 @@ impl Channels {
         }
     }
 
+    /// How many connections the session of a connection has, where channels were added to it; otherwise one.
+    pub(super) fn of(&self, (recording, connection): Key) -> usize {
+        let sessions = self.sessions.iter().filter(|(key, _)| key.0 == recording);
+        let channels = sessions.map(|(_, channels)| channels).filter(|channels| {
+            channels.iter().any(|(number, _)| *number == connection)
+                && channels.iter().any(|(_, is_binding)| *is_binding)
+        });
+        channels.map(Vec::len).max().unwrap_or(1)
+    }
+
     /// Notes about channels; not about what `found` says with more detail.
     pub(super) fn notes(
         &self,

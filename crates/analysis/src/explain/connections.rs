@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use smbscope_tables::tables::{Connection, Coverage};
 
 use super::data::About;
+use super::protocol_state::{Dialect, Negotiated};
 
 /// Share of retransmitted segments above which a note is worthwhile.
 const RETRANSMITTED_MIN: f64 = 0.001;
@@ -71,6 +72,7 @@ pub(super) struct ConnectionFacts {
     pub(super) server_windows_closed: u64,
     /// Packets to the client and to the server.
     pub(super) packets: [u64; 2],
+    pub(super) negotiated: Negotiated,
 }
 
 /// All connections.
@@ -83,6 +85,8 @@ pub(super) struct Connections {
     zero_windows: u64,
     /// Connections with a small negotiated maximum, and all that negotiated.
     small: (u64, u64),
+    /// Connections with a small maximum although their dialect has large MTU.
+    small_by_choice: u64,
     /// Connections with any bytes, the bytes of all, and those of the largest.
     carried: (u64, u64, u64),
     unread: u64,
@@ -127,6 +131,7 @@ impl Connections {
                 client_windows_closed: row.zero_windows_to_server,
                 server_windows_closed: row.zero_windows_to_client,
                 packets: [row.packets_to_client, row.packets_to_server],
+                negotiated: Negotiated::from_row(row),
             };
             self.facts.insert((recording, row.connection), facts);
         }
@@ -143,7 +148,10 @@ impl Connections {
             *sum = sum.saturating_add(to_client).saturating_add(to_server);
         }
         if let (Some(read), Some(write)) = (row.max_read_bytes, row.max_write_bytes) {
-            self.small.0 += u64::from(read.min(write) <= SMALL_MAXIMUM);
+            let is_small = read.min(write) <= SMALL_MAXIMUM;
+            let dialect = row.dialect.as_deref().map(Dialect::from_name);
+            self.small.0 += u64::from(is_small);
+            self.small_by_choice += u64::from(is_small && dialect >= Some(Dialect::SMB21));
             self.small.1 += 1;
         }
         let bytes = to_client.saturating_add(to_server);
@@ -225,9 +233,15 @@ impl Connections {
             self.small.0 > 0 && !is_smb1,
             About::SmallMaximum,
             format!(
-                "{} of {} connections negotiated reads and writes of at most 64 KiB: large MTU needs dialect 2.1 or \
-                 later",
-                self.small.0, self.small.1
+                "{} of {} connections negotiated reads and writes of at most 64 KiB: {}",
+                self.small.0,
+                self.small.1,
+                if self.small_by_choice < self.small.0 {
+                    "large MTU needs dialect 2.1 or later"
+                } else {
+                    "the dialect allows more, but a side does not offer large MTU or limits the sizes (Samba smb2 max read \
+                     and smb2 max write, Windows Set-SmbClientConfiguration -EnableLargeMtu)"
+                }
             ),
         );
         let (count, all, most) = self.carried;

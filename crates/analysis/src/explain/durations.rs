@@ -8,11 +8,11 @@ const SPREAD_SHARE: f64 = 0.002;
 const TICK_NS: f64 = 16e6;
 const TICK_SHARE: f64 = 0.04;
 /// Durations within this factor are what a timer must stand out from.
-const AROUND: f64 = 1.5;
+pub(super) const AROUND: f64 = 1.5;
 /// A timer has this many times as many durations as chance would bring together.
 const TIMES_CHANCE: f64 = 4.0;
 /// A timer has this share of the durations around it.
-const SHARE_MIN: f64 = 0.3;
+pub(super) const SHARE_MIN: f64 = 0.3;
 
 /// Durations, as far as there is room.
 #[derive(Default)]
@@ -54,9 +54,17 @@ impl Durations {
 
     /// The constants at which at least `least` durations of that length agree,
     /// the one with most time first.
-    pub(super) fn constants(mut self, least: impl Fn(i64) -> u64) -> Vec<Constant> {
+    pub(super) fn constants(self, least: impl Fn(i64) -> u64) -> Vec<Constant> {
+        self.constants_among(least).0
+    }
+
+    /// The same, and all durations in order.
+    pub(super) fn constants_among(
+        mut self,
+        least: impl Fn(i64) -> u64,
+    ) -> (Vec<Constant>, Vec<i64>) {
         self.0.sort_unstable();
-        let mut rest = self.0;
+        let mut rest = self.0.clone();
         let mut found = Vec::new();
         while let Some(constant) = most(&rest, &least) {
             rest.retain(|ns| !constant.contains(*ns));
@@ -65,7 +73,7 @@ impl Durations {
                 break;
             }
         }
-        found
+        (found, self.0)
     }
 }
 
@@ -99,7 +107,7 @@ fn most(sorted: &[i64], least: impl Fn(i64) -> u64) -> Option<Constant> {
     best
 }
 
-fn spread_ns(ns: i64) -> i64 {
+pub(super) fn spread_ns(ns: i64) -> i64 {
     let ns = ns as f64;
     (SPREAD_SHARE * ns).max(TICK_NS.min(TICK_SHARE * ns)) as i64
 }

@@ -125,6 +125,8 @@ pub(super) struct Lookups {
     repeated: Attribution,
     listings: Attribution,
     unused: Attribution,
+    /// The shortest time after which a client asked the same again, by question, ns.
+    again_ns: [Option<i64>; 3],
 }
 
 /// The path of an operation's share.
@@ -153,8 +155,17 @@ impl Detector for Lookups {
 
     fn finish(self, _: &mut Context) -> Vec<Candidate> {
         vec![
-            failing_lookups::finish(self.failing, self.missing, self.absent),
-            repeated_lookups::finish(self.repeated, self.requested),
+            failing_lookups::finish(
+                self.failing,
+                self.missing,
+                self.absent,
+                self.again_ns[Question::Missing as usize],
+            ),
+            repeated_lookups::finish(
+                self.repeated,
+                self.requested,
+                self.again_ns[Question::Query as usize],
+            ),
             repeated_listings::finish(self.listings),
             open_close_churn::finish(self.unused),
         ]
@@ -184,11 +195,17 @@ impl Lookups {
                 before
             }
         };
-        if start.saturating_sub(before).saturating_abs() >= within_ns {
+        let after_ns = start.saturating_sub(before).saturating_abs();
+        if after_ns >= within_ns {
             return false;
         }
         let change = self.changes.get(&path_of_share(op, path));
-        !change.is_some_and(|change| change.outdates(op.client, before))
+        if change.is_some_and(|change| change.outdates(op.client, before)) {
+            return false;
+        }
+        let again = &mut self.again_ns[question as usize];
+        *again = Some(again.map_or(after_ns, |least| least.min(after_ns)));
+        true
     }
 
     /// When an operation started. A later member of a compound has no time of its own: its open's.

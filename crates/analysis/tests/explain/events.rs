@@ -549,3 +549,43 @@ fn set_lease_break(row: &mut Operation, state: u32) {
     row.set_lease_key([3; 16]);
     row.set_lease_requested(code::lease(state));
 }
+
+#[test]
+fn a_series_of_timers_is_one_finding() {
+    // Logons, queries and opens of some hundred milliseconds at most, and those that wait for tries.
+    let waits = |seconds: &[i64]| {
+        let acts = seconds.iter().enumerate().flat_map(|(place, ms)| {
+            let (number, quick) = (place as u64, act(QUERY_INFO, 1, "a"));
+            let slow =
+                Act { server_ns: ms * MS + place as i64 * MS / 4, ..act(CREATE, number, "b") };
+            [quick.clone(), quick, slow]
+        });
+        let diagnosis = explain(&acts.collect::<Vec<_>>());
+        let all = diagnosis.findings.into_iter().filter(|one| one.kind == FindingKind::FixedTimer);
+        all.map(|one| {
+            let factor = one.figures.iter().find(|figure| figure.name == "factor");
+            let timer = (figure(&one, "timer") / 1e8).round() / 10.0;
+            (timer, factor.map(|factor| factor.value), one.details.operations, one.because)
+        })
+        .collect::<Vec<_>>()
+    };
+    let known = |series: &[i64], words: &str| {
+        let found = waits(series);
+        let [(timer, factor, n, because)] = &found[..] else { panic!("{series:?}: {found:?}") };
+        assert!(because.contains(words), "{because}");
+        (*timer, *factor, *n)
+    };
+    assert_eq!(
+        known(&[1_000, 2_000, 4_000, 8_000, 1_000, 1_000], "Windows asks its name servers"),
+        (1.0, Some(2.0), 6)
+    );
+    assert_eq!(known(&[1_000, 3_000, 7_000, 1_000, 1_000], "repeats the SYN"), (1.0, Some(3.0), 5));
+    assert_eq!(known(&[1_500, 3_000, 4_500, 4_500, 4_500], "NetBIOS"), (1.5, Some(2.0), 5));
+    assert_eq!(known(&[5_000, 10_000, 10_000, 10_000], "resolv.conf"), (5.0, Some(2.0), 4));
+    assert_eq!(known(&[3_000, 6_000, 9_000, 3_000, 3_000], "Linux client"), (3.0, Some(2.0), 5));
+    assert_eq!(known(&[500, 1_000, 2_000, 1_000, 2_000, 1_000], ""), (0.5, Some(2.0), 6));
+    // Near misses: one time only, two times without a law, and times that scatter.
+    assert_eq!(known(&[5_000, 5_000, 5_000], "name server"), (5.0, None, 3));
+    assert_eq!(waits(&[1_000, 1_000, 1_000, 3_700, 3_700, 3_700]).len(), 2);
+    assert_eq!(waits(&[1_000, 1_370, 2_900, 4_300, 6_100]), []);
+}

@@ -15,6 +15,7 @@ mod everyday;
 mod lookups;
 mod network;
 mod notes;
+mod remedies;
 mod server;
 mod signing;
 mod support;

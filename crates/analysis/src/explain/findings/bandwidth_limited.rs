@@ -6,6 +6,11 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 
+pub(crate) const COMPRESS: (&str, &str) = (
+    "server",
+    "compress transfers: robocopy /COMPRESS and SMB compression (Windows Server 2022 and Windows 11)",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("bandwidth-limited", "network link saturated")
     .with_actor(Actor::Network)
     .with_remedies(&[
@@ -17,10 +22,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("bandwidth-limited", "network li
         "client",
         "cache what is read often: offline files, BranchCache, a cache near the users",
     ),
-    (
-        "server",
-        "compress transfers: robocopy /COMPRESS and SMB compression (Windows Server 2022 and Windows 11)",
-    ),
+    COMPRESS,
 ]);
 
 /// `rate` is the rate that the link carries, `faster` that of a link that would not limit, bits/s.

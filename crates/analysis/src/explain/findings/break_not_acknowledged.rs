@@ -34,13 +34,19 @@ const OF_SERVER: [(&str, &str); 2] = [
     ),
     ("server", "until then no oplocks for that share: Samba oplocks = no, ksmbd oplocks = no"),
 ];
+pub(crate) const RAISE: (&str, &str) = (
+    "server",
+    "raise the limit: Windows HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters, MaxMpxCt (50 by default); Samba \
+     max mux = 100 or more",
+);
+/// Where it is high already.
+pub(crate) const RAISE_MORE: (&str, &str) = (
+    "server",
+    "the limit is above the defaults already (Windows MaxMpxCt, Samba max mux): raise it again only if these clients need it",
+);
 /// Where the client has no request left.
 const OF_LIMIT: [(&str, &str); 3] = [
-    (
-        "server",
-        "raise the limit: Windows HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters, MaxMpxCt (50 by default); Samba \
-         max mux = 100 or more",
-    ),
+    RAISE,
     (
         "client",
         "let fewer requests wait: programs that watch many folders keep one ChangeNotify outstanding for each",

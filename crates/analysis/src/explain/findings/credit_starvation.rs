@@ -17,13 +17,22 @@ use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
 
-const SAMBA: (&str, &str) = ("Samba", "smb2 max credits = 8192 (the default)");
-const WINDOWS: (&str, &str) = (
+pub(crate) const SAMBA: (&str, &str) = ("Samba", "smb2 max credits = 8192 (the default)");
+/// Where a client had as many as servers grant by default.
+pub(crate) const SAMBA_MORE: (&str, &str) =
+    ("Samba", "smb2 max credits above the default of 8192, which the client reached");
+pub(crate) const WINDOWS_MORE: (&str, &str) = (
+    "Windows",
+    "Set-SmbServerConfiguration -Smb2CreditsMax above the default of 8192, which the client reached",
+);
+pub(crate) const WINDOWS: (&str, &str) = (
     "Windows",
     "Set-SmbServerConfiguration -Smb2CreditsMin 512 -Smb2CreditsMax 8192 (the defaults)",
 );
-const CLIENT: (&str, &str) =
+pub(crate) const CLIENT: (&str, &str) =
     ("client", "Linux: mount option max_credits; Windows: several connections by SMB Multichannel");
+/// Where its session has several connections.
+pub(crate) const CLIENT_CHANNELS: (&str, &str) = ("client", "Linux: mount option max_credits");
 /// Where the client requests too little.
 const CLIENT_REQUESTS: (&str, &str) = (
     "client",

@@ -7,7 +7,16 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::lookups::Absent;
+use super::repeated_lookups::asked_again;
 use crate::predict::changes::Change;
+
+pub(crate) const MISSING_CACHE: (&str, &str) =
+    ("Windows client", "Set-SmbClientConfiguration -FileNotFoundCacheLifetime 5 or more");
+/// Where the client's cache is at that already.
+pub(crate) const LONGER_CACHE: (&str, &str) = (
+    "Windows client",
+    "it keeps missing names for 5 s already (FileNotFoundCacheLifetime): a longer time hides new files that much longer",
+);
 
 pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of missing files")
     .with_actor(Actor::Application)
@@ -21,7 +30,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("failing-lookups", "lookups of m
         "application",
         "shorten search paths (PATH, LD_LIBRARY_PATH, include folders) that begin on the share",
     ),
-    ("Windows client", "Set-SmbClientConfiguration -FileNotFoundCacheLifetime 5 or more"),
+    MISSING_CACHE,
 ]);
 
 /// A search looks up less than this share of its missing names again.
@@ -30,8 +39,14 @@ const REPEATED_SHARE: f64 = 0.5;
 const SEARCHED_MIN: u64 = 50;
 const NAMES_MIN: usize = 20;
 
-/// `failed` counts all lookups that failed, the first ones too; they are `absent`.
-pub(crate) fn finish(repeated: Attribution, failed: u64, absent: Absent) -> Candidate {
+/// `failed` counts all lookups that failed, the first ones too; they are `absent`. `again_ns` is the shortest time after
+/// which a client looked for a name again.
+pub(crate) fn finish(
+    repeated: Attribution,
+    failed: u64,
+    absent: Absent,
+    again_ns: Option<i64>,
+) -> Candidate {
     let again = repeated.saved_ns as f64 / absent.attribution.saved_ns.max(1) as f64;
     let is_many = absent.attribution.operations >= SEARCHED_MIN;
     if is_many && again < REPEATED_SHARE && absent.names() >= NAMES_MIN {
@@ -49,6 +64,7 @@ pub(crate) fn finish(repeated: Attribution, failed: u64, absent: Absent) -> Cand
     )
     .with_changes([Change::DirLease(())])
     .with_figures([("failed_lookups", failed as f64, "", "failed lookups, the first ones included: {}")])
+    .with_figures(asked_again(again_ns))
 }
 
 /// A program looks for many names of which none exists: a search path leads over the share.

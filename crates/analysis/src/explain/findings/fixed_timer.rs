@@ -8,8 +8,9 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
-use super::super::durations::{Constant, Durations};
+use super::super::durations::Durations;
 use super::super::operation::{Act, Operation};
+use super::super::series::{Law, Series, series};
 use super::super::worth::OF_UNKNOWN_CAUSE;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("fixed-timer", "fixed timer")
@@ -48,13 +49,15 @@ const CONNECTIONS_MAX: usize = 65_536;
 const NUMBERS_MAX: usize = 4_096;
 /// Ticks of a timer after which operations may end.
 const TICKS: i64 = 3;
+/// A series of at least this many times is not work.
+const SERIES_MIN: usize = 3;
 /// Timers that are reported.
 const TIMERS: usize = 2;
 /// Each class of durations is longer than the one before it by this factor.
 const CLASS: f64 = 1.01;
 
-/// Known timers, ns, and what waits for them.
-const KNOWN: [(i64, &str); 7] = [
+/// Known single timers, ns, and what waits for them.
+const KNOWN: [(i64, &str); 8] = [
     (
         200_000_000,
         "200 ms is the time by which Windows delays acknowledgements and pauses between retries, and the shortest \
@@ -62,6 +65,7 @@ const KNOWN: [(i64, &str); 7] = [
     ),
     (1_000_000_000, "1 s is the first timeout of a TCP connection and of many retries"),
     (3_000_000_000, "3 s is the first timeout of a TCP connection in older systems"),
+    (4_500_000_000, "4.5 s are the three NetBIOS name queries, 1.5 s each, that nothing answers"),
     (5_000_000_000, "5 s is the timeout of a query to a name server (resolv.conf)"),
     (15_000_000_000, "15 s is the time after which name services and logon servers are given up"),
     (
@@ -71,6 +75,41 @@ const KNOWN: [(i64, &str); 7] = [
     (
         35_000_000_000,
         "35 s is the time for which Windows waits for the acknowledgement of an oplock break",
+    ),
+];
+
+/// Known series: the law, the first time, ns, and what waits for it.
+const KNOWN_SERIES: [(Law, i64, &str); 7] = [
+    (
+        Law::Sums,
+        1_000_000_000,
+        "so TCP tries to connect to something that does not answer: it repeats the SYN after 1 s, then after twice the time (RFC 6298)",
+    ),
+    (
+        Law::Sums,
+        3_000_000_000,
+        "so older systems try to connect by TCP to something that does not answer: they repeat the SYN after 3 s, then after twice the time",
+    ),
+    (
+        Law::Doubling,
+        1_000_000_000,
+        "after 1, 2, 4 and 8 s Windows asks its name servers again, and TCP repeats what is not acknowledged",
+    ),
+    (Law::Doubling, 200_000_000, "so TCP repeats what is not acknowledged on Linux: first after 200 ms (RFC 6298)"),
+    (
+        Law::Multiples,
+        1_500_000_000,
+        "1.5 s is the time between the three NetBIOS name queries",
+    ),
+    (
+        Law::Multiples,
+        3_000_000_000,
+        "3 s is the time after which the Linux client tries to connect again",
+    ),
+    (
+        Law::Multiples,
+        5_000_000_000,
+        "5 s is the timeout of a query to a name server (resolv.conf), once for each server and attempt",
     ),
 ];
 
@@ -101,6 +140,16 @@ pub(crate) struct FixedTimer {
     durations: Durations,
     /// Operations by what they do: all, and the long ones.
     acts: [(u64, u64); Act::ALL.len()],
+}
+
+impl Class {
+    fn merge(&mut self, other: Class) {
+        self.attribution.merge(other.attribution);
+        self.bytes = (self.bytes.0.min(other.bytes.0), self.bytes.1.max(other.bytes.1));
+        self.commands.extend(other.commands);
+        self.numbers.extend(other.numbers);
+        self.acts |= other.acts;
+    }
 }
 
 fn class(ns: i64) -> i32 {
@@ -166,23 +215,20 @@ impl Detector for FixedTimer {
         let least = |ns: i64| if ns >= LONG_NS { LONG_MIN } else { SHORT_MIN };
         let mut classes = self.classes;
         let mut explained = HashSet::new();
-        let constants = self.durations.constants(least).into_iter();
-        let candidates = constants.filter_map(|constant| {
-            let (first, last) = constant.range_ns;
+        let (constants, sorted) = self.durations.constants_among(least);
+        let candidates = series(constants, &sorted).into_iter().filter_map(|series| {
+            let (first, last) = series.members.first()?.range_ns;
             let mut all: Option<Class> = None;
+            let is_series = series.members.len() > 1;
             // At the second or third tick, operations end that missed the ones before.
-            let ticks = if first < LONG_NS { TICKS } else { 1 };
-            for number in (1..=ticks).flat_map(|n| class(n * first)..=class(n * last)) {
+            let ticks = if first < LONG_NS && !is_series { TICKS } else { 1 };
+            let ranges = series.members.iter().map(|one| one.range_ns);
+            let ranges = ranges.chain((2..=ticks).map(|n| (n * first, n * last)));
+            for number in ranges.flat_map(|(first, last)| class(first)..=class(last)) {
                 let Some(one) = classes.remove(&number) else { continue };
                 match &mut all {
                     None => all = Some(one),
-                    Some(sum) => {
-                        sum.attribution.merge(one.attribution);
-                        sum.bytes = (sum.bytes.0.min(one.bytes.0), sum.bytes.1.max(one.bytes.1));
-                        sum.commands.extend(one.commands);
-                        sum.numbers.extend(one.numbers);
-                        sum.acts |= one.acts;
-                    }
+                    Some(sum) => sum.merge(one),
                 }
             }
             let all = all?;
@@ -191,11 +237,12 @@ impl Detector for FixedTimer {
             let is_of_any_size = most == 0 || most > fewest.saturating_mul(2);
             let is_of_all_kinds = first >= OF_ALL_NS && all.acts.count_ones() >= KINDS_MIN;
             let is_of_all = is_mixed(all.acts) && is_of_any_size || is_of_all_kinds;
-            if first < LONG_NS && !is_of_all {
+            // Work does not take a time, twice and four times that time.
+            if first < LONG_NS && !is_of_all && series.members.len() < SERIES_MIN {
                 return None;
             }
             explained.extend(&all.numbers);
-            Some(candidate(constant, all))
+            Some(candidate(&series, all))
         });
         let mut candidates: Vec<_> = candidates.take(TIMERS).collect();
         if let Some(first) = candidates.first_mut() {
@@ -221,36 +268,70 @@ impl FixedTimer {
     }
 }
 
-fn candidate(constant: Constant, mut class: Class) -> Candidate {
-    let ns = constant.mean_ns as i64;
+/// What the recording shows of a series, and what is known about it.
+fn words(series: &Series, commands: &str) -> (String, String) {
+    let [base, .., longest] = series.members.as_slice() else {
+        let one = series.members.first();
+        let ns = one.map_or(0.0, |one| one.mean_ns);
+        let spread = one.map_or(0, |one| one.range_ns.1 - one.range_ns.0) as f64;
+        let known = KNOWN.iter().find(|(known, _)| is_about(ns as i64, *known));
+        let hint = known.map_or(String::new(), |(_, words)| format!("; {words}"));
+        let what = "Operations take the same long time, whatever they do: a timer expires at the server or behind it";
+        let because = format!(
+            "the durations agree within {:.1} %, whatever the operations do ({commands}), and the network takes less than a \
+             tenth{hint}",
+            100.0 * spread / ns.max(1.0),
+        );
+        return (what.to_owned(), because);
+    };
+    let times: Vec<_> = series.members.iter().map(|one| format!("{:.1}", one.mean_ns / 1e9)).collect();
+    let law = match series.law {
+        Law::Multiples => "a time or a multiple of it",
+        Law::Doubling => "a time or that time doubled once or more",
+        Law::Sums => "a time, or it and one or more waits of twice the length of the one before",
+    };
+    let what = format!(
+        "Operations take {law} ({} s), whatever they do: a timer expires again and again at the server or behind it",
+        times.join(", ")
+    );
+    let known = KNOWN_SERIES.iter().find(|(law, known, _)| *law == series.law && is_about(base.mean_ns as i64, *known));
+    let hint = known.map_or(String::new(), |(.., words)| format!("; {words}"));
+    let because = format!(
+        "the durations are {} different times from {:.2} to {:.2} s that follow from the first, whatever the operations do ({commands}), \
+         and the network takes less than a tenth{hint}",
+        times.len(),
+        base.mean_ns / 1e9,
+        longest.mean_ns / 1e9,
+    );
+    (what, because)
+}
+
+/// Whether a time is that of a known timer: it never expires early, and work comes on top.
+fn is_about(ns: i64, known: i64) -> bool {
+    (-known / 200..known / 20).contains(&(ns - known))
+}
+
+fn candidate(series: &Series, mut class: Class) -> Candidate {
     class.commands.sort();
     class.commands.dedup();
-    let known = KNOWN.iter().find(|(known, _)| (-known / 200..known / 20).contains(&(ns - known)));
-    let hint = known.map_or(String::new(), |(_, words)| format!("; {words}"));
-    let because = format!(
-        "the durations agree within {:.1} %, whatever the operations do ({}), and the network takes less than a \
-         tenth{hint}",
-        100.0 * (constant.range_ns.1 - constant.range_ns.0) as f64 / constant.mean_ns.max(1.0),
-        class.commands.join(", "),
-    );
-    let confidence = match ns {
+    let (what, because) = words(series, &class.commands.join(", "));
+    let (first, last) = (series.members.first(), series.members.last());
+    let ns = first.map_or(0.0, |one| one.mean_ns);
+    let confidence = match ns as i64 {
         LONG_NS.. => Confidence::Measured,
         _ => Confidence::Likely,
     };
-    Candidate::new(
-        FindingKind::FixedTimer,
-        "Operations take the same long time, whatever they do: a timer expires at the server or behind it",
-        class.attribution,
-        confidence,
-        because,
-    )
-    .of_events()
-    .with_figures([
-        ("timer", constant.mean_ns, "ns", "a timer of {}"),
-        ("shortest", constant.range_ns.0 as f64, "ns", "shortest {}"),
-        ("longest", constant.range_ns.1 as f64, "ns", "longest {}"),
-        ("of_this_length", constant.n as f64, "", "operations of this length: {}"),
-        ("fewest_bytes", class.bytes.0 as f64, "bytes", "smallest transfer {}"),
-        ("most_bytes", class.bytes.1 as f64, "bytes", "largest transfer {}"),
-    ])
+    // The first wait, and how many times as long the second one is.
+    let factor = (series.members.len() > 1).then(|| ("factor", series.law.times(2), "", "the second time is {} times the first"));
+    Candidate::new(FindingKind::FixedTimer, what, class.attribution, confidence, because)
+        .of_events()
+        .with_figures([
+            ("timer", ns, "ns", "a timer of {}"),
+            ("shortest", first.map_or(0, |one| one.range_ns.0) as f64, "ns", "shortest {}"),
+            ("longest", last.map_or(0, |one| one.range_ns.1) as f64, "ns", "longest {}"),
+            ("of_this_length", series.n() as f64, "", "operations of this length: {}"),
+            ("fewest_bytes", class.bytes.0 as f64, "bytes", "smallest transfer {}"),
+            ("most_bytes", class.bytes.1 as f64, "bytes", "largest transfer {}"),
+        ])
+        .with_figures(factor)
 }

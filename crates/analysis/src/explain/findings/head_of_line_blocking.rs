@@ -11,6 +11,16 @@ use super::super::data::FindingKind;
 use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation, TextId, text_id};
 
+pub(crate) const CLIENT: (&str, &str) = (
+    "client",
+    "a second connection (SMB Multichannel, another mount with nosharesock) for the slow requests",
+);
+/// Where its session has several connections.
+pub(crate) const CLIENT_CHANNELS: (&str, &str) = (
+    "client",
+    "another mount (Linux: nosharesock) or session for the slow requests: the channels of one session do not separate them",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("head-of-line-blocking", "head-of-line blocking")
     .with_actor(Actor::Server)
     .with_remedies(&[
@@ -23,10 +33,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("head-of-line-blocking", "head-o
         "let slow calls wait elsewhere: aio read size = 1 and aio write size = 1 (the default), services of pipes in \
          processes of their own (rpc start on demand helpers), no vfs modules that block",
     ),
-    (
-        "client",
-        "a second connection (SMB Multichannel, another mount with nosharesock) for the slow requests",
-    ),
+    CLIENT,
 ]);
 
 /// A wait of at least this is worth a look, ns.

@@ -11,14 +11,22 @@ use super::super::detector::{Context, Detector};
 use super::super::operation::{Act, Operation};
 use crate::predict::changes::Change;
 
+pub(crate) const CLIENT: (&str, &str) = (
+    "client",
+    "use one that compounds related requests: Windows 8 and later and Linux from 5.9 do, smbclient from 4.x in \
+     part",
+);
+/// Where the client compounds other requests.
+pub(crate) const CALLS: (&str, &str) = (
+    "application",
+    "the client compounds other requests: these come from separate calls of a program. Ask for what it needs with one call by path \
+     (GetFileAttributesEx, FindFirstFileEx, statx) instead of opening, asking and closing",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("no-compounding", "no compounding")
     .with_actor(Actor::Client)
     .with_remedies(&[
-    (
-        "client",
-        "use one that compounds related requests: Windows 8 and later and Linux from 5.9 do, smbclient from 4.x in \
-         part",
-    ),
+    CLIENT,
     (
         "network",
         "bring client and server closer together, or put a cache between them (BranchCache)",

@@ -7,6 +7,15 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 
+pub(crate) const SAMBA_LEASES: (&str, &str) =
+    ("Samba", "smb2 leases = yes, so that clients may keep handles");
+/// Where leases are granted.
+pub(crate) const LEASES_UNUSED: (&str, &str) = (
+    "client",
+    "the server grants it leases, with which it may keep handles open, and it closes them all the same: find out which program \
+     opens the files, and update the client",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("open-close-churn", "opens without use")
     .with_actor(Actor::Application)
     .with_remedies(&[
@@ -14,7 +23,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("open-close-churn", "opens witho
         "application",
         "keep files open that are used again; query attributes without an open if the API allows it",
     ),
-    ("Samba", "smb2 leases = yes, so that clients may keep handles"),
+    SAMBA_LEASES,
 ]);
 
 pub(crate) fn finish(attribution: Attribution) -> Candidate {

@@ -9,18 +9,23 @@ use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use super::super::server_time::MEASURED;
 
+pub(crate) const QUICK: (&str, &str) = (
+    "client and server",
+    "SMB 3.1.1 with AES-GMAC for signing and AES-128-GCM for encryption; both with AES-NI",
+);
+pub(crate) const SAMBA: (&str, &str) = (
+    "Samba",
+    "server smb3 signing algorithms = AES-128-GMAC, server smb3 encryption algorithms = AES-128-GCM",
+);
+pub(crate) const WINDOWS: (&str, &str) =
+    ("Windows", "Set-SmbServerConfiguration -EncryptionCiphers \"AES_128_GCM\"");
+
 pub(crate) const KIND: KindInfo = KindInfo::new("protection", "cost of signing and encryption")
     .with_actor(Actor::Server)
     .with_remedies(&[
-    (
-        "client and server",
-        "SMB 3.1.1 with AES-GMAC for signing and AES-128-GCM for encryption; both with AES-NI",
-    ),
-    (
-        "Samba",
-        "server smb3 signing algorithms = AES-128-GMAC, server smb3 encryption algorithms = AES-128-GCM",
-    ),
-    ("Windows", "Set-SmbServerConfiguration -EncryptionCiphers \"AES_128_GCM\""),
+    QUICK,
+    SAMBA,
+    WINDOWS,
     (
         "policy",
         "smbscope plan baseline POLICY --recording RUN --calibration FILE shows which setting asks for it, its price \

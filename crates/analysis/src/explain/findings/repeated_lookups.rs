@@ -9,14 +9,22 @@ use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 use crate::predict::changes::Change;
 
+pub(crate) const GRANT: (&str, &str) =
+    ("server", "grant leases on directories: Samba from 4.22, Windows from 2012");
+pub(crate) const SAMBA_LEASES: (&str, &str) =
+    ("Samba", "smb3 directory leases = yes (from 4.22), smb2 leases = yes, kernel oplocks = no");
+/// Where leases on directories are granted.
+pub(crate) const LEASES_UNUSED: (&str, &str) = (
+    "client",
+    "the server grants it leases on directories, and it asks again all the same: find out whether it gives them up (Linux: mount \
+     option nohandlecache, max_cached_dirs; breaks by its own programs), and update it",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("repeated-lookups", "repeated lookups")
     .with_actor(Actor::Server)
     .with_remedies(&[
-        ("server", "grant leases on directories: Samba from 4.22, Windows from 2012"),
-        (
-            "Samba",
-            "smb3 directory leases = yes (from 4.22), smb2 leases = yes, kernel oplocks = no",
-        ),
+        GRANT,
+        SAMBA_LEASES,
         (
             "Windows client",
             "Set-SmbClientConfiguration -DirectoryCacheLifetime 10 -FileInfoCacheLifetime 10 \
@@ -24,24 +32,41 @@ pub(crate) const KIND: KindInfo = KindInfo::new("repeated-lookups", "repeated lo
         ),
     ]);
 
+pub(crate) const ATTRIBUTE_CACHE: (&str, &str) = (
+    "Linux client",
+    "mount option actimeo=30 (or acregmax= and acdirmax=) keeps attributes for 30 s instead of 1 s: changes of other clients are \
+     seen that much later",
+);
+/// The client keeps what it learned for longer than by default.
+pub(crate) const LONGER_CACHE: (&str, &str) = (
+    "Linux client",
+    "it keeps attributes for some seconds already (actimeo=, acregmax=, acdirmax=): a longer time shows changes of other clients that \
+     much later",
+);
+pub(crate) const LEASES: (&str, &str) =
+    ("server", "leases on directories let clients keep what they know: Samba from 4.22, Windows from 2012");
+/// The name of the figure with the shortest time after which a client asks again.
+pub(crate) const ASKED_AGAIN: &str = "asked_again_after";
+
 /// Where the client's own cache is short.
 const OF_CACHE: [(&str, &str); 3] = [
-    (
-        "Linux client",
-        "mount option actimeo=30 (or acregmax= and acdirmax=) keeps attributes for 30 s instead of 1 s: changes of other clients are \
-         seen that much later",
-    ),
+    ATTRIBUTE_CACHE,
     (
         "Windows client",
         "Set-SmbClientConfiguration -DirectoryCacheLifetime 10 -FileInfoCacheLifetime 10 -FileNotFoundCacheLifetime 5",
     ),
-    ("server", "leases on directories let clients keep what they know: Samba from 4.22, Windows from 2012"),
+    LEASES,
 ];
 /// A client that requests a lease for fewer of its opens than this cannot keep what it knows.
 const REQUESTED_MIN: f64 = 0.1;
 
-/// Repeated opens that requested a lease, and all of them.
-pub(crate) fn finish(attribution: Attribution, (requested, all): (u64, u64)) -> Candidate {
+/// Repeated opens that requested a lease, and all of them; `again_ns` is the shortest time between two.
+pub(crate) fn finish(
+    attribution: Attribution,
+    (requested, all): (u64, u64),
+    again_ns: Option<i64>,
+) -> Candidate {
+    let again = asked_again(again_ns);
     let kind = FindingKind::RepeatedLookups;
     if all > 0 && (requested as f64) < REQUESTED_MIN * all as f64 {
         return Candidate::new(
@@ -55,7 +80,8 @@ pub(crate) fn finish(attribution: Attribution, (requested, all): (u64, u64)) -> 
         )
         .with_owner(Actor::Client, Vec::new())
         .with_remedies(&OF_CACHE)
-        .with_figures([("opens_again", all as f64, "", "opened again {} times")]);
+        .with_figures([("opens_again", all as f64, "", "opened again {} times")])
+        .with_figures(again);
     }
     Candidate::new(
         kind,
@@ -66,4 +92,12 @@ pub(crate) fn finish(attribution: Attribution, (requested, all): (u64, u64)) -> 
          it in between",
     )
     .with_changes([Change::DirLease(())])
+    .with_figures(again)
+}
+
+/// The shortest time after which a client asks again: its own cache keeps answers for no longer.
+pub(crate) fn asked_again(
+    again_ns: Option<i64>,
+) -> Option<(&'static str, f64, &'static str, &'static str)> {
+    again_ns.map(|ns| (ASKED_AGAIN, ns as f64, "ns", "asked again after {} at the earliest"))
 }

@@ -11,6 +11,12 @@ use super::super::detector::{Context, Detector};
 use super::super::durations::{Constant, Durations};
 use super::super::operation::{Operation, TextId};
 
+/// Holds for SMB1.
+pub(crate) const SAMBA: (&str, &str) = (
+    "Samba",
+    "SMB1 requests are tried again for 0.95 s; SMB2 and SMB3 requests are answered at once",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("share-conflicts", "sharing violations")
     .with_actor(Actor::Application)
     .with_remedies(&[
@@ -29,10 +35,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("share-conflicts", "sharing viol
          SharingViolationDelay (200 ms), both in HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters; 0 \
          retries answer at once",
     ),
-    (
-        "Samba",
-        "SMB1 requests are tried again for 0.95 s; SMB2 and SMB3 requests are answered at once",
-    ),
+    SAMBA,
 ]);
 
 /// A server that answers later than this has tried again, ns.

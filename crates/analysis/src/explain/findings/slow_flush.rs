@@ -9,6 +9,11 @@ use super::super::data::FindingKind;
 use super::super::server_time::MEASURED;
 use crate::predict::changes::Change;
 
+pub(crate) const WINDOWS: (&str, &str) = (
+    "Windows",
+    "do not make shares continuously available unless something needs it: it makes every write stable",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("slow-flush", "slow flushes")
     .with_actor(Actor::Server)
     .with_remedies(&[
@@ -21,10 +26,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("slow-flush", "slow flushes")
         "Samba",
         "strict sync = no and sync always = no, but only where losing the last writes is acceptable",
     ),
-    (
-        "Windows",
-        "do not make shares continuously available unless something needs it: it makes every write stable",
-    ),
+    WINDOWS,
 ]);
 
 const CHANGES: [Change; 1] = [Change::WriteThrough(false)];

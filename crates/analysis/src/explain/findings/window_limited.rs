@@ -7,19 +7,25 @@ use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
 
+pub(crate) const LINUX: (&str, &str) = (
+    "Linux",
+    "receiver: net.ipv4.tcp_rmem = 4096 131072 16777216, sender: tcp_wmem likewise, tcp_window_scaling = 1",
+);
+/// Where both ends scale their windows.
+pub(crate) const LINUX_SCALED: (&str, &str) =
+    ("Linux", "receiver: net.ipv4.tcp_rmem = 4096 131072 16777216, sender: tcp_wmem likewise");
+pub(crate) const NETWORK: (&str, &str) = (
+    "network",
+    "look for firewalls and WAN accelerators that remove the window scale option from the handshake",
+);
+
 pub(crate) const KIND: KindInfo = KindInfo::new("window-limited", "TCP window too small")
     .with_actor(Actor::Client)
     .with_remedies(&[
-    (
-        "Linux",
-        "receiver: net.ipv4.tcp_rmem = 4096 131072 16777216, sender: tcp_wmem likewise, tcp_window_scaling = 1",
-    ),
+    LINUX,
     ("Samba", "remove SO_RCVBUF and SO_SNDBUF from socket options: they fix the window"),
     ("Windows", "netsh interface tcp set global autotuninglevel=normal"),
-    (
-        "network",
-        "look for firewalls and WAN accelerators that remove the window scale option from the handshake",
-    ),
+    NETWORK,
 ]);
 
 /// `window_bytes` and `rtt_ns` are means over the limited directions of connections. Without
