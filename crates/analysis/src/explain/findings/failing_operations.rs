@@ -210,7 +210,9 @@ impl Detector for FailingOperations {
         let is_tree = op.columns.command.get(op.row).is_some_and(|name| TREES.contains(&name));
         let is_work = matches!(op.act, Act::Open | Act::Read | Act::Write | Act::Change) || is_tree;
         let is_known = KINDS.iter().any(|kind| kind.status.0 == status);
-        if status == Status::ACCESS_DENIED.0 && !is_work || !is_known && !(is_work && is_refusal(status)) {
+        let is_probe = status == Status::ACCESS_DENIED.0 && !is_work;
+        let is_failure = is_known || is_work && is_refusal(status);
+        if is_probe || !is_failure {
             return;
         }
         self.note_denied(op, status);
