@@ -88,7 +88,7 @@ def late_lookup(bench, shows):
 
 @case("late-ticket", state="slow", fixture=False)
 def late_ticket(bench, shows):
-    """The domain controller does not answer the request for a ticket, and the client goes on with NTLM; or says no at once."""
+    """The domain controller does not answer the request for a ticket, and the client continues with NTLM; or says no at once."""
     with bench.lab(FAR) as lab:
         # KRB-ERROR of KDC_ERR_S_PRINCIPAL_UNKNOWN (7), RFC 4120 5.9.1.
         field = lambda tag, body: bytes([tag, len(body)]) + body
@@ -154,7 +154,7 @@ def server_unreachable(bench, shows):
 
 @case("path-outage", state="broken", fixture=False)
 def path_outage(bench, shows):
-    """The line is cut for eight seconds in the midst of work; or it stays."""
+    """The line is cut for eight seconds while clients work; or it stays."""
     with bench.lab(FAR) as lab:
         names = lab.names(40)
 

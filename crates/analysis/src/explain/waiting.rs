@@ -31,7 +31,7 @@ const PREAMBLE_GAP_NS: i64 = 15_000_000_000;
 const UNANSWERED_MAX_NS: i64 = 15_000_000_000;
 /// A connection that begins so soon after an answer was waiting for it, ns.
 const AT_ONCE_NS: i64 = 100_000_000;
-/// The kind of a row that stands for a logon, which is not in the table `waits`.
+/// The kind of a row that represents a logon, which is not in the table `waits`.
 const LOGON: &str = "logon";
 /// Ports of Kerberos, changes of passwords, and LDAP with and without TLS.
 const DIRECTORY_PORTS: [u64; 6] = [88, 389, 464, 636, 3268, 3269];

@@ -186,7 +186,7 @@ impl FolderSearch {
 /// Findings that do not explain the time of a search.
 const WORK: [FindingKind; 5] = [
     FindingKind::SlowFilesystem,
-    // A missing name costs a search of the whole folder: without it, it would cost as little as elsewhere.
+    // For a missing name the server reads the whole folder: without it, it would cost as little as elsewhere.
     FindingKind::FailingLookups,
     FindingKind::ServerQueueing,
     FindingKind::Stragglers,

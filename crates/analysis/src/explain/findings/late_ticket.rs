@@ -25,7 +25,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("late-ticket", "logon waits for 
     ),
     (
         "client and server",
-        "ask a domain controller of the own site: check the subnets of the sites (nltest /dsgetsite), _kerberos and _ldap in DNS; Linux \
+        "ask a domain controller of its own site: check the subnets of the sites (nltest /dsgetsite), _kerberos and _ldap in DNS; Linux \
          /etc/krb5.conf, kdc",
     ),
     (
@@ -37,7 +37,7 @@ pub(crate) const KIND: KindInfo = KindInfo::new("late-ticket", "logon waits for 
 /// A server waits for this share of a logon's time at least: then the logon waits for that.
 const OF_LOGON: f64 = 0.5;
 
-/// What was asked of domain controllers, and was late.
+/// Requests to domain controllers that were answered late or not at all.
 #[derive(Default)]
 pub(crate) struct Tickets {
     attribution: Attribution,
@@ -115,7 +115,7 @@ fn candidate(tickets: Tickets, then: &str) -> Option<Candidate> {
         what,
         tickets.attribution,
         Confidence::Measured,
-        "the requests to the domain controller, their repetitions and answers are in the recording, and the logon goes on right \
+        "the requests to the domain controller, their repetitions and answers are in the recording, and the logon continues right \
          after them",
     )
     .of_events()
