@@ -56,6 +56,9 @@ const FAILED_SHARE: f64 = 0.3;
 const FELT_NS: i64 = 400_000_000;
 const REPEATED_NS: i64 = 10_000_000_000;
 
+/// Fewest of them: a few operations are no law.
+const FAILED_MIN: u64 = 5;
+
 /// What is known of a recording in addition to its findings.
 pub(super) struct Known<'a> {
     pub(super) whole: &'a Whole,
@@ -96,7 +99,10 @@ pub(super) fn state(findings: &[Finding], known: &Known) -> State {
     }
     let is_slow = noticed().any(|found| found.confidence > Some(Confidence::Possible))
         || known.slowest.is_some_and(|row| row.server_ns >= known.noticed_ns);
-    if known.account.failed as f64 > FAILED_SHARE * known.account.requests as f64 {
+    let account = known.account;
+    if account.failed >= FAILED_MIN
+        && account.failed as f64 > FAILED_SHARE * account.requests as f64
+    {
         return State::Broken;
     }
     if is_slow { State::Slow } else { State::Healthy }

@@ -150,6 +150,25 @@ fn what_a_client_tries_before_smb_is_its_own() {
 }
 
 #[test]
+fn a_client_that_reaches_none_of_many_servers_is_one_finding() {
+    let fails = |servers: u8| {
+        let servers: Vec<_> = (0..servers).map(|number| format!("10.0.9.{number}")).collect();
+        let waits = servers.iter().map(|server| Wait {
+            attempts: 3,
+            last_attempt: BEGIN + 3_000 * MS,
+            ..wait("connect", "TCP", server, 445, 0, None)
+        });
+        let diagnosis = diagnose(&waits.collect::<Vec<_>>());
+        let of_kind =
+            diagnosis.findings.iter().filter(|one| one.kind == FindingKind::ServerUnreachable);
+        of_kind.map(|one| one.what.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(fails(3).len(), 3);
+    let one = fails(90);
+    assert!(one.len() == 1 && one[0].contains("cannot reach 90 servers"), "{one:?}");
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_is_broken() {
     let fails = |outcome: &str| {
         let waits: Vec<_> = (0..6)

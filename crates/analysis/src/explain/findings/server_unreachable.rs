@@ -1,13 +1,16 @@
 //! Clients cannot connect to the file server: attempts have no answer, are refused, or a router says that the
 //! server cannot be reached (RFC 9293 section 3.5, RFC 1122 section 4.2.3.9).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
 use super::super::account::{Accounts, NOTICED_NS};
 use super::super::candidate::Candidate;
+use super::super::connections::list_names;
 use super::super::data::FindingKind;
-use super::super::waiting::{SMB_PORTS, Until, attribution, most_frequent};
+use super::super::waiting::{SMB_PORTS, Until, attribution, most_frequent, union_ns};
 
 pub(crate) const KIND: KindInfo = KindInfo::new("server-unreachable", "server cannot be reached")
     .with_actor(Actor::Network)
@@ -26,25 +29,28 @@ pub(crate) const KIND: KindInfo = KindInfo::new("server-unreachable", "server ca
 const SAME_SHARE: f64 = 0.02;
 /// Fewest attempts for that.
 const TIMER_MIN: usize = 4;
+/// From more servers on, a client that reaches none of them is one finding.
+const SERVERS_MAX: usize = 3;
 /// Single refusals and failures happen while a server restarts: fewest failed attempts.
 const FAILED_MIN: usize = 3;
 
 /// What the failed attempts of one client (its rows, in the order of time) show, by server.
 pub(crate) fn find(rows: &[(u32, Wait)], accounts: &mut Accounts) -> Vec<Candidate> {
-    let is_smb = |row: &Wait| row.kind == "connect" && SMB_PORTS.contains(&row.port);
-    let mut servers: Vec<_> =
-        rows.iter().filter(|(_, row)| is_smb(row)).map(|(_, row)| row.server.as_str()).collect();
-    servers.sort_unstable();
-    servers.dedup();
+    let mut by_server = BTreeMap::<&str, Vec<&(u32, Wait)>>::new();
+    for one in rows.iter().filter(|(_, row)| row.kind == "connect" && SMB_PORTS.contains(&row.port)) {
+        by_server.entry(&one.1.server).or_default().push(one);
+    }
     let mut found = Vec::new();
-    for server in servers {
-        let attempts: Vec<_> =
-            rows.iter().filter(|(_, row)| is_smb(row) && row.server == server).collect();
+    for (server, attempts) in by_server {
+        let served: Vec<_> = attempts
+            .iter()
+            .filter(|(_, row)| row.outcome == "answered")
+            .map(|(_, row)| row.start)
+            .collect();
         // A client that tries both ports at once drops one of them.
         let is_served = |row: &Wait| {
-            attempts.iter().any(|(_, other)| {
-                other.outcome == "answered" && other.start.abs_diff(row.start) < NOTICED_NS as u64
-            })
+            let next = served.partition_point(|start| *start <= row.start - NOTICED_NS);
+            served.get(next).is_some_and(|start| *start < row.start + NOTICED_NS)
         };
         let mut waits = Vec::new();
         for (place, (recording, row)) in attempts.iter().enumerate() {
@@ -57,20 +63,57 @@ pub(crate) fn find(rows: &[(u32, Wait)], accounts: &mut Accounts) -> Vec<Candida
             let until = row.end.filter(|_| is_late).or(next).unwrap_or(row.end.unwrap_or(row.last_attempt));
             waits.push(Until { row, recording: *recording, until });
         }
-        found.extend(candidate(server, &waits, accounts));
+        if is_noticed(&waits) {
+            waits.iter().for_each(|wait| accounts.wait(wait.recording, wait.row, wait.until));
+            found.push((server, waits));
+        }
     }
-    found
+    if found.len() > SERVERS_MAX {
+        return of_many(found).into_iter().collect();
+    }
+    found.into_iter().filter_map(|(server, waits)| candidate(server, &waits)).collect()
 }
 
-fn candidate(server: &str, waits: &[Until], accounts: &mut Accounts) -> Option<Candidate> {
+/// Whether attempts are more than a restart of the server.
+fn is_noticed(waits: &[Until]) -> bool {
+    let failed = waits.iter().filter(|wait| wait.row.is_unanswered()).count();
+    let waited_ns = waits.iter().map(Until::ns).fold(0, i64::saturating_add);
+    let repeated = waits.iter().any(|wait| wait.row.attempts > 1);
+    waited_ns >= NOTICED_NS && (failed >= FAILED_MIN || repeated)
+}
+
+/// Many servers at once do not fail by themselves.
+fn of_many(found: Vec<(&str, Vec<Until>)>) -> Option<Candidate> {
+    let servers: BTreeSet<_> = found.iter().map(|(server, _)| (*server).to_owned()).collect();
+    let mut waits: Vec<_> = found.into_iter().flat_map(|(_, waits)| waits).collect();
+    waits.sort_by_key(|wait| wait.row.start);
+    let client = waits.first()?.row.client.clone();
+    let what = format!(
+        "The client {client} cannot reach {} servers ({}): it has no way to them, or it scans the network",
+        servers.len(),
+        list_names(&servers),
+    );
+    let because = "each attempt is in the recording; that many servers do not fail together";
+    let waited_ns = union_ns(&waits);
+    let candidate =
+        Candidate::new(FindingKind::ServerUnreachable, what, attribution(&waits), Confidence::Likely, because);
+    Some(
+        candidate
+            .of_events()
+            .broken()
+            .beyond_busy(waited_ns)
+            .with_owner(Actor::Network, Vec::new())
+            .with_figures([
+                ("attempts", waits.len() as f64, "", "attempts to connect: {}"),
+                ("servers", servers.len() as f64, "", "servers: {}"),
+            ]),
+    )
+}
+
+fn candidate(server: &str, waits: &[Until]) -> Option<Candidate> {
     let first = waits.first()?;
     let failed = waits.iter().filter(|wait| wait.row.is_unanswered()).count();
     let waited_ns: i64 = waits.iter().map(Until::ns).sum();
-    let repeated = waits.iter().any(|wait| wait.row.attempts > 1);
-    if waited_ns < NOTICED_NS || failed < FAILED_MIN && !repeated {
-        return None;
-    }
-    waits.iter().for_each(|wait| accounts.wait(wait.recording, wait.row, wait.until));
     let outcomes = most_frequent(waits.iter().map(|wait| wait.row.outcome.as_str()));
     let routers = most_frequent(waits.iter().filter_map(|wait| wait.row.answered_by.as_deref()));
     let result = waits.iter().find_map(|wait| wait.row.result.clone());
