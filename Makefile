@@ -24,6 +24,7 @@
 # make bench-load    CPU per operation and memory per session of the load client and of other clients
 # make verify-predictions  predictions against changes made on a private Samba (needs root; 90 minutes)
 # make verify-verdicts     state, owner and cause of made-up captures against what is true; writes the table in docs/measurements
+# make verify-rules        removes each condition of the rules of explain: does a test fail? (an hour)
 # make verify-findings     every finding of explain, provoked on a private Samba (needs root; five minutes)
 # make verify-durability  a plug pulled 100 times: a private Samba on a file system that loses data (needs root; 15 minutes)
 # make verify-trust      a hostile server, bombs, datasets of strangers, killed recorders: limits and outcomes (needs root; ten minutes)
@@ -58,7 +59,7 @@ WINDOWS := $(WINDOWS_ROOT)/target/x86_64-pc-windows-gnu/dist/smbscope.exe
 export SMBSCOPE_PYTHON ?= $(CACHE)/venv/bin/python
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo build build-demo build-size install dist packages windows test-packages test-windows schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-cpu verify-writes verify-plans verify-trust verify-baseline verify-durability verify-rss bench \
+.PHONY: demo build build-demo build-size install dist packages windows test-packages test-windows schemas check check-targets test flaky test-kernel test-servers verify-predictions verify-findings verify-verdicts verify-rules verify-cpu verify-writes verify-plans verify-trust verify-baseline verify-durability verify-rss bench \
 	bench-bulk bench-channels bench-crypto bench-load bench-net bench-probe bless fuzz doc audit msrv
 
 demo: build-demo
@@ -163,6 +164,9 @@ verify-predictions: build
 
 verify-verdicts: build
 	tests/diagnoses/check.py $(SMBSCOPE) --table docs/measurements/verdicts.md
+
+verify-rules:
+	tests/diagnoses/mutate.py --table docs/measurements/rules.md
 
 verify-findings: build
 	scripts/setup.sh predictions

@@ -76,9 +76,10 @@ SHARED_EXPECTED = {
 }
 
 
-def verdict(smbscope, capture):
+def verdict(smbscope, capture, **more):
     """State, deciding finding and the JSON of a diagnosis."""
-    run = subprocess.run([smbscope, "explain", capture, "--format", "json"], capture_output=True, text=True, check=False)
+    command = [smbscope, "explain", capture, "--format", "json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if run.returncode != 0:
         return "error", None, {"error": run.stderr.strip()}
     found = json.loads(run.stdout)
