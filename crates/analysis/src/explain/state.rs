@@ -56,7 +56,7 @@ const FAILED_SHARE: f64 = 0.3;
 const FELT_NS: i64 = 400_000_000;
 const REPEATED_NS: i64 = 10_000_000_000;
 
-/// Fewest of them: a few operations are no law.
+/// Fewest of them: a few operations may be chance.
 const FAILED_MIN: u64 = 5;
 
 /// What is known of a recording in addition to its findings.
