@@ -32,8 +32,8 @@ WORK = TARGET / "rules"
 TREE = WORK / "tree"
 EXPLAIN = "crates/analysis/src/explain/"
 # The rules: the findings, the observations that several of them share, and what decides about the verdict.
-SHARED_FILES = """account breaks durations in_a_row lookups sequential_blocks server_time shared_link signing signing/sizes
-state transfer_rates waiting worth""".split()
+SHARED_FILES = """account breaks durations in_a_row lookups measured protocol_state remedies sequential_blocks series server_time
+shared_link signing signing/sizes state transfer_rates waiting worth""".split()
 HANGS_AFTER_S = 120
 HEADER = """# What the tests of the rules need
 

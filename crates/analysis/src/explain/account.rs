@@ -18,8 +18,10 @@ use crate::rows::status_class::StatusClass;
 /// Waiting of this length in a row is noticed by a person, ns (J. Nielsen, Usability Engineering, 1993: after
 /// one second the flow of thought is interrupted).
 pub const NOTICED_NS: i64 = 1_000_000_000;
-/// A wait of this length or longer is a hang, ns.
+/// Something that stands still for this length or longer is a hang, ns.
 pub(super) const HANG_NS: i64 = 5_000_000_000;
+/// A single request that waits for this length or longer hangs, ns: longer than a disk that spins up.
+pub(super) const REQUEST_HANG_NS: i64 = 10_000_000_000;
 /// Longer pauses are not part of what a client was doing, ns.
 const PAUSE_MAX_NS: i64 = 1_000_000_000;
 /// An operation for which the server needs this much longer than for cached data counts by itself, ns.
@@ -32,7 +34,7 @@ const CLIENTS_MAX: usize = 65_536;
 const UNANSWERED_MAX: usize = 4_096;
 /// Commands without a reply by protocol (MS-SMB2 section 2.2.30, MS-CIFS sections 2.2.4.25 and 2.2.4.26).
 const WITHOUT_REPLY: [&str; 3] = ["Cancel", "WriteRaw", "WriteMpx"];
-/// Most logons, and most operations after long losses, that are remembered.
+/// Most logons, and most connections with long losses, that are remembered.
 const LOGONS_MAX: usize = 16_384;
 const RECOVERED_MAX: usize = 65_536;
 /// Most commands that are named; all others are taken for the last one.

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use hashbrown::{HashMap, HashSet};
 use smbscope_findings::Actor;
 
+use super::account::REQUEST_HANG_NS;
 use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::data::FindingKind;
 use super::detector::{Context, Detector};
-use super::findings::no_reply::HANG_NS;
 use super::findings::{break_not_acknowledged, break_waits};
 use super::operation::{Act, Operation, TextId};
 
@@ -119,7 +119,8 @@ impl Detector for Breaks {
         let start = op.start.filter(|_| op.is_timed && (is_pending_open || is_long))?;
         let mut wait = Wait::from_op(op, start);
         // Where names are cut, only an open that hangs from the moment of a break is taken for one that waits for it.
-        let is_nameless_hang = op.path.is_none() && op.act == Act::Open && op.elapsed_ns >= HANG_NS;
+        let is_nameless_hang =
+            op.path.is_none() && op.act == Act::Open && op.elapsed_ns >= REQUEST_HANG_NS;
         let is_cause = |cause: &Break| cause.path.is_some() || is_nameless_hang;
         if !is_pending_open && !self.cause(&wait).is_some_and(is_cause) {
             return None;

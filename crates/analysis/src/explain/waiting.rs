@@ -193,16 +193,22 @@ impl Waiting {
 
     /// Adds what a client waited for before each connection to a file server, and before each logon.
     fn preambles(&self, rows: &[(u32, Wait)], accounts: &mut Accounts, found: &mut Before) {
-        let is_step = |row: &Wait| {
-            row.kind == LOGON || row.kind == "connect" && SMB_PORTS.contains(&row.port)
-        };
-        let mut from = 0;
+        // Where the waits of the next connection, and of the next logon, may begin: a logon of another user in between
+        // does not end what a connection waits for.
+        let (mut connected, mut logged_on) = (0, 0);
         for (place, (_, connect)) in rows.iter().enumerate() {
-            if !is_step(connect) {
+            let is_logon = connect.kind == LOGON;
+            if !is_logon && !(connect.kind == "connect" && SMB_PORTS.contains(&connect.port)) {
                 continue;
             }
-            let before = rows.get(from..place).unwrap_or_default();
-            from = place + 1;
+            let begin = if is_logon { logged_on } else { connected };
+            let before = rows.get(begin..place).unwrap_or_default();
+            // What domain controllers were asked before a logon was for that.
+            let taken = logged_on.saturating_sub(begin);
+            logged_on = place + 1;
+            if !is_logon {
+                connected = place + 1;
+            }
             let mut waits = Vec::new();
             // A connection follows at once on the name that it was looked up by.
             let names: HashSet<_, foldhash::fast::RandomState> = before
@@ -215,11 +221,13 @@ impl Waiting {
                 .collect();
             // What comes next ends a wait without an answer.
             let mut next = connect.start;
-            for (recording, row) in before.iter().rev() {
+            let waited_for =
+                before.iter().enumerate().rev().filter(|(_, (_, row))| row.kind != LOGON);
+            for (number, (recording, row)) in waited_for {
                 if next.saturating_sub(row.end.unwrap_or(row.last_attempt)) > PREAMBLE_GAP_NS {
                     break;
                 }
-                if !self.belongs(row, connect, &names) {
+                if !self.belongs(row, connect, &names) || number < taken && is_of_directory(row) {
                     continue;
                 }
                 let until = row.end.unwrap_or_else(|| {
@@ -235,7 +243,7 @@ impl Waiting {
             if union_ns(&waits) < NOTICED_NS {
                 continue;
             }
-            if connect.kind == LOGON {
+            if is_logon {
                 found.tickets.add(&waits);
                 continue;
             }

@@ -3,10 +3,10 @@
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
 
+use super::super::account::REQUEST_HANG_NS;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
-use super::no_reply::HANG_NS;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("break-waits", "oplock or lease break waits")
     .with_actor(Actor::Application)
@@ -50,5 +50,5 @@ pub(crate) fn finish(attribution: Attribution, breaks: u64, slowest_ns: i64) -> 
     .with_figures([("breaks", breaks as f64, "", "breaks of oplocks or leases: {}")])
     .with_figures(slowest);
     // A holder that answers after this time keeps others from work.
-    if slowest_ns >= HANG_NS { candidate.broken() } else { candidate }
+    if slowest_ns >= REQUEST_HANG_NS { candidate.broken() } else { candidate }
 }

@@ -90,18 +90,20 @@ pub(crate) fn find(accounts: &Accounts, connections: &Connections) -> Option<Can
     for one in &accounts.unanswered {
         asked.entry(one.connection).and_modify(|last| if one.start > last.start { *last = one }).or_insert(one);
     }
+    let mut begun = HashMap::<_, Vec<i64>>::new();
+    for (key, facts) in &all {
+        begun.entry((key.0, &facts.client, &facts.server)).or_default().push(facts.lasted.0);
+    }
+    begun.values_mut().for_each(|begins| begins.sort_unstable());
     let mut groups = BTreeMap::<Moment, (Vec<Reset>, BTreeSet<&str>)>::new();
     for (key, facts) in &all {
         let Some(by_client) = facts.reset_by_client else { continue };
         let reset_at = facts.lasted.1;
         let request = asked.get(key).copied();
         let Some(moment) = Moment::of(accounts, request, *key, by_client, reset_at) else { continue };
-        let back = all.iter().filter(|(other, next)| {
-            other.0 == key.0
-                && (&next.client, &next.server) == (&facts.client, &facts.server)
-                && next.lasted.0 >= reset_at
-        });
-        let back = back.map(|(_, next)| next.lasted.0).min().filter(|at| at - reset_at < BACK_NS);
+        let begins = begun.get(&(key.0, &facts.client, &facts.server)).map_or(&[][..], Vec::as_slice);
+        let back = begins.get(begins.partition_point(|at| *at < reset_at)).copied();
+        let back = back.filter(|at| at - reset_at < BACK_NS);
         let (resets, commands) = groups.entry(moment).or_default();
         resets.push((*key, facts, back.unwrap_or(reset_at)));
         commands.extend(request.map(|request| request.command.as_str()));

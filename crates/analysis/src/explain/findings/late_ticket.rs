@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
@@ -36,6 +36,9 @@ pub(crate) const KIND: KindInfo = KindInfo::new("late-ticket", "logon waits for 
 
 /// A server waits for this share of a logon's time at least: then the logon waits for that.
 const OF_LOGON: f64 = 0.5;
+
+/// Most waits of one logon: those of many logons at once would be counted for each.
+const WAITS_MAX: usize = 64;
 
 /// Requests to domain controllers that were answered late or not at all.
 #[derive(Default)]
@@ -74,19 +77,25 @@ pub(crate) fn finish(tickets: Tickets) -> Option<Candidate> {
 /// What servers asked while clients logged on to them.
 pub(crate) fn of_servers(rows: &[(u32, Wait)], logons: &[Logon]) -> Option<Candidate> {
     let mut tickets = Tickets::default();
+    let mut asked = HashMap::<(u32, &str), Vec<&(u32, Wait)>>::new();
+    for one in rows.iter().filter(|(_, row)| is_of_directory(row) || row.kind == "name_lookup") {
+        asked.entry((one.0, &one.1.client)).or_default().push(one);
+    }
+    asked.values_mut().for_each(|rows| rows.sort_by_key(|(_, row)| row.start));
     for logon in logons.iter().filter(|logon| logon.end - logon.start >= NOTICED_NS) {
-        let mut waits: Vec<_> = rows
+        let Some(rows) = asked.get(&(logon.recording, logon.server.as_str())) else { continue };
+        let first = rows.partition_point(|(_, row)| row.start < logon.start);
+        let waits: Vec<_> = rows
             .iter()
-            .filter(|(recording, row)| *recording == logon.recording && row.client == logon.server)
-            .filter(|(_, row)| is_of_directory(row) || row.kind == "name_lookup")
-            .filter(|(_, row)| (logon.start..logon.end).contains(&row.start))
+            .skip(first)
+            .take_while(|(_, row)| row.start < logon.end)
+            .take(WAITS_MAX)
             .map(|(recording, row)| Until {
                 row,
                 recording: *recording,
                 until: row.end.unwrap_or(logon.end).min(logon.end),
             })
             .collect();
-        waits.sort_by_key(|wait| wait.row.start);
         let waited_ns = union_ns(&waits);
         if waited_ns >= NOTICED_NS && waited_ns as f64 >= OF_LOGON * (logon.end - logon.start) as f64 {
             tickets.add(&waits);

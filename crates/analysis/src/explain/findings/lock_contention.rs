@@ -87,7 +87,10 @@ impl LockContention {
 impl Detector for LockContention {
     fn see(&mut self, op: &Operation) {
         let is_refused = op.status.is_some_and(|status| REFUSED.contains(&status));
-        if is_refused || op.status == Some(0) && matches!(op.act, Act::Lock | Act::Read | Act::Write) {
+        let ends_trying = !self.refused.is_empty()
+            && op.status == Some(0)
+            && matches!(op.act, Act::Lock | Act::Read | Act::Write);
+        if is_refused || ends_trying {
             self.tried(op);
         }
         if is_refused {

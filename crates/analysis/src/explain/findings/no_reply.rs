@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smbscope_findings::{Actor, Confidence, KindInfo};
 use smbscope_tables::tables::Wait;
 
-use super::super::account::{Accounts, NOTICED_NS, Unanswered};
+use super::super::account::{Accounts, NOTICED_NS, REQUEST_HANG_NS, Unanswered};
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::connections::{ConnectionFacts, Connections, list_names};
@@ -27,9 +27,6 @@ pub(crate) const KIND: KindInfo = KindInfo::new("no-reply", "requests without a 
         "record at the server, too: if the request arrives there and no reply leaves, it is the server; otherwise the path",
     ),
 ]);
-
-/// A wait of this length or longer is a hang, ns: longer than a disk that spins up.
-pub(crate) const HANG_NS: i64 = 10_000_000_000;
 
 /// One connection on which requests stayed without a reply.
 struct Hang<'a> {
@@ -67,7 +64,7 @@ pub(crate) fn find(
         let end = ends.get(&key.0).filter(|_| facts.is_open).map_or(facts.lasted.1, |end| *end);
         let until = end.max(from);
         let is_reset = facts.reset_by_client.is_some() && until - from >= NOTICED_NS;
-        if until - from >= HANG_NS || is_reset {
+        if until - from >= REQUEST_HANG_NS || is_reset {
             hangs.push(Hang { key, facts, requests, from, until });
         }
     }

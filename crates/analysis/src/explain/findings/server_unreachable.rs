@@ -88,26 +88,24 @@ fn of_many(found: Vec<(&str, Vec<Until>)>) -> Option<Candidate> {
     let mut waits: Vec<_> = found.into_iter().flat_map(|(_, waits)| waits).collect();
     waits.sort_by_key(|wait| wait.row.start);
     let client = waits.first()?.row.client.clone();
-    let what = format!(
-        "The client {client} cannot reach {} servers ({}): it has no way to them, or it scans the network",
-        servers.len(),
-        list_names(&servers),
-    );
+    let fails = waits.iter().any(|wait| wait.row.is_unanswered());
+    let what = match (servers.len(), list_names(&servers)) {
+        (n, names) if fails => format!(
+            "The client {client} cannot reach all of {n} servers ({names}): it has no way to them, or it scans the network"
+        ),
+        (n, names) => format!("{n} servers ({names}) answer late when the client {client} connects: its own link loses packets"),
+    };
     let because = "each attempt is in the recording; that many servers do not fail together";
     let waited_ns = union_ns(&waits);
     let candidate =
         Candidate::new(FindingKind::ServerUnreachable, what, attribution(&waits), Confidence::Likely, because);
-    Some(
-        candidate
-            .of_events()
-            .broken()
-            .beyond_busy(waited_ns)
-            .with_owner(Actor::Network, Vec::new())
-            .with_figures([
-                ("attempts", waits.len() as f64, "", "attempts to connect: {}"),
-                ("servers", servers.len() as f64, "", "servers: {}"),
-            ]),
-    )
+    let figures = [
+        ("attempts", waits.len() as f64, "", "attempts to connect: {}"),
+        ("servers", servers.len() as f64, "", "servers: {}"),
+    ];
+    let candidate = candidate.of_events().beyond_busy(waited_ns);
+    let candidate = candidate.with_owner(Actor::Network, Vec::new()).with_figures(figures);
+    Some(if fails { candidate.broken() } else { candidate })
 }
 
 fn candidate(server: &str, waits: &[Until]) -> Option<Candidate> {

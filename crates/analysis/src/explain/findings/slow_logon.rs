@@ -2,10 +2,10 @@
 
 use smbscope_findings::{Actor, Confidence, KindInfo};
 
+use super::super::account::REQUEST_HANG_NS;
 use super::super::attribution::Attribution;
 use super::super::candidate::Candidate;
 use super::super::data::FindingKind;
-use super::no_reply::HANG_NS;
 
 pub(crate) const KIND: KindInfo = KindInfo::new("slow-logon", "slow logons")
     .with_actor(Actor::Server)
@@ -56,7 +56,7 @@ pub(crate) fn finish(attribution: Attribution, is_measured: bool, longest_ns: i6
         .with_figures([("longest", longest_ns as f64, "ns", "the longest took {}")]);
     // A timeout is not chance.
     let candidate = if queries.is_some() { candidate.of_events() } else { candidate };
-    if longest_ns >= HANG_NS { candidate.broken() } else { candidate }
+    if longest_ns >= REQUEST_HANG_NS { candidate.broken() } else { candidate }
 }
 
 #[cfg(test)]
