@@ -198,7 +198,8 @@ impl Waiting {
         let (mut connected, mut logged_on) = (0, 0);
         for (place, (_, connect)) in rows.iter().enumerate() {
             let is_logon = connect.kind == LOGON;
-            if !is_logon && !(connect.kind == "connect" && SMB_PORTS.contains(&connect.port)) {
+            let is_connect = connect.kind == "connect" && SMB_PORTS.contains(&connect.port);
+            if !is_logon && !is_connect {
                 continue;
             }
             let begin = if is_logon { logged_on } else { connected };
@@ -206,7 +207,7 @@ impl Waiting {
             // What domain controllers were asked before a logon was for that.
             let taken = logged_on.saturating_sub(begin);
             logged_on = place + 1;
-            if !is_logon {
+            if is_connect {
                 connected = place + 1;
             }
             let mut waits = Vec::new();
